@@ -1,8 +1,13 @@
-"""`python -m orchestrator`."""
+"""`python -m orchestrator`, and the console script of the same meaning."""
 
 import sys
 
 from orchestrator.terminal.streams import outlived
+
+
+def main() -> int:
+    """Run the command of this process and return its exit code."""
+    return outlived(_command)
 
 
 def _command() -> int:
@@ -11,4 +16,5 @@ def _command() -> int:
     return main(sys.argv[1:])
 
 
-sys.exit(outlived(_command))
+if __name__ == "__main__":
+    sys.exit(main())

@@ -31,6 +31,7 @@ from orchestrator.analysis.tables.budget import prospect_line
 from orchestrator.analysis.tables.measurements import MEASURED
 from orchestrator.analysis.tables.plan import plan_frame, plan_table
 from orchestrator.commands import sweep as verbs
+from orchestrator.commands.arguments import parsed_arguments
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.placement import Plan
 from orchestrator.core.settings import Rerun, Settings
@@ -205,7 +206,7 @@ def _rerun_of(failed: bool, trial_ids: str | Iterable[str]) -> Rerun:
 def _requested(words: tuple[str, ...]) -> Iterator[tuple[Settings, Console]]:
     """Yield the settings and a plain console: a notebook does not render live tables and colours."""
     logging.getLogger("ray.widgets").setLevel(logging.ERROR)  # ray 2.60, imported here, asks for ipywidgets
-    with verbs.parsed_arguments(words) as overrides:
+    with parsed_arguments(words) as overrides:
         for word in overrides:
             if "=" not in word and not word.startswith("~"):
                 raise ConfigError(f"{word!r} is not KEY=VALUE; commands and flags are for the command line")

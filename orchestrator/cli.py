@@ -1,31 +1,31 @@
-"""Entry point of the command line: the table of commands, error handling, and the exit code."""
+"""Entry point of the command line: help, error handling, and the exit code.
+
+A command's module is imported when the command runs, so that help is there at once.
+"""
 
 import io
 import logging
 import signal
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from pkgutil import resolve_name
 from types import FrameType
 
 from rich.console import Console
 
-from orchestrator.commands import cluster, doctor, predict, sweep, sweep_commands
-from orchestrator.commands.command_line import DONE, INTERRUPTED, WRONG_REQUEST, help_text, parse
-from orchestrator.config.hydra_cli import hydra_main, is_hydra_flag
-from orchestrator.core.errors import OrchestratorError
+from orchestrator.commands.catalogue import shared_flags
+from orchestrator.commands.catalogue.catalogue import COMMANDS
+from orchestrator.commands.catalogue.predictions import TOOLS
+from orchestrator.commands.command_line import DONE, INTERRUPTED, WRONG_REQUEST, Command, CommandLine, parse
+from orchestrator.commands.help_text import help_of, help_text, overview
+from orchestrator.config.places import config_folders, options_in, place_words, split_places
+from orchestrator.core.errors import ConfigError, OrchestratorError
 from orchestrator.core.printable import printable
-from orchestrator.record.driver_environment import own_version
-from orchestrator.terminal.screen import Screen
-
-COMMANDS = (*sweep_commands.COMMANDS, *doctor.COMMANDS, *cluster.COMMANDS, *predict.COMMANDS)
+from orchestrator.terminal.error_line import print_error
 
 _PIPE_WIDTH = 160  # without a terminal, the width is unknown
-_SETTINGS = """
-  Settings of every command:
-  workload_path=DIR   load your own workloads from DIR/NAME; see docs/own_workload.md
-                      workload_seconds=60 and workload_gigabytes=16 limit the code of a workload
-"""
 
 console = Console(width=None if sys.stdout.isatty() else _PIPE_WIDTH)
 
@@ -35,15 +35,13 @@ def main(arguments: Sequence[str]) -> int:
     signal.signal(signal.SIGTERM, _interrupt)
     _escape_unencodable_text()
     _log_printable_warnings()
-    screen = Screen(console)
     try:
-        with sweep.parsed_arguments(arguments) as words:
-            return _run(words, screen)
+        return _run(_parsed(arguments), arguments)
     except OrchestratorError as error:
-        screen.error(error.whole)
+        print_error(error.whole)
         return WRONG_REQUEST
     except KeyboardInterrupt:
-        screen.error("interrupted; finished trials are kept, and the same command runs the rest")
+        print_error("interrupted; finished trials are kept, and the same command runs the rest")
         return INTERRUPTED
 
 
@@ -67,17 +65,89 @@ class _PrintableFormatter(logging.Formatter):
         return printable(super().format(record))
 
 
-def _run(words: Sequence[str], screen: Screen) -> int:
-    if "--version" in words:
-        screen.line(f"orchestrator {own_version() or 'from a folder: it is not installed'}")
-        return DONE
-    if {"--help", "-h"} & set(words):
-        screen.line(help_text(COMMANDS) + _SETTINGS)
-    if is_hydra_flag(words):
-        return hydra_main(words, working_directory=Path.cwd())
-    line = parse(words, COMMANDS, tools=predict.TOOLS)
+def _parsed(arguments: Sequence[str]) -> CommandLine:
+    """Parse the words; flags about config files become Hydra's overrides of the same meaning."""
+    for word in arguments:
+        if instead := shared_flags.INSTEAD.get(word.partition("=")[0]):
+            raise ConfigError(instead)
+    line = parse(arguments, COMMANDS, shared=shared_flags.SHARED_FLAGS, tools=TOOLS)
+    places = place_words(
+        folders=line.flags.get(shared_flags.CONFIG_DIR.name, ()),
+        names=line.flags.get(shared_flags.CONFIG_NAME.name, ()),
+    )
+    return replace(line, overrides=(*places, *line.overrides))
+
+
+def _run(line: CommandLine, arguments: Sequence[str]) -> int:
     (command,) = (command for command in COMMANDS if command.name == line.command)
-    return command.run(line, screen)
+    if shared_flags.VERSION.name in line.flags:
+        return _print_version()
+    if not arguments or shared_flags.HELP.name in line.flags:
+        _print_help(command, line, arguments)
+        return DONE
+    from orchestrator.commands.arguments import parsed_arguments
+
+    with parsed_arguments(line.overrides) as words:
+        return _execute(command, replace(line, overrides=tuple(words)))
+
+
+def _execute(command: Command, line: CommandLine) -> int:
+    if _is_about_config(line):
+        return _answer_about_config(line)
+    from orchestrator.terminal.screen import Screen
+
+    code: int = resolve_name(command.run)(line, Screen(console))
+    return code
+
+
+def _print_version() -> int:
+    from orchestrator.record.driver_environment import own_version
+
+    sys.stdout.write(f"orchestrator {own_version() or 'from a folder: it is not installed'}\n")
+    return DONE
+
+
+def _print_help(command: Command, line: CommandLine, arguments: Sequence[str]) -> None:
+    here = Path.cwd()
+    places, _ = split_places(line.overrides, working_directory=here)
+    options = options_in(config_folders(here, places.folders))
+    sweeps = options.get("sweep", ())
+    if not arguments:
+        text = overview(COMMANDS, sweeps=sweeps)
+    elif set(arguments) <= {shared_flags.HELP.name, shared_flags.HELP.short}:
+        text = help_text(COMMANDS, shared_flags.CONFIG_FLAGS, sweeps=sweeps, groups=options)
+    else:
+        text = help_of(command)
+    sys.stdout.write(f"{printable(text)}\n")
+
+
+def _is_about_config(line: CommandLine) -> bool:
+    questions = (shared_flags.CFG, shared_flags.INFO, shared_flags.HYDRA_HELP)
+    if any(flag.name in line.flags for flag in questions):
+        return True
+    for flag in (shared_flags.RESOLVE, shared_flags.PACKAGE):
+        if flag.name in line.flags:
+            raise ConfigError(f"{flag.name} is about a composed config; add --cfg job")
+    return False
+
+
+def _answer_about_config(line: CommandLine) -> int:
+    from orchestrator.config.hydra_cli import show_composition, show_config, show_hydras_help
+
+    here = Path.cwd()
+    if cfg := line.flags.get(shared_flags.CFG.name):
+        show_config(
+            cfg[-1],
+            line.overrides,
+            package=line.flags.get(shared_flags.PACKAGE.name, (None,))[-1],
+            resolve=shared_flags.RESOLVE.name in line.flags,
+            working_directory=here,
+        )
+    elif info := line.flags.get(shared_flags.INFO.name):
+        show_composition(info[-1] or "all", line.overrides, working_directory=here)
+    else:
+        show_hydras_help(working_directory=here)
+    return DONE
 
 
 def _interrupt(_signal: int, _frame: FrameType | None) -> None:

@@ -6,8 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from orchestrator.commands.command_line import DONE, NO_RESULT, WRONG_REQUEST, Command, CommandLine, Flag
+from orchestrator.commands.catalogue.machines import CHECK, DIFF
+from orchestrator.commands.command_line import DONE, NO_RESULT, WRONG_REQUEST, CommandLine
+from orchestrator.commands.json_output import print_document, wants_json
 from orchestrator.config.cluster import load_cluster
+from orchestrator.core import codec
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.pool import Catalogue, Cluster
 from orchestrator.deploy.checks.finding import Finding
@@ -115,19 +118,20 @@ def _is_launchers(documents: Sequence[Any]) -> bool:
     return len(documents) == 1 and isinstance(documents[0], dict) and "available_node_types" in documents[0]
 
 
-_CHECK = Flag(name="--check", value="[FILE]", summary="tell all that is wrong with it, or with FILE")
-_DIFF = Flag(name="--diff", value="FILE", summary="print a unified diff between FILE and it")
-
-
-def _cluster(line: CommandLine, screen: Screen) -> int:
+def cluster(line: CommandLine, screen: Screen) -> int:
+    """Print, check or compare the file of declared pools."""
     here = Path.cwd()
-    *_, checked = line.flags.get(_CHECK.name, ("",))
-    *_, compared = line.flags.get(_DIFF.name, ("",))
+    *_, checked = line.flags.get(CHECK.name, ("",))
+    *_, compared = line.flags.get(DIFF.name, ("",))
+    if wants_json(line) and CHECK.name not in line.flags:
+        raise ConfigError(
+            "cluster --json needs --check; without it the file itself is printed, which is YAML"
+        )
     if checked:
-        return _check(read(Path(checked), line.overrides, working_directory=here), screen)
+        return _check(read(Path(checked), line.overrides, working_directory=here), line, screen)
     rendered = render(line.overrides, working_directory=here)
-    if _CHECK.name in line.flags:
-        return _check(rendered, screen)
+    if CHECK.name in line.flags:
+        return _check(rendered, line, screen)
     if compared:
         changes = difference(rendered, Path(compared))
         sys.stdout.write(changes)  # for programs too: no width, no colour
@@ -138,7 +142,12 @@ def _cluster(line: CommandLine, screen: Screen) -> int:
     return DONE
 
 
-def _check(rendered: Rendered, screen: Screen) -> int:
+def _check(rendered: Rendered, line: CommandLine, screen: Screen) -> int:
+    if wants_json(line):
+        findings = (*rendered.findings, *launcher_findings(rendered))
+        found = codec.to_nulls(findings)
+        print_document({"file": rendered.name, "is_sound": not findings, "findings": found})
+        return WRONG_REQUEST if findings else DONE
     code = _print_findings(rendered.name, rendered.findings, screen)
     code |= _print_findings(rendered.name, launcher_findings(rendered), screen)
     if code == DONE:
@@ -150,14 +159,3 @@ def _print_findings(name: str, findings: Sequence[Finding], screen: Screen) -> i
     for finding in findings:
         screen.error(f"{name}: {finding.key}: {finding.message}")
     return WRONG_REQUEST if findings else DONE
-
-
-COMMANDS = (
-    Command(
-        name="cluster",
-        arguments="pools=gcp pools.project=ID",
-        summary="Print the file that makes a cluster of the declared pools, for `ray up` or kubectl.",
-        flags=(_CHECK, _DIFF),
-        run=_cluster,
-    ),
-)

@@ -1,17 +1,20 @@
-"""Command line: the parts of a command, the parser, and the help text."""
+"""Command line: the parts of a command, and the parser. It imports nothing heavy, for the help needs it."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Literal
 
 from orchestrator.core.errors import ConfigError, UnknownNameError
-from orchestrator.terminal.screen import Screen
 
 DONE, NO_RESULT, WRONG_REQUEST, INTERRUPTED = 0, 1, 2, 130
 """Exit codes: success; a trial has no result, files differ or a report file was not written; the request is
 wrong; Ctrl-C or SIGTERM."""
 
 DEFAULT = "run"
+
+Group = Literal["Run a sweep", "Look at results", "Predict", "Machines", "Shell"]
+"""Heading of a command in the help text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,11 +25,15 @@ class Flag:
         name: name with dashes; it means the same in every command.
         summary: its effect, for the help text.
         value: placeholder of the value after it; in brackets: may be absent; empty: takes none.
+        short: another name, with one dash.
+        choices: possible values; empty: any.
     """
 
     name: str
     summary: str
     value: str = ""
+    short: str = ""
+    choices: tuple[str, ...] = ()
 
     @property
     def usage(self) -> str:
@@ -49,35 +56,59 @@ class CommandLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    """Config key, or several that belong together, in the help of a command.
+
+    Attributes:
+        usage: `report.goal=cheapest`.
+    """
+
+    usage: str
+    summary: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """Command: its name, arguments and flags, and the function that runs it.
+    """Command: its words, its help, and the place of the function that runs it.
 
     Attributes:
         name: one or two words.
         arguments: usual overrides, for the help text.
-        run: prints to the screen and returns the exit code; raises ConfigError for a wrong request.
+        run: `module:function`, imported when the command runs. The function takes the `CommandLine` and the
+            `Screen`, prints, and returns the exit code; it raises ConfigError for a wrong request.
+        keys: config keys that matter to it.
+        examples: whole command lines, without the program's name.
     """
 
     name: str
+    group: Group
     arguments: str
     summary: str
-    run: Callable[[CommandLine, Screen], int]
+    run: str
     flags: tuple[Flag, ...] = ()
+    keys: tuple[Key, ...] = ()
+    examples: tuple[str, ...] = ()
 
 
 def parse(
-    words: Sequence[str], commands: Sequence[Command], *, tools: Mapping[str, str] = MappingProxyType({})
+    words: Sequence[str],
+    commands: Sequence[Command],
+    *,
+    shared: Sequence[Flag] = (),
+    tools: Mapping[str, str] = MappingProxyType({}),
 ) -> CommandLine:
     """Split a command line into the command, its flags and the overrides, in any order.
 
     Args:
+        shared: flags of every command.
         tools: name of a former command -> program of the repository that replaces it, for the error message.
 
     Raises:
-        ConfigError: an unknown command or flag, two commands, or a flag without its value.
+        ConfigError: an unknown command or flag, two commands, or a flag with a wrong value or without one.
     """
     names = {command.name: command for command in commands}
-    flags_by_name = {flag.name: flag for command in commands for flag in command.flags}
+    every = [*shared, *(flag for command in commands for flag in command.flags)]
+    flags_by_name = {name: flag for flag in every for name in (flag.name, flag.short) if name}
     given: dict[str, tuple[str, ...]] = {}
     plain: list[str] = []
     overrides: list[str] = []
@@ -88,6 +119,8 @@ def parse(
             flag, value = _flag_of(word, flags_by_name)
             if flag is not None and flag.value and value is None:
                 value = _value_after(flag, rest, names)
+            if flag is not None and value and flag.choices and value not in flag.choices:
+                raise UnknownNameError(f"value of {flag.name}:", value, known=flag.choices)
             name = word if flag is None else flag.name
             given[name] = (*given.get(name, ()), value or "")
         elif _is_plain(word):
@@ -96,7 +129,7 @@ def parse(
             overrides.append(word)
     command = names[_command_name(plain, names, tools)]
     own = [flag.name for flag in command.flags]
-    for name in sorted(given.keys() - set(own)):
+    for name in sorted(given.keys() - {*own, *(flag.name for flag in shared)}):
         raise UnknownNameError(f"flag of {command.name!r}:", name, known=own)
     return CommandLine(command=command.name, flags=given, overrides=tuple(overrides))
 
@@ -139,12 +172,3 @@ def _command_name(plain: Sequence[str], names: Iterable[str], tools: Mapping[str
     if any(" " in name for name in related):
         raise UnknownNameError("command", name, known=related)
     raise ConfigError(f"one command at a time: {first!r} and {plain[1]!r} were given")
-
-
-def help_text(commands: Sequence[Command]) -> str:
-    """Describe every command with its flags."""
-    lines = [f"python -m orchestrator [COMMAND] [FLAG ...] [KEY=VALUE ...]   (default: {DEFAULT})", ""]
-    for command in commands:
-        lines += [f"  {command.name} {command.arguments}".rstrip(), f"      {command.summary}"]
-        lines += [f"      {flag.usage:18} {flag.summary}" for flag in command.flags]
-    return "\n".join(lines)

@@ -5,8 +5,9 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
+from orchestrator.commands.catalogue.sweeps import JSON
 from orchestrator.commands.cluster import render
-from orchestrator.commands.command_line import DONE, NO_RESULT, Command, CommandLine, Flag
+from orchestrator.commands.command_line import DONE, NO_RESULT, CommandLine
 from orchestrator.config.cluster import load_cluster
 from orchestrator.config.loader import devices_named, load
 from orchestrator.core import codec
@@ -16,19 +17,21 @@ from orchestrator.pipeline.doctor import diagnose
 from orchestrator.terminal.diagnosis import cluster_lines_of, lines_of
 from orchestrator.terminal.screen import Screen
 
-_JSON = Flag(name="--json", summary="print JSON for programs")
 _SWEEP = ("+sweep=tpu_vs_gpu", "device=cpu")
 """The sweep that is inspected: its trainers are those of every framework. No device is asked for."""
 
 
-def _doctor(line: CommandLine, screen: Screen) -> int:
+def doctor(line: CommandLine, screen: Screen) -> int:
+    """Print what this machine can train on."""
     here = Path.cwd()
-    diagnosis = diagnose(load([*_SWEEP, *line.overrides], working_directory=here), devices_named(here))
+    settings = load([*_SWEEP, *line.overrides], working_directory=here)
+    diagnosis = diagnose(settings, devices_named(here, settings.config_folders))
     _print(diagnosis, lines_of(diagnosis), line, screen)
     return DONE if diagnosis.is_ready else NO_RESULT
 
 
-def _doctor_cluster(line: CommandLine, screen: Screen) -> int:
+def doctor_cluster(line: CommandLine, screen: Screen) -> int:
+    """Print what declared pools can train on."""
     here = Path.cwd()
     cluster, catalogue = load_cluster(line.overrides, working_directory=here)
     rendered = render(line.overrides, working_directory=here)
@@ -42,27 +45,8 @@ def _doctor_cluster(line: CommandLine, screen: Screen) -> int:
 def _print(
     diagnosis: Diagnosis | ClusterDiagnosis, lines: Iterable[str], line: CommandLine, screen: Screen
 ) -> None:
-    if _JSON.name in line.flags:
+    if JSON.name in line.flags:
         sys.stdout.write(f"{codec.to_json(diagnosis)}\n")
         return
     for text in lines:
         screen.line(text)
-
-
-COMMANDS = (
-    Command(
-        name="doctor",
-        arguments="tracking.uri=URI",
-        summary="Tell what this machine can train on, and how to mend what is missing.",
-        flags=(_JSON,),
-        run=_doctor,
-    ),
-    Command(
-        name="doctor cluster",
-        arguments="pools=gcp pools.project=ID",
-        summary="Tell what declared pools can train on, and what this machine lacks to make them.",
-        flags=(_JSON,),
-        run=_doctor_cluster,
-    ),
-)
-"""Commands of this module."""

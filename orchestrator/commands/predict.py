@@ -6,33 +6,38 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from orchestrator.commands.command_line import DONE, Command, CommandLine, Flag
+from orchestrator.commands.catalogue.predictions import CONFIDENCE
+from orchestrator.commands.catalogue.sweeps import JSON
+from orchestrator.commands.command_line import DONE, CommandLine
 from orchestrator.core.errors import ConfigError
 from orchestrator.terminal.screen import Screen
-
-_JSON = Flag(name="--json", summary="print JSON for programs")
-_CONFIDENCE = "confidence="
 
 # scikit-learn takes a second to import, and only these commands need it: hence imports in functions
 
 
-def _predict(line: CommandLine, screen: Screen) -> int:
+def predict(line: CommandLine, screen: Screen) -> int:
+    """Print predictions of points."""
+    from orchestrator.commands.prediction_documents import predictions_document
     from orchestrator.pipeline.predictions import predicted
     from orchestrator.predict.prediction_table import prediction_table
 
-    screen.table(prediction_table(predicted(line.overrides, working_directory=Path.cwd())))
+    predictions = predicted(line.overrides, working_directory=Path.cwd())
+    if JSON.name in line.flags:
+        return _print_json(predictions_document(predictions))
+    screen.table(prediction_table(predictions))
     return DONE
 
 
-def _advise(line: CommandLine, screen: Screen) -> int:
+def advise(line: CommandLine, screen: Screen) -> int:
+    """Print which setting to use, and what to measure next."""
     from orchestrator.analysis.recommendation.answer.summary import noise_banner, sentence_of
     from orchestrator.analysis.recommendation.tables import plain_of, tables_of
     from orchestrator.pipeline.predictions import advised
 
-    given = [word for word in line.overrides if word.startswith(_CONFIDENCE)]
+    given = [word for word in line.overrides if word.startswith(CONFIDENCE)]
     rest = [word for word in line.overrides if word not in given]
     recommendations = advised(rest, confidence=_confidence_of(given), working_directory=Path.cwd())
-    if _JSON.name in line.flags:
+    if JSON.name in line.flags:
         return _print_json([plain_of(recommendation) for recommendation in recommendations])
     for table in tables_of(recommendations):
         screen.table(table)
@@ -47,7 +52,7 @@ def _confidence_of(words: Sequence[str]) -> float | None:
     """Return the value of the last `confidence=0.9` argument; None: that of `search.confidence`."""
     if not words:
         return None
-    text = words[-1].removeprefix(_CONFIDENCE)
+    text = words[-1].removeprefix(CONFIDENCE)
     try:
         confidence = float(text)
     except ValueError:
@@ -57,35 +62,42 @@ def _confidence_of(words: Sequence[str]) -> float | None:
     return confidence
 
 
-def _split(line: CommandLine, screen: Screen) -> int:
+def split(line: CommandLine, screen: Screen) -> int:
+    """Print whether splitting convolutions is faster."""
     from orchestrator.pipeline.predictions import split
     from orchestrator.predict.kernel_split_table import plain_of, split_outlook_table, split_sentence
 
     outlook = split(line.overrides, working_directory=Path.cwd())
-    if _JSON.name in line.flags:
+    if JSON.name in line.flags:
         return _print_json(plain_of(outlook))
     screen.table(split_outlook_table(outlook))
     screen.line(split_sentence(outlook))
     return DONE
 
 
-def _transfer(line: CommandLine, screen: Screen) -> int:
+def transfer(line: CommandLine, screen: Screen) -> int:
+    """Print latencies predicted from profiles on another GPU."""
+    from orchestrator.commands.prediction_documents import transfers_document
     from orchestrator.predict.latency_data.read import read_latencies
     from orchestrator.predict.prediction_table import transfers_table
     from orchestrator.predict.profile_transfer.transfer import transferred
     from orchestrator.predict.step_time.bundled_models import default_profiles
 
-    screen.table(transfers_table(transferred(read_latencies(_data_of(line)), default_profiles())))
+    transfers = tuple(transferred(read_latencies(_data_of(line)), default_profiles()))
+    if JSON.name in line.flags:
+        return _print_json(transfers_document(transfers))
+    screen.table(transfers_table(transfers))
     return DONE
 
 
-def _evaluate(line: CommandLine, screen: Screen) -> int:
+def evaluate(line: CommandLine, screen: Screen) -> int:
+    """Print how good such predictions are."""
     from orchestrator.predict.evaluation.evaluate import evaluate
     from orchestrator.predict.evaluation.tables import plain_of, sentences_of, tables_of
     from orchestrator.predict.latency_data.read import read_latencies
 
     evaluation = evaluate(read_latencies(_data_of(line)), tell=screen.progress)
-    if _JSON.name in line.flags:
+    if JSON.name in line.flags:
         return _print_json(plain_of(evaluation))
     for table in tables_of(evaluation):
         screen.table(table)
@@ -104,46 +116,3 @@ def _data_of(line: CommandLine) -> Path:
 def _print_json(value: object) -> int:
     sys.stdout.write(json.dumps(value, indent=1) + "\n")  # for programs: no width, no colour
     return DONE
-
-
-TOOLS = {
-    "predict fit": "python tools/fit_bundled_models.py DATA",
-    "predict condense": "python tools/condense_profiles.py DATA",
-}
-"""Former command -> program that replaces it: it writes a data file of this repository."""
-
-COMMANDS = (
-    Command(
-        name="predict",
-        arguments="workload=vgg16 device=t4,v100",
-        summary="Predict step time and cost of points, also on devices that are not here.",
-        run=_predict,
-    ),
-    Command(
-        name="predict advise",
-        arguments="+sweep=NAME budget.usd=5 confidence=0.9",
-        summary="Say which setting to use, how sure that is, and what to measure next.",
-        flags=(_JSON,),
-        run=_advise,
-    ),
-    Command(
-        name="predict split",
-        arguments="+sweep=NAME trainer=kernel_split",
-        summary="Predict whether splitting convolutions over devices is faster.",
-        flags=(_JSON,),
-        run=_split,
-    ),
-    Command(
-        name="predict transfer",
-        arguments="data=PATH",
-        summary="Predict latencies of networks on one GPU from profiles on another.",
-        run=_transfer,
-    ),
-    Command(
-        name="predict evaluate",
-        arguments="data=PATH",
-        summary="Measure how well latencies on one GPU predict those on another, on measured data.",
-        flags=(_JSON,),
-        run=_evaluate,
-    ),
-)

@@ -1,7 +1,6 @@
 """Commands on sweeps, for the command line and for notebooks: they return values and show progress."""
 
 import logging
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,7 +13,6 @@ from orchestrator.analysis.recommendation.answer.answer import Recommendation
 from orchestrator.analysis.tables.plan import memory_lines, time_lines
 from orchestrator.compile.step_time import NOT_ASKED
 from orchestrator.config.loader import devices_named, load
-from orchestrator.config.workload_overrides import extract_workload_overrides
 from orchestrator.core.budget import BudgetStatus
 from orchestrator.core.placement import Plan
 from orchestrator.core.price import Price, Unpriced
@@ -33,11 +31,8 @@ from orchestrator.pipeline.search import outlook_lines, search_of
 from orchestrator.plan.pricing import prices_in
 from orchestrator.terminal.live_view import watching
 from orchestrator.terminal.printing import display_path, download_bar, print_line, totals_of
-from workloads.registry import forget
 
 logger = logging.getLogger(__name__)
-
-_MULTIRUN = ("-m", "--multirun")  # Hydra needs it for several values; a sweep does not, so it is ignored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,28 +51,6 @@ class PlanPreview:
     balance: BudgetStatus | None = None
     recommendations: tuple[Recommendation, ...] = ()
     remarks: tuple[str, ...] = ()
-
-
-@contextmanager
-def parsed_arguments(words: Sequence[str]) -> Iterator[list[str]]:
-    """Yield the words for Hydra; inside the context, workloads are found and limited as the others set.
-
-    At the end, a user's modules are forgotten: a notebook sees edited files in its next call.
-
-    Raises:
-        ConfigError: `workload_path` names no folder, or a limit is not a number.
-    """
-    rest, variables = extract_workload_overrides([word for word in words if word not in _MULTIRUN])
-    before = {variable: os.environ.get(variable) for variable in variables}
-    os.environ.update(variables)
-    try:
-        yield rest
-    finally:
-        forget()
-        for variable, value in before.items():
-            os.environ.pop(variable, None)
-            if value is not None:
-                os.environ[variable] = value
 
 
 def settings_of(overrides: Sequence[str]) -> Settings:
@@ -163,8 +136,10 @@ def _preflight(
 ) -> PreflightState:
     with download_bar(console) as progress:
         preflight = inspect(settings, download=download, progress=progress)
-    for ref in preflight.data.values():
+    for ref in preflight.data.values() if compiles else ():  # status and report train on nothing
         print_line(console, f"data: {ref.description}")
+        if ref.missing:
+            logger.info("data: %s", ref.missing)
     if settings.keeps_checkpoints_here:
         print_line(
             console,

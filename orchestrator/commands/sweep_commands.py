@@ -16,7 +16,10 @@ from orchestrator.analysis.report.headline import headline_of
 from orchestrator.analysis.table import cut
 from orchestrator.analysis.tables.budget import prospect_line, question
 from orchestrator.commands import sweep
-from orchestrator.commands.command_line import DONE, NO_RESULT, Command, CommandLine, Flag
+from orchestrator.commands.catalogue.sweeps import ALL, FULL, JSON, PLAIN, QUIET, RERUN, RERUN_FAILED, YES
+from orchestrator.commands.command_line import DONE, NO_RESULT, CommandLine
+from orchestrator.commands.documents import report_document, status_document, sync_document
+from orchestrator.commands.json_output import print_document, progress_screen, wants_json
 from orchestrator.core import codec
 from orchestrator.core.budget import BudgetStatus
 from orchestrator.core.settings import Rerun, Settings
@@ -31,14 +34,6 @@ from orchestrator.terminal.screen import Screen
 from orchestrator.terminal.status import print_status
 
 _MAX_ROWS = 100  # of one table; files have the others
-_YES = Flag(name="--yes", summary="agree to the likely cost without a question, for scripts")
-_RERUN_FAILED = Flag(name="--rerun-failed", summary="run failed trials again, even if they would fail again")
-_RERUN = Flag(name="--rerun", value="TRIAL_ID", summary="run one trial again; plan --all lists the ids")
-_PLAIN = Flag(name="--plain", summary="print a line for each trial, also in a terminal")
-_QUIET = Flag(name="--quiet", summary="print the end of the run alone")
-_FULL = Flag(name="--full", summary="print every table at the end, not the answers alone")
-_ALL = Flag(name="--all", summary="list every point of a long plan")
-_JSON = Flag(name="--json", summary="print JSON for programs")
 _NEXT = {
     "pause": "starts no further trial and ends when the running trials have ended",
     "cancel": "stops the running trials and ends",
@@ -47,21 +42,21 @@ _NEXT = {
 
 def settings_of(line: CommandLine) -> Settings:
     """Load the settings of a command line. Raises ConfigError."""
-    rerun = Rerun(
-        failed=_RERUN_FAILED.name in line.flags, trial_ids=frozenset(line.flags.get(_RERUN.name, ()))
-    )
+    rerun = Rerun(failed=RERUN_FAILED.name in line.flags, trial_ids=frozenset(line.flags.get(RERUN.name, ())))
     return replace(sweep.settings_of(line.overrides), rerun=rerun)
 
 
-def _run(line: CommandLine, screen: Screen) -> int:
+def run(line: CommandLine, screen: Screen) -> int:
+    """Run the trials that have no result, and print the report."""
     settings = settings_of(line)
-    if _YES.name in line.flags:
+    if YES.name in line.flags:
         settings = replace(settings, budget=replace(settings.budget, confirm_usd=None))
-    is_watched = screen.console.is_terminal and sys.stdin.isatty()
-    ask = partial(confirm, screen) if is_watched else None
-    console = Console(quiet=True) if _QUIET.name in line.flags else screen.console
-    report = sweep.run(settings, console=console, ask=ask, is_plain=_PLAIN.name in line.flags)
-    return _print_report(report, screen, line)
+    with progress_screen(line, screen) as progress:
+        is_watched = progress.console.is_terminal and sys.stdin.isatty()
+        ask = partial(confirm, progress) if is_watched else None
+        console = Console(quiet=True) if QUIET.name in line.flags else progress.console
+        outcome = sweep.run(settings, console=console, ask=ask, is_plain=PLAIN.name in line.flags)
+    return _end(outcome, line, screen)
 
 
 def confirm(screen: Screen, text: str) -> bool:
@@ -71,9 +66,10 @@ def confirm(screen: Screen, text: str) -> bool:
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
-def _plan(line: CommandLine, screen: Screen) -> int:
+def plan(line: CommandLine, screen: Screen) -> int:
+    """Print what becomes of every point."""
     settings, console = settings_of(line), screen.console
-    if _JSON.name in line.flags:
+    if JSON.name in line.flags:
         text = codec.to_json(sweep.plan(settings, console=Console(quiet=True)).plan)
         if console.is_terminal:
             console.print_json(text, ensure_ascii=not text.isprintable())
@@ -81,7 +77,7 @@ def _plan(line: CommandLine, screen: Screen) -> int:
             sys.stdout.write(f"{text}\n")
         return DONE
     preview = sweep.plan(settings, console=console)
-    print_plan(console, preview.plan, prices=preview.prices, list_all=_ALL.name in line.flags)
+    print_plan(console, preview.plan, prices=preview.prices, list_all=ALL.name in line.flags)
     if preview.balance:
         _print_budget(preview.balance, screen)
     for recommendation in preview.recommendations:
@@ -100,26 +96,43 @@ def _print_budget(status: BudgetStatus, screen: Screen) -> None:
         screen.line(f"run would ask first: {text}")
 
 
-def _report(line: CommandLine, screen: Screen) -> int:
-    settings = settings_of(line)
-    return _print_report(sweep.report(settings, console=screen.console), screen, line)
+def report(line: CommandLine, screen: Screen) -> int:
+    """Print the report of the recorded trials."""
+    with progress_screen(line, screen) as progress:
+        outcome = sweep.report(settings_of(line), console=progress.console)
+    return _end(outcome, line, screen)
 
 
-def _status(line: CommandLine, screen: Screen) -> int:
-    status = sweep.status(settings_of(line), console=screen.console)
+def status(line: CommandLine, screen: Screen) -> int:
+    """Print the progress of the sweep."""
+    with progress_screen(line, screen) as progress:
+        found = sweep.status(settings_of(line), console=progress.console)
+    if wants_json(line):
+        print_document(status_document(found))
+        return DONE
     print_status(
         screen.console,
-        status.plan,
-        status.records,
-        status.steps,
-        folder=status.folder,
-        holder=status.holder,
-        running=status.running,
+        found.plan,
+        found.records,
+        found.steps,
+        folder=found.folder,
+        holder=found.holder,
+        running=found.running,
         now=time.time(),
     )
-    for sentence in step_sentences(status.search) if status.search else ():
+    for sentence in step_sentences(found.search) if found.search else ():
         screen.line(sentence)
     return DONE
+
+
+def pause(line: CommandLine, screen: Screen) -> int:
+    """Ask the process that runs the sweep to start no further trial."""
+    return _halt(line, screen, halt="pause")
+
+
+def cancel(line: CommandLine, screen: Screen) -> int:
+    """Ask the process that runs the sweep to stop its running trials."""
+    return _halt(line, screen, halt="cancel")
 
 
 def _halt(line: CommandLine, screen: Screen, *, halt: StopRequest) -> int:
@@ -128,19 +141,32 @@ def _halt(line: CommandLine, screen: Screen, *, halt: StopRequest) -> int:
     return DONE
 
 
-def _sync(line: CommandLine, screen: Screen) -> int:
+def sync(line: CommandLine, screen: Screen) -> int:
+    """Send the tracking server the records that it lacks."""
     settings = settings_of(line)
-    synced = sync_sweep(settings)
-    server = without_secrets(settings.tracking_uri or "no server: tracking=none")
-    screen.line(f"{counted(synced.sent, 'record')} sent to {server}")
+    with progress_screen(line, screen):
+        synced = sync_sweep(settings)
+    server = None if settings.tracking_uri is None else without_secrets(settings.tracking_uri)
+    if wants_json(line):
+        print_document(sync_document(synced.sent, server))
+        return DONE
+    screen.line(f"{counted(synced.sent, 'record')} sent to {server or 'no server: tracking=none'}")
     if synced.tracked:
         screen.line(synced.tracked)
     return DONE
 
 
+def _end(outcome: SweepReport, line: CommandLine, screen: Screen) -> int:
+    """Print the report, or its document, and return the exit code of the sweep."""
+    if not wants_json(line):
+        return _print_report(outcome, screen, line)
+    print_document(report_document(outcome))
+    return _code_of(outcome)
+
+
 def _print_report(report: SweepReport, screen: Screen, line: CommandLine) -> int:
     """Print the answers or all tables, the remarks, where the results are, and the files not written."""
-    if _FULL.name in line.flags:
+    if FULL.name in line.flags:
         for table in tables_of(report.findings):
             screen.table(cut(table, most_rows=_MAX_ROWS))
         for sentence in (*headline_of(report.findings), *report.remarks):
@@ -154,53 +180,8 @@ def _print_report(report: SweepReport, screen: Screen, line: CommandLine) -> int
         screen.line(report.tracked)
     for text in report.unwritten:
         screen.error(text)
+    return _code_of(report)
+
+
+def _code_of(report: SweepReport) -> int:
     return DONE if report.is_complete and not report.unwritten else NO_RESULT
-
-
-COMMANDS = (
-    Command(
-        name="run",
-        arguments="+sweep=NAME",
-        summary="Run the trials of the sweep that have no result yet, and write the report.",
-        flags=(_YES, _RERUN_FAILED, _RERUN, _FULL, _PLAIN, _QUIET),
-        run=_run,
-    ),
-    Command(
-        name="plan",
-        arguments="+sweep=NAME",
-        summary="List what becomes of every point, with reasons and the likely cost; run nothing.",
-        flags=(_ALL, _JSON, _RERUN_FAILED, _RERUN),
-        run=_plan,
-    ),
-    Command(
-        name="report",
-        arguments="+sweep=NAME",
-        summary="Write the report of the recorded trials: the answers here, and a page for a browser.",
-        flags=(_FULL,),
-        run=_report,
-    ),
-    Command(
-        name="status",
-        arguments="+sweep=NAME",
-        summary="Show which trials run, which are done, and how many are left.",
-        run=_status,
-    ),
-    Command(
-        name="pause",
-        arguments="+sweep=NAME",
-        summary="Let the process that runs the sweep finish its running trials and start no more.",
-        run=partial(_halt, halt="pause"),
-    ),
-    Command(
-        name="cancel",
-        arguments="+sweep=NAME",
-        summary="Let the process that runs the sweep stop its running trials with a checkpoint.",
-        run=partial(_halt, halt="cancel"),
-    ),
-    Command(
-        name="sync",
-        arguments="+sweep=NAME",
-        summary="Send the tracking server the records that it lacks.",
-        run=_sync,
-    ),
-)

@@ -8,6 +8,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from orchestrator.config.composer import Composer
 from orchestrator.config.overrides import ParsedOverride, read
+from orchestrator.config.places import split_places
 from orchestrator.config.points import device_of
 from orchestrator.config.values import assign, plain_of
 from orchestrator.core.device import Device
@@ -65,8 +66,9 @@ def load_cluster(overrides: Sequence[str], *, working_directory: Path) -> tuple[
     Raises:
         ConfigError: anything that cannot be understood, in one line with what is possible.
     """
-    composer = Composer(working_directory)
-    words = read(overrides, options=composer.options)
+    places, rest = split_places(overrides, working_directory=working_directory)
+    composer = Composer(working_directory, places)
+    words = read(rest, options=composer.options)
     picks = {**_USUAL, **{word.key: word.value() for word in words if _checked(word).key in _USUAL}}
     options = {group: (composer.check(group, option),) for group, option in picks.items()}
     nodes = composer.nodes({**options, "device": composer.options("device")})

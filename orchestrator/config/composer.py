@@ -3,14 +3,15 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 
 import hydra.version
 
 # the public ways into Hydra search one folder, and compose its own settings anew each time: 1.3 is pinned
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
-from hydra._internal.config_repository import CachingConfigRepository, ConfigRepository
-from hydra._internal.defaults_list import create_defaults_list
+from hydra._internal.config_repository import CachingConfigRepository, ConfigRepository, IConfigRepository
+from hydra._internal.defaults_list import DefaultsList, create_defaults_list
 from hydra._internal.utils import create_config_search_path
 from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.object_type import ObjectType
@@ -19,13 +20,12 @@ from hydra.core.utils import setup_globals
 from hydra.plugins.config_source import ConfigResult
 from omegaconf import DictConfig, OmegaConf
 
-import orchestrator
 from orchestrator.config.error_messages import one_line_errors
+from orchestrator.config.places import NO_PLACES, ConfigPlaces, config_folders
 from orchestrator.config.schema import OPTIONS, POINT_GROUPS, SETTINGS_GROUPS, register
 from orchestrator.config.values import check_schema
 from orchestrator.core.errors import ConfigError, UnknownNameError
 from workloads.data.files import require_regular
-from workloads.origins import search_path
 
 MOST_BYTES = 250_000
 """The reader is slow: a list of that size takes ten seconds, and ours take milliseconds."""
@@ -48,7 +48,7 @@ class CheckedFiles(ConfigRepository):
         for folder in self._folders:
             file = folder / f"{config_path.removesuffix('.yaml')}.yaml"
             if file.exists():
-                _check(file, name=f"conf/{config_path}.yaml")
+                _check(file, name=str(file.relative_to(folder.parent)))
         return super().load_config(config_path)
 
 
@@ -68,24 +68,13 @@ def _check(file: Path, *, name: str) -> None:
         raise ConfigError(f"{name} has {count} aliases (*NAME), and a config file at most {MOST_ALIASES}")
 
 
-CONFIG_NAME = "config"
+def config_loader(working_directory: Path, added: Iterable[Path] = ()) -> ConfigLoaderImpl:
+    """Return Hydra's loader over the folders of config files and our schemas.
 
-
-def config_folders(working_directory: Path) -> tuple[Path, ...]:
-    """Folders of config files, the one searched first at the front.
-
-    Raises:
-        ConfigError: a folder of workloads that is not there.
+    Args:
+        added: further folders.
     """
-    with one_line_errors():
-        beside_workloads = [folder / "conf" for folder in search_path()]
-    every = (working_directory.resolve() / "conf", *beside_workloads, _shipped())
-    return tuple(dict.fromkeys(folder for folder in every if folder.is_dir()))
-
-
-def config_loader(working_directory: Path) -> ConfigLoaderImpl:
-    """Hydra's loader over those folders and our schemas."""
-    folders = config_folders(working_directory)
+    folders = config_folders(working_directory, added)
     register(folders)
     setup_globals()
     places = create_config_search_path(None)
@@ -108,11 +97,20 @@ def hydra_1_3() -> Iterator[None]:
         base.version_base = earlier
 
 
+def require_primary(files: IConfigRepository, name: str) -> None:
+    """Raise UnknownNameError unless there is a primary file of that name."""
+    names = files.get_group_options("", ObjectType.CONFIG)
+    known = [option for option in names if not option.startswith(("_", "orchestrator_"))]
+    if name not in known:
+        raise UnknownNameError("config", name, known=known)
+
+
 class Composer:
     """Composes options of groups and whole configurations."""
 
-    def __init__(self, working_directory: Path) -> None:
-        self._loader = config_loader(working_directory)
+    def __init__(self, working_directory: Path, places: ConfigPlaces = NO_PLACES) -> None:
+        self._loader = config_loader(working_directory, places.folders)
+        self._name = places.name
         self._files = CachingConfigRepository(self._loader.repository)
         self._options: dict[str, tuple[str, ...]] = {}
 
@@ -123,6 +121,13 @@ class Composer:
             self._options[group] = tuple(name for name in names if not name.endswith("schema"))
         return self._options[group]
 
+    @cached_property
+    def sweep(self) -> str | None:
+        """Name of the sweep in the defaults list of the primary file; None: it has none."""
+        with hydra_1_3(), one_line_errors():
+            require_primary(self._loader.repository, self._name)
+            return self._defaults(self._name, ()).overrides.known_choices.get("sweep")
+
     def check(self, group: str, option: object) -> str:
         """The option itself. Raises UnknownNameError where it has no file."""
         if option not in self.options(group):
@@ -131,11 +136,12 @@ class Composer:
 
     def base(self, picks: Mapping[str, object]) -> tuple[DictConfig, Mapping[str, str]]:
         """The configuration with one option of every group, and the names of those options."""
+        added = () if self.sweep else ("sweep",)
         overrides = [
-            f"{'+' if group == 'sweep' else ''}{group}={self.check(group, option)}"
+            f"{'+' if group in added else ''}{group}={self.check(group, option)}"
             for group, option in picks.items()
         ]
-        config, choices = self._compose(CONFIG_NAME, overrides)
+        config, choices = self._compose(self._name, overrides)
         chosen = {group: self._choice(group, choices) for group in (*POINT_GROUPS, *SETTINGS_GROUPS, "sweep")}
         for group, option in chosen.items():
             check_schema(config[group], group=group, option=option)
@@ -156,28 +162,25 @@ class Composer:
         settings.
         """
         with hydra_1_3(), one_line_errors():
-            defaults = create_defaults_list(
-                self._files,
-                name,
-                OverridesParser.create().parse_overrides(overrides),
-                prepend_hydra=False,
-                skip_missing=False,
-            )
+            defaults = self._defaults(name, overrides)
             config = self._loader._compose_config_from_defaults_list(defaults.defaults, self._files)
             OmegaConf.set_struct(config, True)
         return config, defaults.overrides.known_choices
+
+    def _defaults(self, name: str, overrides: Sequence[str]) -> DefaultsList:
+        return create_defaults_list(
+            self._files,
+            name,
+            OverridesParser.create().parse_overrides(list(overrides)),
+            prepend_hydra=False,
+            skip_missing=False,
+        )
 
     def _choice(self, group: str, choices: Mapping[str, str | None]) -> str:
         option = choices.get(group)
         if option is None:
             raise ConfigError(
-                f"conf/{CONFIG_NAME}.yaml chooses no {group}; add '{group}: NAME' to its defaults list, "
+                f"conf/{self._name}.yaml chooses no {group}; add '{group}: NAME' to its defaults list, "
                 f"with one of: {', '.join(self.options(group))}"
             )
         return option
-
-
-def _shipped() -> Path:
-    """Return the configuration folder: inside the package in a wheel, otherwise the repository's."""
-    package = Path(orchestrator.__path__[0]).resolve()
-    return package / "conf" if (package / "conf").is_dir() else package.parent / "conf"

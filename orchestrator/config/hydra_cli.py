@@ -1,64 +1,91 @@
-"""Command lines that are Hydra's own affair, answered by Hydra: the composed config, help, completion."""
+"""Questions that Hydra answers: the composed config, how it is composed, its own help."""
 
 import io
+import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr
 from pathlib import Path
-from typing import NoReturn
 
 from hydra._internal.hydra import Hydra
 from hydra._internal.utils import get_args_parser
+from hydra.core.override_parser.overrides_parser import OverridesParser
 
-from orchestrator.config.composer import CONFIG_NAME, config_loader, hydra_1_3
+from orchestrator.config.composer import config_loader, hydra_1_3, require_primary
 from orchestrator.config.error_messages import one_line_errors
+from orchestrator.config.places import split_places
+from orchestrator.config.script_overrides import with_script_overrides
 from orchestrator.core.errors import ConfigError
 
-_WORDS = (
-    "--cfg",
-    "-c",
-    "--help",
-    "-h",
-    "--hydra-help",
-    "--info",
-    "-i",
-    "--shell-completion",
-    "-sc",
-)
 
+def show_config(
+    part: str, overrides: Sequence[str], *, package: str | None, resolve: bool, working_directory: Path
+) -> None:
+    """Print the composed config; nothing runs, and no file is written.
 
-def is_hydra_flag(argv: Sequence[str]) -> bool:
-    """Return whether a command line has one of Hydra's own flags."""
-    return any(word.partition("=")[0] in _WORDS for word in argv)
-
-
-def hydra_main(argv: Sequence[str], *, working_directory: Path) -> int:
-    """Let Hydra answer on the terminal with our config files and schemas; nothing runs, no file is written.
+    Args:
+        part: `job`, `hydra` or `all`.
+        package: key of the part to print; None prints all.
+        resolve: replace interpolations.
 
     Raises:
-        ConfigError: a command line that Hydra cannot understand.
+        ConfigError: a config that Hydra cannot compose.
     """
-    parser = get_args_parser()
-    parser.error = _refuse  # type: ignore[method-assign]  # argparse would print its usage over many lines
-    parser.allow_abbrev = False
-    args = parser.parse_args([_picked(word) for word in argv])
-    if args.config_dir or args.config_path or args.config_name:
-        raise ConfigError(
-            "--config-dir, --config-path and --config-name have no effect; write conf/ here instead"
-        )
+    with _hydra(overrides, working_directory) as (hydra, name, words), _hydras_end():
+        hydra.show_cfg(name, words, part, package, resolve)
+
+
+def show_composition(what: str, overrides: Sequence[str], *, working_directory: Path) -> None:
+    """Print how the config is composed.
+
+    Args:
+        what: `all`, `config`, `defaults`, `defaults-tree`, `plugins` or `searchpath`.
+
+    Raises:
+        ConfigError: a config that Hydra cannot compose.
+    """
+    with _hydra(overrides, working_directory) as (hydra, name, words), _logging_alone():
+        hydra.show_info(what, name, words)
+
+
+def show_hydras_help(*, working_directory: Path) -> None:
+    """Print Hydra's own help."""
+    with _hydra((), working_directory) as (hydra, name, _):
+        parser = get_args_parser()
+        hydra.hydra_help(name, parser, parser.parse_args([]))
+
+
+@contextmanager
+def _hydra(overrides: Sequence[str], working_directory: Path) -> Iterator[tuple[Hydra, str, list[str]]]:
+    """Yield Hydra, the name of the primary file, and the words as Hydra takes them."""
+    places, rest = split_places(overrides, working_directory=working_directory)
+    words = [_picked(word) for word in with_script_overrides(rest)]
     with hydra_1_3(), one_line_errors():
-        hydra = Hydra(task_name="orchestrator", config_loader=config_loader(working_directory))
-        if args.help:
-            hydra.app_help(CONFIG_NAME, parser, args)
-        elif args.hydra_help:
-            hydra.hydra_help(CONFIG_NAME, parser, args)
-        elif args.cfg:
-            with _hydras_end():
-                hydra.show_cfg(CONFIG_NAME, args.overrides, args.cfg, args.package, args.resolve)
-        elif args.info:
-            hydra.show_info(args.info, CONFIG_NAME, args.overrides)
-        else:
-            hydra.shell_completion(CONFIG_NAME, args.overrides)
-    return 0
+        _require_one_value(words)
+        loader = config_loader(working_directory, places.folders)
+        require_primary(loader.repository, places.name)
+        yield Hydra(task_name="orchestrator", config_loader=loader), places.name, words
+
+
+def _require_one_value(words: list[str]) -> None:
+    for word in OverridesParser.create().parse_overrides(words):
+        if word.is_sweep_override():
+            raise ConfigError(
+                f"{word.input_line!r} is a grid, and --cfg and --info show one composed config; give "
+                f"{word.key_or_group} one value, or list the points: python -m orchestrator plan"
+            )
+
+
+@contextmanager
+def _logging_alone() -> Iterator[None]:
+    """Leave the root logger to Hydra, which prints with it; then restore its handlers and level."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    root.handlers[:] = []
+    try:
+        yield
+    finally:
+        root.handlers[:] = handlers
+        root.setLevel(level)
 
 
 @contextmanager
@@ -70,10 +97,6 @@ def _hydras_end() -> Iterator[None]:
             yield
     except SystemExit as end:
         raise ConfigError(stderr.getvalue().strip()) from end
-
-
-def _refuse(message: str) -> NoReturn:
-    raise ConfigError(f"{message}; --hydra-help lists Hydra's options")
 
 
 def _picked(word: str) -> str:

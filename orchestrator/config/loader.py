@@ -20,6 +20,7 @@ from orchestrator.config.options import (
     reject_interpolations,
 )
 from orchestrator.config.overrides import read
+from orchestrator.config.places import ConfigPlaces, split_places
 from orchestrator.config.points import PointMaker
 from orchestrator.config.request import Request, classify_overrides
 from orchestrator.config.schema import POINT_GROUPS, POINT_KEYS, SETTINGS_GROUPS
@@ -45,8 +46,9 @@ def load(overrides: Sequence[str], *, working_directory: Path) -> Settings:
     Raises:
         ConfigError: anything that cannot be understood, in one line with what is possible.
     """
-    composer = Composer(working_directory)
-    words = with_script_overrides(overrides)
+    places, rest = split_places(overrides, working_directory=working_directory)
+    composer = Composer(working_directory, places)
+    words = with_script_overrides(rest)
     request = classify_overrides(read(words, options=composer.options))
     base, chosen, named = _base(composer, request)
     cluster = declared(base.pools, composer, option=named["pools"])
@@ -69,25 +71,34 @@ def load(overrides: Sequence[str], *, working_directory: Path) -> Settings:
         reprices=_says(request, "prices"),
         names_search=_says(request, "search"),
         working_directory=working_directory,
+        config_folders=places.folders,
     )
     return replace(settings, overrides=tuple(overrides))
 
 
-def devices_named(working_directory: Path) -> Mapping[str, Device]:
-    """Return every device that a command may name in this working directory. Raises ConfigError."""
-    return known_devices(Composer(working_directory))
+def devices_named(working_directory: Path, added: tuple[Path, ...] = ()) -> Mapping[str, Device]:
+    """Return every device that a command may name in this working directory.
+
+    Args:
+        added: further folders of config files.
+
+    Raises:
+        ConfigError: a file that cannot be understood.
+    """
+    return known_devices(Composer(working_directory, ConfigPlaces(folders=added)))
 
 
 def _base(composer: Composer, request: Request) -> tuple[DictConfig, dict[str, Any], Mapping[str, str]]:
     """Compose the command's configuration: with every key of a point in it, and its options by group."""
-    if request.sweep is None:
+    sweep = request.sweep or composer.sweep
+    if sweep is None:
         sweeps = ", ".join(composer.options("sweep"))
         raise ConfigError(f"no sweep is named; add +sweep=NAME with one of: {sweeps}")
     single = {key: values[0] for key, values in request.choices.items() if len(values) == 1}
     picks = {group: option for group, option in single.items() if group in POINT_GROUPS and option != AUTO}
     if request.picks.get("cluster") == "fake":
         request.picks.setdefault("pools", "fake")
-    base, options = composer.base({"sweep": request.sweep, **request.picks, **picks})
+    base, options = composer.base({"sweep": sweep, **request.picks, **picks})
     for key, value in request.settings.items():
         assign(base, key, value)
     for key in single.keys() & set(POINT_KEYS):
@@ -149,6 +160,7 @@ def _settings(
     reprices: bool,
     names_search: bool,
     working_directory: Path,
+    config_folders: tuple[Path, ...],
 ) -> Settings:
     groups = ("sweep", "report", *(name for name in SETTINGS_GROUPS if name != "pools"))
     plain = {group: plain_of(base[group], group=group) for group in groups}
@@ -178,6 +190,7 @@ def _settings(
         prices=price_list_of(plain["prices"], option=prices),
         reprices=reprices,
         names_search=names_search,
+        config_folders=config_folders,
         data_folder=_folder(base, working_directory),
         checkpointing=_checkpointing(plain["checkpoint"], outputs / sweep["name"], working_directory),
         report_source=plain["report"].pop("source"),

@@ -134,6 +134,24 @@ def _check_settable(key: str) -> None:
             f"{key!r} is a fact with a source; write it into another file in conf/prices/ and choose it: "
             f"prices=NAME"
         )
+    if top == "hydra":
+        raise ConfigError(_without_effect(key))
     settable = [*(field_.name for field_ in fields(RootConf)), *WORKLOAD_WORDS]
     if top not in settable:
         raise UnknownNameError("key", key, known=settable)
+
+
+_INSTEAD = {
+    "hydra.run": "outputs=DIR is the folder of results",
+    "hydra.sweep": "outputs=DIR is the folder of results",
+    "hydra.launcher": "executor=ray runs trials side by side, executor=inline one after the other",
+    "hydra.sweeper": "search=adaptive chooses trials, search=grid runs all",
+    "hydra.mode": "a list of values is always a grid",
+}
+"""Start of a key of Hydra's own settings -> what has that effect here."""
+
+
+def _without_effect(key: str) -> str:
+    instead = next((words for start, words in _INSTEAD.items() if f"{key}.".startswith(f"{start}.")), None)
+    advice = instead or "of Hydra's own settings hydra.searchpath=[DIR] has one"
+    return f"{key!r} has no effect; {advice}"

@@ -1,7 +1,7 @@
 """Configuration schema: one mutable class per config group, and the defaults."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_args
@@ -326,19 +326,9 @@ def trainer_conf(info: TrainerInfo) -> type[TrainerConf]:
     return dataclasses.make_dataclass(f"{info.name}_conf", knobs, bases=(TrainerConf,))
 
 
-def register(folders: Sequence[Path]) -> None:
-    """Put every schema where a config file's defaults list finds it; twice does no harm.
-
-    Args:
-        folders: folders of config files. A workload without a file there is an option by its schema.
-
-    Raises:
-        ConfigError: a workload whose code is broken.
-    """
-    store = ConfigStore.instance()
-    store.store(name=ROOT_SCHEMA, node=RootConf)
-    store.store(name=OPTIONS, node={OPTIONS: {}})
-    schemas = {
+def group_schemas() -> Mapping[str, type[Any]]:
+    """Group -> schema of all its options; workloads and trainers have one each."""
+    return {
         "device": schema_from_dataclass(Device),
         "precision": NamedConf,
         "measure": schema_from_dataclass(TimingSpec),
@@ -356,7 +346,21 @@ def register(folders: Sequence[Path]) -> None:
         "search": SearchConf,
         "pools": PoolsConf,
     }
-    for group, schema in schemas.items():
+
+
+def register(folders: Sequence[Path]) -> None:
+    """Put every schema where a config file's defaults list finds it; twice does no harm.
+
+    Args:
+        folders: folders of config files. A workload without a file there is an option by its schema.
+
+    Raises:
+        ConfigError: a workload whose code is broken.
+    """
+    store = ConfigStore.instance()
+    store.store(name=ROOT_SCHEMA, node=RootConf)
+    store.store(name=OPTIONS, node={OPTIONS: {}})
+    for group, schema in group_schemas().items():
         store.store(group=group, name="schema", node=schema)
     for info in trainers().values():
         store.store(group="trainer", name=f"{info.name}_schema", node=trainer_conf(info))

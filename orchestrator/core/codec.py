@@ -4,8 +4,8 @@ import dataclasses
 import json
 import math
 import types
-from collections.abc import Mapping
-from functools import cache
+from collections.abc import Callable, Mapping
+from functools import cache, partial
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from orchestrator.core.errors import OrchestratorError, RecordError
@@ -48,15 +48,30 @@ def from_plain(kind: type[T], plain: object) -> T:
 
 def to_plain(value: Any) -> Any:
     """Dicts, lists and scalars that `json.dumps` takes without NaN tokens."""
+    return _plain(value, name_of=_name_of_no_number)
+
+
+def to_nulls(value: Any) -> Any:
+    """The same for other programs: a float that is not a number is null. It cannot be read back."""
+    return _plain(value, name_of=lambda _value: None)
+
+
+def _plain(value: Any, *, name_of: Callable[[float], str | None]) -> Any:
+    """Convert a value; `name_of` gives what stands for a float that is not a number."""
+    plain = partial(_plain, name_of=name_of)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field_.name: to_plain(getattr(value, field_.name)) for field_ in dataclasses.fields(value)}
+        return {field_.name: plain(getattr(value, field_.name)) for field_ in dataclasses.fields(value)}
     if isinstance(value, Mapping):
-        return {str(key): to_plain(item) for key, item in value.items()}
+        return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, (tuple, list)):
-        return [to_plain(item) for item in value]
+        return [plain(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
-        return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
+        return name_of(value)
     return value
+
+
+def _name_of_no_number(value: float) -> str:
+    return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
 
 
 def _typed(kind: Any, plain: Any, *, path: str) -> Any:

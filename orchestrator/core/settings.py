@@ -139,6 +139,7 @@ class Settings:
         search: rule that chooses the trials.
         overrides: words of the command line, without the command and its flags.
         names_search: True if the command line sets it; otherwise a report takes that of the last run.
+        config_folders: folders of config files that the command line adds.
     """
 
     sweep: Sweep
@@ -166,6 +167,7 @@ class Settings:
     search: Search = GRID
     names_search: bool = False
     overrides: tuple[str, ...] = ()
+    config_folders: tuple[Path, ...] = ()
 
     def __post_init__(self) -> None:
         for kind, count in self.retries.items():

@@ -2,6 +2,9 @@
 
 import tempfile
 
+from rich.console import Console
+from rich.text import Text
+
 from orchestrator.core.printable import MOST_OF_AN_ERROR, cut, one_line, printable
 
 
@@ -9,6 +12,11 @@ def error_line(text: str) -> str:
     """The line. All of a long text is in a temporary file, for the command may have no folder of its own."""
     line = f"error: {one_line(text)}"
     return line if len(line) <= MOST_OF_AN_ERROR else cut(line, rest=_kept(text))
+
+
+def print_error(text: str) -> None:
+    """Print the line on standard error."""
+    Console(stderr=True).print(Text(error_line(text)), soft_wrap=True)
 
 
 def _kept(text: str) -> str:

@@ -5,8 +5,9 @@ from rich.text import Text
 
 from orchestrator.analysis.table import Table
 from orchestrator.core.printable import printable
-from orchestrator.terminal.error_line import error_line
-from orchestrator.terminal.printing import print_line, print_table
+from orchestrator.terminal.error_line import print_error
+
+# pandas takes a second to import, and commands without tables do without it: hence imports in functions
 
 
 class Screen:
@@ -21,15 +22,19 @@ class Screen:
 
     def line(self, text: str) -> None:
         """Print one line."""
+        from orchestrator.terminal.printing import print_line
+
         print_line(self.console, text)
 
     def table(self, table: Table) -> None:
         """Print a table."""
+        from orchestrator.terminal.printing import print_table
+
         print_table(self.console, table)
 
     def error(self, text: str) -> None:
         """Print one line on standard error; a long text goes to a temporary file that the line names."""
-        Console(stderr=True).print(Text(error_line(text)), soft_wrap=True)
+        print_error(text)
 
     def progress(self, text: str) -> None:
         """Print one dim line on standard error, so that standard output holds results only."""

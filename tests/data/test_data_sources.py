@@ -185,18 +185,22 @@ def test_auto_takes_the_stand_in_where_there_is_no_real_file_and_says_so(
     del site.files["/first.txt"]
     ref = prepare(data_set, "auto", means)
     assert (first_of(ref), ref.id) == (50, f"standin:numbers-v3:{hashlib.sha256(b'50').hexdigest()}")
-    assert ref.description.startswith("numbers from 50; not the real data: no ")
-    assert ref.description.endswith("failed: HTTP Error 404: Not Found")
+    assert ref.description == "numbers from 50; not the real data (data.source=real tells why)"
+    assert ref.missing.startswith("no ")
+    assert ref.missing.endswith("failed: HTTP Error 404: Not Found")
+    with pytest.raises(ValueError, match="HTTP Error 404: Not Found; "):
+        prepare(data_set, "real", means)
 
 
 def test_auto_falls_to_synthetic_data_and_says_so(data_set: DataSet, means: Means, tmp_path: Path) -> None:
     (tmp_path / "standin" / "first.txt").unlink()
     ref = prepare(without_url(data_set), "auto", means)
     assert (first_of(ref), ref.id) == (0, "synthetic:numbers-v3:7")
-    assert ref.description.startswith("synthetic numbers; not the real data: no ")
-    assert "; nor its stand-in: no " in ref.description
+    assert ref.description == "synthetic numbers; not the real data (data.source=real tells why)"
+    assert "; nor its stand-in: no " in ref.missing
     alone = prepare(replace(without_url(data_set), standin=None), "auto", means)
     assert (alone.id, "stand-in" in alone.description) == ("synthetic:numbers-v3:7", False)
+    assert "stand-in" not in alone.missing
 
 
 def test_a_source_that_a_data_set_does_not_have_is_told(data_set: DataSet, means: Means) -> None:

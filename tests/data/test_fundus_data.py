@@ -169,7 +169,8 @@ def test_painted_photographs_are_a_folder_in_the_cache_that_is_painted_again_whe
     monkeypatch.setattr(fundus, "_COUNT", 20)
     ref = prepare(FUNDUS, "auto", replace(means, folder=None))
     assert ref.id.startswith("synthetic:fundus-v1:")
-    assert ref.description.endswith("painted; not the real data: no folder is given")
+    assert ref.description.endswith("painted; not the real data (data.source=real tells why)")
+    assert ref.missing == "no folder is given"
     folder = means.cache / "fundus-synthetic-1"
     first = batches(ref, image_size=32).held_out(0, 3)["x"]
     shutil.rmtree(folder)

@@ -4,7 +4,8 @@ from hostile_values import TEXTS, many, outcome, scalars, texts
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from orchestrator.cli import COMMANDS
+from orchestrator.commands.catalogue.catalogue import COMMANDS
+from orchestrator.commands.catalogue.shared_flags import SHARED_FLAGS
 from orchestrator.commands.command_line import parse
 from orchestrator.config.overrides import read
 from orchestrator.config.request import classify_overrides
@@ -47,14 +48,14 @@ def test_any_word_is_an_override_or_refused(word: str) -> None:
         st.one_of(
             texts,
             GRAMMAR,
-            st.sampled_from(("plan", "predict", "advise", "--all", "--rerun", "--check", "-m")),
+            st.sampled_from(("plan", "predict", "advise", "--all", "--rerun", "--check", "-m", "-i", "-cd")),
         ),
         max_size=4,
     )
 )
 def test_any_line_has_one_command_and_its_flags_or_is_refused(words: list[str]) -> None:
     with outcome(ConfigError):
-        parse(words, COMMANDS)
+        parse(words, COMMANDS, shared=SHARED_FLAGS)
 
 
 @many(200)

@@ -28,6 +28,7 @@ class DataRef:
         path: `.npz` that `batches.load` reads; where that must be downloaded, it is not there yet.
         description: what the data set is and is not, in one line for the screen.
         to_download: first download to try if downloads are allowed; None if there is none.
+        missing: why the real data is not used where it could be; empty if it is, or was not asked for.
         train_samples: size of the full training set, also for a stand-in; None if unknown.
         train_tokens: tokens to train on in a user's folder of texts; None for other data.
     """
@@ -36,6 +37,7 @@ class DataRef:
     path: Path
     description: str
     to_download: str | None = None
+    missing: str = ""
     train_samples: int | None = None
     train_tokens: int | None = None
 
@@ -118,8 +120,7 @@ def _auto(data_set: DataSet, means: Means) -> DataRef:
     try:
         return _real(data_set, means)
     except MissingDataError as error:
-        missing = f"not the real data: {', '.join(error.tried)}"
-        untried = error.untried
+        missing, untried = ", ".join(error.tried), error.untried
     if data_set.standin is not None:
         try:
             return _but(_standin(data_set, means), missing, untried)
@@ -129,10 +130,11 @@ def _auto(data_set: DataSet, means: Means) -> DataRef:
     return _but(_synthetic(data_set, means), missing, untried)
 
 
-def _but(ref: DataRef, what_it_is_not: str, untried: Published | None) -> DataRef:
+def _but(ref: DataRef, missing: str, untried: Published | None) -> DataRef:
     return replace(
         ref,
-        description=f"{ref.description}; {what_it_is_not}",
+        description=f"{ref.description}; not the real data (data.source=real tells why)",
+        missing=missing,
         to_download=untried.description if untried else None,
     )
 

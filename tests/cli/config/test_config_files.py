@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 from repository import ROOT
 
-from orchestrator.config.composer import Composer, config_folders
+from orchestrator.config.composer import Composer
 from orchestrator.config.loader import load
+from orchestrator.config.places import config_folders
 from orchestrator.core.errors import ConfigError
 
 CPU = "defaults: [schema, _self_]\nname: mine\nkind: cpu\nchips: 1\nreplicas: 1\nnative_precisions: [fp32]\n"

@@ -5,7 +5,8 @@ import os
 import pytest
 from user_workload import SPEC, write
 
-from orchestrator.commands.sweep import parsed_arguments, settings_of
+from orchestrator.commands.arguments import parsed_arguments
+from orchestrator.commands.sweep import settings_of
 from orchestrator.core.errors import ConfigError
 from orchestrator.plan.trial_specs import workload_of
 from workloads.origins import PATH_VARIABLE

@@ -1,0 +1,107 @@
+"""Commands that predict, and that measure how good predictions are."""
+
+from orchestrator.commands.catalogue.sweeps import JSON
+from orchestrator.commands.command_line import Command, Key
+
+CONFIDENCE = "confidence="
+"""Start of a word that only `predict advise` knows."""
+
+_POINT = (
+    Key(usage="workload=vgg16", summary="training job; its options: workload.KEY=VALUE"),
+    Key(usage="device=t4,v100", summary="devices, also those that are not here"),
+    Key(usage="precision=fp16", summary="arithmetic; also global_batch_size, num_workers"),
+)
+_PRICE = Key(usage="prices.region=europe-west4", summary="region of the price list; also prices.provisioning")
+_DATA = (Key(usage="data=PATH", summary="folder of measured latencies; the only override"),)
+
+TOOLS = {
+    "predict fit": "python tools/fit_bundled_models.py DATA",
+    "predict condense": "python tools/condense_profiles.py DATA",
+}
+"""Former command -> program that replaces it: it writes a data file of this repository."""
+
+COMMANDS = (
+    Command(
+        name="predict",
+        group="Predict",
+        arguments="workload=vgg16 device=t4,v100",
+        summary="Predict step time and cost, also on devices not here.",
+        run="orchestrator.commands.predict:predict",
+        flags=(JSON,),
+        keys=(
+            *_POINT,
+            Key(usage="+sweep=NAME", summary="points of a sweep in place of one point"),
+            Key(usage="compile=full", summary="ask the TPU compiler for the time of a step"),
+            _PRICE,
+        ),
+        examples=(
+            "predict workload=vgg16 device=t4,v100",
+            "predict workload=gpt2 device=h100 global_batch_size=8,32",
+            "predict +sweep=tpu_vs_gpu --json",
+        ),
+    ),
+    Command(
+        name="predict advise",
+        group="Predict",
+        arguments="+sweep=NAME budget.usd=5 confidence=0.9",
+        summary="Say which setting to use, and what to measure next.",
+        run="orchestrator.commands.predict:advise",
+        flags=(JSON,),
+        keys=(
+            Key(usage="confidence=0.9", summary="chance above which an answer is settled (0.95)"),
+            Key(usage="search.tolerance=0.05", summary="how far above the best a good setting may lie"),
+            Key(usage="budget.usd=5", summary="most that all further measurements may cost"),
+            Key(usage="report.goal=cheapest", summary="fastest (default), cheapest, best or balanced"),
+            Key(
+                usage="report.deadline_hours=4",
+                summary="also report.budget_usd, report.quality",
+            ),
+            Key(usage="report.epochs=15", summary="length of the job; also report.samples"),
+            _PRICE,
+        ),
+        examples=(
+            "predict advise +sweep=tpu_vs_gpu budget.usd=5",
+            "predict advise +sweep=smoke report.goal=cheapest",
+            "predict advise +sweep=tpu_vs_gpu confidence=0.9 --json",
+        ),
+    ),
+    Command(
+        name="predict split",
+        group="Predict",
+        arguments="+sweep=NAME trainer=kernel_split",
+        summary="Predict whether splitting convolutions is faster.",
+        run="orchestrator.commands.predict:split",
+        flags=(JSON,),
+        keys=(
+            Key(usage="num_workers=2,4", summary="devices that share the convolutions"),
+            Key(usage="global_batch_size=256", summary="samples of a step"),
+        ),
+        examples=(
+            "predict split +sweep=paper_kernel_split_mini trainer=kernel_split --json",
+            "predict split +sweep=paper_kernel_split trainer=kernel_split",
+        ),
+    ),
+    Command(
+        name="predict transfer",
+        group="Predict",
+        arguments="data=PATH",
+        summary="Predict latencies on one GPU from those on another.",
+        run="orchestrator.commands.predict:transfer",
+        flags=(JSON,),
+        keys=_DATA,
+        examples=("predict transfer data=my_profiles", "predict transfer data=my_profiles --json"),
+    ),
+    Command(
+        name="predict evaluate",
+        group="Predict",
+        arguments="data=PATH",
+        summary="Measure how good such predictions are.",
+        run="orchestrator.commands.predict:evaluate",
+        flags=(JSON,),
+        keys=_DATA,
+        examples=(
+            "predict evaluate data=$ORCHESTRATOR_DATA/profet",
+            "predict evaluate data=$ORCHESTRATOR_DATA/profet --json",
+        ),
+    ),
+)

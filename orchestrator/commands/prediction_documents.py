@@ -1,0 +1,83 @@
+"""Predictions as JSON documents; `docs/json.md` describes every key. Pure."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from orchestrator.analysis.predictions.forecasts import scaled
+from orchestrator.core import codec
+from orchestrator.core.estimate import Estimate, Refusal
+from orchestrator.core.interval import Spread
+from orchestrator.core.price import Price, Unpriced
+from orchestrator.core.price_label import marks_of
+from orchestrator.predict.prediction_table import Prediction
+from orchestrator.predict.profile_transfer.transfer import Transfer
+
+_SECONDS_PER_HOUR = 3600
+_MILLION = 1e6
+
+
+def predictions_document(predictions: Iterable[Prediction]) -> dict[str, Any]:
+    """Document of `predict`."""
+    plain: dict[str, Any] = codec.to_nulls({"predictions": [_prediction(one) for one in predictions]})
+    return plain
+
+
+def transfers_document(transfers: Iterable[Transfer]) -> dict[str, Any]:
+    """Document of `predict transfer`."""
+    plain: dict[str, Any] = codec.to_nulls(
+        {
+            "predictions": [
+                {
+                    "workload": one.workload,
+                    "anchor": one.anchor,
+                    "measured_seconds": one.measured_seconds,
+                    "device": one.target,
+                    **_step(one.step),
+                }
+                for one in transfers
+            ]
+        }
+    )
+    return plain
+
+
+def _prediction(prediction: Prediction) -> dict[str, Any]:
+    point, roofline, price = prediction.point, prediction.roofline, prediction.price
+    return {
+        "workload": point.workload,
+        "workload_options": point.workload_options,
+        "device": point.device.name,
+        "precision": point.precision,
+        "num_workers": point.num_workers,
+        "num_hosts": point.num_hosts,
+        "global_batch_size": point.global_batch_size,
+        **_step(prediction.step),
+        "roofline_seconds": None
+        if roofline is None
+        else {"bound": roofline.bound_seconds, **codec.to_nulls(roofline)},
+        "usd_per_million_samples": _usd(prediction.step, price, batch_size=point.global_batch_size),
+        "price_marks": [] if isinstance(price, Unpriced) else marks_of(price),
+        "price": None if isinstance(price, Unpriced) else price,
+        "unpriced": price.reason if isinstance(price, Unpriced) else None,
+    }
+
+
+def _step(step: Estimate | Refusal) -> dict[str, Any]:
+    if isinstance(step, Refusal):
+        return {"provenance": "refused", "step_seconds": None, "source": None, "refusal": step}
+    return {
+        "provenance": step.provenance,
+        "step_seconds": _spread(step),
+        "source": step.source,
+        "refusal": None,
+    }
+
+
+def _spread(step: Estimate) -> Spread:
+    return Spread(median=step.likely, low=step.low, high=step.high)
+
+
+def _usd(step: Estimate | Refusal, price: Price | Unpriced, *, batch_size: int) -> Spread | None:
+    if isinstance(step, Refusal) or isinstance(price, Unpriced):
+        return None
+    return scaled(_spread(step), price.usd_per_hour / _SECONDS_PER_HOUR * _MILLION / batch_size)

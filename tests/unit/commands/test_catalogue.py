@@ -1,0 +1,70 @@
+"""Catalogue of commands: the functions exist, and keys and examples are ones that a command understands."""
+
+import inspect
+import shlex
+from pathlib import Path
+from pkgutil import resolve_name
+
+import pytest
+
+from orchestrator.commands.catalogue.catalogue import COMMANDS
+from orchestrator.commands.catalogue.predictions import TOOLS
+from orchestrator.commands.catalogue.shared_flags import INSTEAD, SHARED_FLAGS
+from orchestrator.commands.command_line import Command, parse
+from orchestrator.config.cluster import load_cluster
+from orchestrator.config.loader import load
+
+OF_DATA = ("predict transfer", "predict evaluate")
+OF_POOLS = ("cluster", "doctor cluster")
+PLACEHOLDERS = {
+    "tracking.uri=http://HOST:5000": "tracking.uri=http://host:5000",
+    "pools.zone=ZONE": "pools.zone=a-b",
+}
+
+
+def named(command: Command) -> str:
+    return command.name
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=named)
+def test_the_function_of_a_command_takes_line_and_screen(command: Command) -> None:
+    assert list(inspect.signature(resolve_name(command.run)).parameters) == ["line", "screen"]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=named)
+def test_examples_are_understood(command: Command) -> None:
+    assert command.examples
+    for example in command.examples:
+        if example.startswith("eval "):
+            continue
+        words = shlex.split(example.partition(" > ")[0])
+        line = parse(words, COMMANDS, shared=SHARED_FLAGS, tools=TOOLS)
+        assert line.command == command.name
+        understood(command, line.overrides)
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=named)
+def test_keys_are_understood(command: Command) -> None:
+    for key in command.keys:
+        word = PLACEHOLDERS.get(key.usage, key.usage)
+        if word not in ("+sweep=NAME", "pools.project=ID"):
+            understood(command, (word,))
+
+
+def understood(command: Command, words: tuple[str, ...]) -> None:
+    """Load the words as the command does. Raises ConfigError."""
+    words = tuple(word.replace("=ID", "=my-project") for word in words)
+    here = Path("/")
+    if command.name in OF_POOLS:
+        load_cluster(["pools=gcp", "pools.project=my-project", *words], working_directory=here)
+    elif command.name not in OF_DATA:
+        rest = [word for word in words if not word.startswith("confidence=")]
+        sweep = [] if any(word.startswith("+sweep=") for word in rest) else ["+sweep=single"]
+        load([*sweep, *rest], working_directory=here)
+
+
+def test_a_flag_has_one_meaning() -> None:
+    flags = [*SHARED_FLAGS, *{flag for command in COMMANDS for flag in command.flags}]
+    names = [name for flag in flags for name in (flag.name, flag.short) if name]
+    assert len(names) == len(set(names))
+    assert not set(INSTEAD) & set(names)
