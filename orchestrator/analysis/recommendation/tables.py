@@ -1,6 +1,5 @@
 """A recommendation as plain tables, and for programs."""
 
-import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -10,7 +9,7 @@ from orchestrator.analysis.measurements.noise import NOISY
 from orchestrator.analysis.metrics.quality import quality_words
 from orchestrator.analysis.recommendation.answer.answer import RankedSetting, Recommendation
 from orchestrator.analysis.recommendation.answer.summary import chance, duration, known_by
-from orchestrator.analysis.table import Column, Table
+from orchestrator.analysis.table import Column, Rank, Table
 from orchestrator.core import codec
 from orchestrator.core.interval import Spread
 
@@ -56,12 +55,12 @@ def ranked_table(recommendations: Sequence[Recommendation]) -> Table:
         ),
         columns=(
             Column(header="job"),
-            Column(header="setting"),
-            Column(header="known by"),
-            Column(header="time", is_number=True),
-            *([Column(header="cost $", is_number=True)] if has_cost else []),
-            *([Column(header="quality", is_number=True)] if has_quality else []),
-            Column(header="chance", is_number=True),
+            Column(header="setting", rank=Rank.SETTING),
+            Column(header="known by", rank=Rank.REPEATS),
+            Column(header="time", is_number=True, rank=Rank.RATE),
+            *([Column(header="cost $", is_number=True, rank=Rank.COST)] if has_cost else []),
+            *([Column(header="quality", is_number=True, rank=Rank.QUALITY)] if has_quality else []),
+            Column(header="chance", is_number=True, rank=Rank.RATE),
             Column(header="remarks"),
         ),
         rows=tuple(
@@ -164,28 +163,18 @@ def tables_of(recommendations: Sequence[Recommendation]) -> tuple[Table, ...]:
 
 
 def plain_of(recommendation: Recommendation) -> dict[str, Any]:
-    """Give a recommendation to programs."""
+    """Give a recommendation to programs; what no number bounds is null."""
     winner = recommendation.winner.setting if recommendation.winner else None
     standings = [
         {
-            **codec.to_plain(standing),
-            "samples_per_second": codec.to_plain(standing.samples_per_second),
+            **codec.to_nulls(standing),
+            "samples_per_second": codec.to_nulls(standing.samples_per_second),
             "usd_per_million_samples": usd.median if (usd := standing.usd_per_million_samples) else None,
         }
         for standing in recommendation.standings
     ]
-    plain = {**codec.to_plain(recommendation), "winner": winner, "is_clear": recommendation.is_clear}
-    finite: dict[str, Any] = _finite({**plain, "standings": standings})
-    return finite
-
-
-def _finite(value: Any) -> Any:
-    """Write what no number bounds as null: JSON has no infinity."""
-    if isinstance(value, dict):
-        return {key: _finite(one) for key, one in value.items()}
-    if isinstance(value, list):
-        return [_finite(one) for one in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    plain = codec.to_nulls(recommendation)
+    return {**plain, "standings": standings, "winner": winner, "is_clear": recommendation.is_clear}
 
 
 def dollars(value: Spread | None, marks: str) -> str:

@@ -10,7 +10,7 @@ from cli_process import NOOP, Answer, ask, command, environment, records_in
 
 FOLDER = Path("outputs/smoke")
 NAMES = ("report.html", "report.md", "results.csv", "results.parquet", "comparisons.csv", "plan.json")
-_MOST_BYTES = 2**21  # of one file: the page has 5 MB, and nothing else of a small sweep has 1
+_MOST_BYTES = 2**16  # of one file: the page has 100 kB, and nothing else of a small sweep has 50
 
 
 def lines_of(told: Answer) -> list[str]:
