@@ -1,0 +1,18 @@
+"""Reference of the command line, from the table of commands."""
+
+from docsite.markdown import code, table
+
+from orchestrator.cli import COMMANDS
+from orchestrator.commands.command_line import Command
+
+
+def command_reference() -> str:
+    """Return every command with its flags, as Markdown."""
+    return "\n".join(map(_section, COMMANDS))
+
+
+def _section(command: Command) -> str:
+    usage = f"python -m orchestrator {command.name} {command.arguments}".rstrip()
+    flags = [(code(flag.usage), flag.summary) for flag in command.flags]
+    parts = [f"## {command.name}\n", command.summary, f"\n```bash\n{usage}\n```\n"]
+    return "\n".join([*parts, *([table(("flag", "effect"), flags)] if flags else [])])

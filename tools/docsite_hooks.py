@@ -1,0 +1,29 @@
+"""Hooks of `mkdocs build`: pages from outside `docs/`, links to them, and parts generated from the code."""
+
+from pathlib import Path
+from typing import Any
+
+from docsite.generated import with_generated_parts
+from docsite.notebook_page import notebook_page
+from docsite.pages import NOTEBOOK, PAGES, with_site_links
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+_ROOT = Path(__file__).parents[1]
+_SOURCES = {page: source for source, page in PAGES.items() if source not in ("README.md", NOTEBOOK)}
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages that lie outside `docs/`."""
+    for page, source in _SOURCES.items():
+        files.append(File.generated(config, page, abs_src_path=str(_ROOT / source)))
+    files.append(File.generated(config, "notebook.md", content=notebook_page(_ROOT / NOTEBOOK)))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
+    """Complete a page, and let its links lead to pages of the site."""
+    place = page.file.src_uri
+    source = _SOURCES.get(place, f"docs/{place}")
+    return with_generated_parts(with_site_links(markdown, source=source, page=place))
