@@ -1,7 +1,6 @@
 """Reference of the command line, from the table of commands."""
 
 from docsite.markdown import code, table
-
 from orchestrator.cli import COMMANDS
 from orchestrator.commands.command_line import Command
 

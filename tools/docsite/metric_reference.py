@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from typing import Any
 
 from docsite.markdown import code, table
-
 from orchestrator.analysis.metrics.cost import COSTS
 from orchestrator.analysis.metrics.definitions import METRICS
 from orchestrator.analysis.metrics.metric import Metric

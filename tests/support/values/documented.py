@@ -8,10 +8,11 @@ from pathlib import Path
 
 from repository import ROOT
 
+HISTORY = {"decisions", "findings"}  # they name commands of their day
 PAGES = (
     ROOT / "README.md",
     ROOT / "deploy/README.md",
-    *(page for page in sorted((ROOT / "docs").rglob("*.md")) if "decisions" not in page.parts),
+    *(page for page in sorted((ROOT / "docs").rglob("*.md")) if not HISTORY & set(page.parts)),
 )
 _FENCE = re.compile(r"^(?:<!-- needs: ([^\n]*) -->\n)?```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _WHOLE_PAGE = re.compile(r"^<!-- all blocks need: (.*) -->$", re.MULTILINE)
@@ -60,7 +61,9 @@ def blocks() -> Iterator[Block]:
         text = page.read_text()
         whole = _WHOLE_PAGE.search(text)
         for needs, language, body in _FENCE.findall(text):
-            yield Block(page=_name(page), language=language, text=body, needs=needs or (whole[1] if whole else ""))
+            yield Block(
+                page=_name(page), language=language, text=body, needs=needs or (whole[1] if whole else "")
+            )
 
 
 def lines() -> Iterator[Line]:
@@ -83,7 +86,7 @@ def lines() -> Iterator[Line]:
 def _words(text: str) -> list[str]:
     words = shlex.split(text, comments=True)
     end = min((words.index(mark) for mark in _ENDS if mark in words), default=len(words))
-    return [_filled(word) for word in words[:end]]
+    return [_filled(word) for word in words[:end] if word != "$WORDS"]  # tests/cli/cluster has these
 
 
 def _filled(word: str) -> str:

@@ -47,7 +47,9 @@ def test_targets_of_make_and_extras_exist():
     asked = ["make", "--dry-run", *sorted(goals)]
     assert goals
     assert subprocess.run(asked, cwd=ROOT, capture_output=True).returncode == 0
-    extras = {name for names in re.findall(r"pip install .*\.\[([\w,-]+)\]", text) for name in names.split(",")}
+    extras = {
+        name for names in re.findall(r"pip install .*\.\[([\w,-]+)\]", text) for name in names.split(",")
+    }
     assert extras
     assert extras <= EXTRAS.keys()
 
