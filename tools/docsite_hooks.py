@@ -25,5 +25,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     """Complete a page, and let its links lead to pages of the site."""
     place = page.file.src_uri
+    if place == "changelog.md":
+        page.meta["search"] = {"exclude": True}  # every key is named there, and explained elsewhere
+    elif place.startswith("reference/"):
+        page.meta["search"] = {"boost": 2}
     source = _SOURCES.get(place, f"docs/{place}")
     return with_generated_parts(with_site_links(markdown, source=source, page=place))
