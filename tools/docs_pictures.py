@@ -1,5 +1,7 @@
 """Pictures of the documentation, from one real sweep on this machine: `make docs-pictures`.
 
+Words after the program are added to the sweep's: `sweep.repeats=1` for a quick look.
+
 Writes into docs/assets/ the recording of the terminal, the sample report, and screenshots of the report and
 of MLflow. Needs a Chromium.
 """
@@ -21,7 +23,7 @@ import termios
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from docsite.recording import Output, frames_of, svg_of
@@ -42,7 +44,7 @@ COLUMNS, LINES, FRAMES = 100, 34, 14
 MOST_BYTES = 300_000
 
 
-def main() -> None:
+def main(further: Sequence[str]) -> None:
     """Run the sweep in a folder of its own, and write the pictures of it."""
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     if chromium is None:
@@ -50,9 +52,10 @@ def main() -> None:
     ASSETS.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
-        outputs = recorded(WORDS, folder)
+        words = (*WORDS, *further)
+        outputs = recorded(words, folder)
         frames = frames_of(outputs, columns=COLUMNS, lines=LINES, count=FRAMES)
-        title = f"python -m orchestrator {' '.join(WORDS)}"
+        title = f"python -m orchestrator {' '.join(words)}"
         (ASSETS / "terminal.svg").write_text(svg_of(frames, columns=COLUMNS, lines=LINES, title=title))
         report = folder / "outputs" / "tpu_vs_gpu" / "report.html"
         shutil.copy(report, ASSETS / "sample_report.html")
@@ -86,9 +89,14 @@ def recorded(words: tuple[str, ...], folder: Path) -> list[Output]:
         command, cwd=folder, env=variables, start_new_session=True, stdin=inner, stdout=inner, stderr=inner
     )
     os.close(inner)
-    with contextlib.suppress(OSError):  # Linux tells the end of a terminal by an error
-        while data := os.read(terminal, 65536):
-            outputs.append(Output(seconds=time.monotonic() - start, data=data))
+    try:
+        with contextlib.suppress(OSError):  # Linux tells the end of a terminal by an error
+            while data := os.read(terminal, 65536):
+                outputs.append(Output(seconds=time.monotonic() - start, data=data))
+    except KeyboardInterrupt:
+        child.send_signal(signal.SIGINT)
+        child.wait()
+        raise
     if code := child.wait():
         sys.exit(f"docs_pictures: the sweep ended with {code}")
     return outputs
@@ -160,4 +168,4 @@ def save(page: Page, file: Path) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])
