@@ -64,8 +64,8 @@ def main(further: Sequence[str]) -> None:
             page = browser.new_page(viewport={"width": 1200, "height": 900}, color_scheme="light")
             page.goto(report.as_uri())
             save(page, ASSETS / "report.png")
-            page.goto(f"{address}/#/experiments/{experiment_of(folder)}/runs", wait_until="networkidle")
-            page.wait_for_timeout(3000)
+            page.goto(f"{address}/#/experiments/{experiment_of(folder)}/runs", timeout=120_000)
+            page.get_by_text("torch_ddp").first.wait_for(timeout=120_000)
             save(page, ASSETS / "mlflow.png")
             browser.close()
     for picture in sorted(ASSETS.iterdir()):
