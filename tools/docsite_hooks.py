@@ -12,6 +12,16 @@ from mkdocs.structure.pages import Page
 
 _ROOT = Path(__file__).parents[1]
 _SOURCES = {page: source for source, page in PAGES.items() if source not in ("README.md", NOTEBOOK)}
+_FOLDERS = {"Decisions": "decisions", "Findings": "findings"}
+
+
+def on_config(config: MkDocsConfig) -> None:
+    """Add the pages of folders whose pages are only ever appended."""
+    for section in config.nav or []:
+        for title, pages in section.items():
+            if folder := _FOLDERS.get(title):
+                found = sorted((_ROOT / "docs" / folder).glob("*.md"))
+                pages += [f"{folder}/{page.name}" for page in found if page.name != "README.md"]
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
