@@ -9,11 +9,11 @@ from cli_process import ask
 from documented import Line, lines
 from repository import ROOT
 
-from orchestrator.cli import COMMANDS
+from orchestrator.commands.arguments import parsed_arguments
+from orchestrator.commands.catalogue.catalogue import COMMANDS
+from orchestrator.commands.catalogue.shared_flags import SHARED_FLAGS
 from orchestrator.commands.cluster import render
 from orchestrator.commands.command_line import CommandLine, parse
-from orchestrator.commands.sweep import parsed_arguments
-from orchestrator.config.hydra_cli import is_hydra_flag
 from orchestrator.config.loader import load
 
 LINES = tuple({line.words: line for line in lines()}.values())
@@ -25,14 +25,18 @@ FILES = {"mine.csv", "cluster.yaml", "$ORCHESTRATOR_DATA/profet"}  # of a user, 
 
 
 def command_of(words: tuple[str, ...]) -> CommandLine:
-    return parse(words, COMMANDS)
+    return parse(words, COMMANDS, shared=SHARED_FLAGS)
+
+
+def asks_for_the_config(line: CommandLine) -> bool:
+    return "--cfg" in line.flags
 
 
 def is_typed(line: Line) -> bool:
     """Return whether a command ends within seconds and starts no trial."""
     if (
         line.needs
-        or is_hydra_flag(line.words)
+        or asks_for_the_config(command_of(line.words))
         or FILES & {word.partition("=")[2] or word for word in line.words}
     ):
         return False
@@ -46,9 +50,9 @@ def is_typed(line: Line) -> bool:
 def test_a_command_is_understood(line: Line, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     with parsed_arguments(line.words) as words:
-        if is_hydra_flag(words):
-            return
         parsed = command_of(tuple(words))
+        if asks_for_the_config(parsed):
+            return
         if parsed.command == "cluster" and "--check" not in parsed.flags:
             assert render(parsed.overrides, working_directory=ROOT).findings == ()
         elif any(word.startswith("+sweep=") for word in parsed.overrides):

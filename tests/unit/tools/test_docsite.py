@@ -17,7 +17,7 @@ from repository import ROOT
 
 from orchestrator.analysis.metrics.cost import COSTS
 from orchestrator.analysis.metrics.definitions import METRICS
-from orchestrator.cli import COMMANDS
+from orchestrator.commands.catalogue.catalogue import COMMANDS
 
 
 @pytest.fixture(scope="module")
