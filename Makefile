@@ -25,7 +25,7 @@ ENVIRONMENTS := $(VENV)/.installed $(if $(filter 1,$(XLA)),$(XLA_VENV)/.installe
 PINNED := constraints.txt
 CONSTRAINTS := $(shell $(PYTHON) -c 'import sys; sys.version_info[:2] == (3, 11) and print("--constraint $(PINNED)")')
 
-.PHONY: install xla gpu tpu tpu-compile sweep smoke test test-clusters test-fuzz test-slow test-all fuzz chaos hardware-test check audit constraints fix notebook
+.PHONY: install xla gpu tpu tpu-compile sweep smoke test test-clusters test-fuzz test-slow test-all fuzz chaos hardware-test check audit constraints fix notebook docs docs-serve docs-links docs-pictures
 
 install: $(ENVIRONMENTS)
 
@@ -121,7 +121,9 @@ check: $(VENV)/.installed audit
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy
 	MYPYPATH=tools $(VENV)/bin/mypy --strict tools/fit_bundled_models.py tools/condense_profiles.py
+	MYPYPATH=tools $(VENV)/bin/mypy --strict tools/docsite tools/docsite_hooks.py
 	$(VENV)/bin/lint-imports
+	$(MAKE) docs
 	$(PYTEST) tests/unit
 
 # Known vulnerabilities of the pinned versions, where a server of advisories can be asked.
@@ -140,3 +142,18 @@ fix: $(VENV)/.installed
 # Run docs/notebook.ipynb, and keep what its cells show.
 notebook: $(ENVIRONMENTS)
 	$(VENV)/bin/python tools/run_notebook.py
+
+# The documentation as a site in site/, without a network; a warning is an error.
+docs: $(VENV)/.installed
+	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/python -m mkdocs build --strict --quiet
+
+docs-serve: $(VENV)/.installed
+	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/python -m mkdocs serve
+
+# Links that lead out of the site: asks their servers.
+docs-links: docs
+	$(VENV)/bin/python tools/docs_links.py site
+
+# Screenshots, the sample report and the terminal recording, from a real sweep on this machine; takes minutes.
+docs-pictures: $(ENVIRONMENTS)
+	$(VENV)/bin/python tools/docs_pictures.py

@@ -153,7 +153,8 @@ def plan(*words: str, rerun_failed: bool = False, rerun: str | Iterable[str] = (
 
     Args:
         words: as after `python -m orchestrator plan`: `"+sweep=smoke", "sweep.repeats=1"`.
-        rerun_failed, rerun: as for `run`.
+        rerun_failed: as for `run`.
+        rerun: as for `run`.
 
     Raises:
         OrchestratorError: the request is invalid or cannot be satisfied.

@@ -71,7 +71,12 @@ def _one_of(default: str, choices: Any) -> Any:
 
 @dataclass
 class FilesConf:
-    """Source of a report's records, and whether its figures are also written as images."""
+    """Source of a report's records, and whether its figures are also written as images.
+
+    Attributes:
+        source: `ledger` reads the records of the sweep's folder, `mlflow` those of the tracking server.
+        images: also write every figure as an image.
+    """
 
     source: str = _one_of("ledger", ReportSource)
     images: bool = False
@@ -82,7 +87,17 @@ ReportConf = schema_from_dataclass(Objective, base=FilesConf)
 
 @dataclass
 class RootConf:
-    """Top-level keys, and one key per config group."""
+    """Top-level keys, and one key per config group.
+
+    Attributes:
+        num_workers: devices of a trial.
+        num_hosts: machines over which they are spread; null: as few as possible.
+        global_batch_size: samples of one optimizer step, all workers together.
+        steps: optimizer steps of a trial; with a target the most of them.
+        seed: seed of initial weights and data order.
+        outputs: folder of the sweeps' folders, from the working directory.
+        data_folder: folder of your own photographs or texts, for the workloads that take them.
+    """
 
     workload: Any = MISSING
     device: Any = MISSING
@@ -114,14 +129,23 @@ class RootConf:
 
 @dataclass
 class NamedConf:
-    """A config with a name only, and the base class of all configs with a name."""
+    """A config with a name only, and the base class of all configs with a name.
+
+    Attributes:
+        name: name of the option; a file sets it, a command line does not.
+    """
 
     name: str = MISSING
 
 
 @dataclass
 class TrainerConf(NamedConf):
-    """A trainer's interpreter (null is the orchestrator's own) and how its workers are started."""
+    """A trainer's interpreter and how its workers are started.
+
+    Attributes:
+        python: path of its interpreter, from the working directory; null: the orchestrator's own.
+        start_method: `auto` forks workers where forked workers were shown to train, and else spawns them.
+    """
 
     python: str | None = None
     start_method: str = _one_of("auto", StartMethodChoice)
@@ -129,7 +153,11 @@ class TrainerConf(NamedConf):
 
 @dataclass
 class DataConf:
-    """Source of data sets; `auto` uses real files, or the stand-in where they are missing."""
+    """Source of data sets.
+
+    Attributes:
+        source: `auto` uses real files, or the stand-in where they are missing.
+    """
 
     source: str = _one_of(MISSING, SOURCES)
 
@@ -139,6 +167,15 @@ class SweepConf:
     """A grid, what is common to its points, how often each is measured, and in which order.
 
     `grid.py` checks the shapes.
+
+    Attributes:
+        name: name of the sweep and of its folder in `outputs`.
+        grid: key -> its values; the points are all combinations.
+        common: key -> its value in every point.
+        exclude: list of combinations that are left out.
+        include: list of combinations that are added.
+        repeats: trials of every point.
+        baseline: key -> value of the setting that the others are compared with.
     """
 
     name: str = MISSING
@@ -154,7 +191,12 @@ class SweepConf:
 
 @dataclass
 class ExecutorConf:
-    """Executor of trials, and the deadlines of `core/settings.py`."""
+    """Executor of trials, and the seconds after which a trial counts as failed.
+
+    Attributes:
+        name: `ray` runs trials under Ray Tune, `inline` one after the other without Ray.
+        resources_seconds: until the trial's hardware is free.
+    """
 
     name: str = _one_of(MISSING, ExecutorName)
     resources_seconds: float = 1800  # a cloud node boots, installs a driver and pulls 5 to 9 GB
@@ -164,7 +206,12 @@ class ExecutorConf:
 
 @dataclass
 class ClusterConf:
-    """`local` is an embedded Ray, `fake` one with fake nodes; anything else is the address of a cluster."""
+    """Ray cluster of a command, and what becomes of devices that it lacks.
+
+    Attributes:
+        address: `local` is an embedded Ray, `fake` one with fake nodes; else the address of a cluster.
+        missing_device: `rehearse` runs the code path on the CPU, `skip` leaves the point out, `fail` refuses.
+    """
 
     address: str = "local"
     missing_device: str = _one_of("rehearse", MissingDevice)
@@ -172,14 +219,22 @@ class ClusterConf:
 
 @dataclass
 class TrackingConf:
-    """URI of an MLflow server or store; null tracks nothing."""
+    """Tracking by MLflow.
+
+    Attributes:
+        uri: URI of an MLflow server or store; null: nothing is tracked.
+    """
 
     uri: str | None = None
 
 
 @dataclass
 class RecordConf:
-    """A bucket in which records lie too (`gs://…`, `s3://…`); null: in the sweep's folder alone."""
+    """Second place of the records.
+
+    Attributes:
+        path: folder in a bucket (`gs://…`, `s3://…`) that gets a copy of every record; null: none.
+    """
 
     path: str | None = None
 
@@ -188,8 +243,20 @@ class RecordConf:
 class RetryConf:
     """Number of further attempts per kind of failure. By default only losses of a machine get some.
 
-    A trial that the budget stopped is not repeated. The first retry waits `backoff_seconds`, the next one
-    of that kind twice as long, at most ten minutes.
+    A trial that the budget stopped is not repeated.
+
+    Attributes:
+        oom: after the memory of device or host was too small.
+        preempted: after the machine was taken away, with notice.
+        worker_lost: after a worker or its machine was lost without notice.
+        timeout: after a deadline of `executor` passed.
+        diverged: after weights or losses were not finite.
+        environment: after a package, a driver or a file was missing.
+        infeasible: after no node could hold the trial.
+        device_mismatch: after a worker found another device or precision than the requested one.
+        invalid_measurement: after a result contradicted itself.
+        error: after any other exception of the training.
+        backoff_seconds: wait before the first retry; doubled before every further one, at most ten minutes.
     """
 
     oom: int = 0
@@ -207,9 +274,11 @@ class RetryConf:
 
 @dataclass
 class CheckpointConf:
-    """Checkpoint schedule and place; null is the sweep's folder.
+    """Checkpoint schedule and place.
 
-    A sweep of seconds makes none, for none is due before `every_seconds`; null makes none at all.
+    Attributes:
+        every_seconds: training time between two checkpoints; null: no checkpoints.
+        path: folder or URL (`gs://…`, `s3://…`) of checkpoints; null: the sweep's folder.
     """
 
     every_seconds: float | None = 300
@@ -240,7 +309,11 @@ class CompileConf:
 
 @dataclass
 class SearchConf:
-    """Rule that chooses the trials of the sweep: `core/search.py`."""
+    """Rule that chooses the trials of the sweep: `core/search.py`.
+
+    Attributes:
+        name: `grid` runs every trial, `adaptive` chooses one after the other until the answer is clear.
+    """
 
     name: str = _one_of("grid", SearchName)
     confidence: float = 0.95
@@ -250,7 +323,12 @@ class SearchConf:
 
 @dataclass
 class PriceRowConf:
-    """USD an hour of an instance, accelerators and host together; null where it is not known or not sold."""
+    """USD an hour of an instance, accelerators and host together; null where it is not known or not sold.
+
+    Attributes:
+        on_demand: price on demand.
+        spot: price as a spot machine.
+    """
 
     on_demand: float | None = None
     spot: float | None = None
@@ -268,7 +346,16 @@ class RegionConf:
 
 @dataclass
 class PricesConf:
-    """A price list and how it is applied: `core/price.py`. `confirm_spot` names instances."""
+    """A price list and how it is applied.
+
+    Attributes:
+        provisioning: whether machines are rented on demand or as spot machines.
+        currency: currency of all prices.
+        confirm_spot: instances whose spot price may be above 0.75 times the price on demand.
+        as_of: date of the rows that have none of their own.
+        source: source of the rows that have none of their own.
+        regions: region -> instance -> price.
+    """
 
     region: str | None = None
     provisioning: str = _one_of("on_demand", Provisioning)
@@ -284,7 +371,12 @@ class PricesConf:
 
 @dataclass
 class PoolConf:
-    """Nodes of one kind: `core/pool.py`, which checks the values."""
+    """Nodes of one kind: `core/pool.py`, which checks the values.
+
+    Attributes:
+        device: name of a file in `conf/device/`.
+        provisioning: whether its nodes are rented on demand or as spot machines.
+    """
 
     device: str = MISSING
     count: int = 1
@@ -298,7 +390,11 @@ class PoolConf:
 
 @dataclass
 class PoolsConf:
-    """A cluster and its pools: `core/pool.py`."""
+    """A cluster and its pools.
+
+    Attributes:
+        nodes: name of a pool -> its nodes.
+    """
 
     provider: str = _one_of(MISSING, Provider)
     cluster_name: str = "orchestrator"

@@ -12,6 +12,8 @@ class Device:
     """One kind of accelerator slice: facts with their source, never what was measured.
 
     Attributes:
+        name: name of its file in `conf/device/`.
+        kind: kind of the accelerator; `cpu` is a host without one.
         chips: resource units of one device in a cluster: the TPU chips of a slice, else 1.
         replicas: data-parallel replicas of one device: TPU cores on v2 and v3, chips on later TPUs, else 1.
         instances: number of devices -> rented instance type with its host, as price lists name it.

@@ -19,7 +19,11 @@ from repository import ROOT
 
 PAGE = (ROOT / "docs/scripts.md").read_text()
 SCRIPTS = ROOT / "docs/examples/scripts"
-COMMANDS = [shlex.split(line)[3:] for line in PAGE.splitlines() if line.startswith("python -m orchestrator")]
+COMMANDS = [
+    shlex.split(line)[3:]
+    for line in PAGE.replace("\\\n", " ").splitlines()
+    if line.startswith("python -m orchestrator")
+]
 SHORT = ("+sweep=single", "workload=script", "device=cpu", "steps=100", "executor=inline", "tracking=none")
 
 EVALUATION_SECONDS = 1.5

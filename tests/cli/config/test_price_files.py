@@ -88,7 +88,7 @@ def test_the_figures_are_those_of_the_data_set():
 
 def test_a_list_of_ones_own_says_what_differs_as_the_documentation_shows(tmp_path):
     (shown,) = re.findall(
-        r"```yaml\n(defaults: \[gcp.*?)```", (ROOT / "docs/metrics.md").read_text(), re.DOTALL
+        r"```yaml\n(defaults: \[gcp.*?)```", (ROOT / "docs/how_to/prices.md").read_text(), re.DOTALL
     )
     folder = tmp_path / "conf" / "prices"
     folder.mkdir(parents=True)
@@ -104,7 +104,7 @@ def test_a_list_of_ones_own_says_what_differs_as_the_documentation_shows(tmp_pat
 
 
 def test_the_documentation_names_the_keys_of_prices_and_their_defaults():
-    documented = (ROOT / "docs/metrics.md").read_text()
+    documented = (ROOT / "docs/how_to/prices.md").read_text()
     rows = dict(re.findall(r"^\| `prices\.(\w+)` \| (.*?) ?\|", documented, re.MULTILINE))
     facts = {"currency", "as_of", "source", "regions"}
     assert rows.keys() == {field_.name for field_ in fields(PricesConf)} - facts

@@ -3,7 +3,9 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler
+from functools import partial
+from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler
+from pathlib import Path
 
 from local_server import served
 
@@ -61,3 +63,15 @@ def serving() -> Iterator[Site]:
 
     with served(Handler) as site.url:
         yield site
+
+
+@contextmanager
+def serving_folder(folder: Path) -> Iterator[str]:
+    """Serve the files of a folder while the body runs; yield the address."""
+
+    class Handler(SimpleHTTPRequestHandler):
+        def log_message(self, *_words: object) -> None:
+            pass
+
+    with served(partial(Handler, directory=folder)) as address:
+        yield address

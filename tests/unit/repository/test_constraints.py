@@ -13,7 +13,7 @@ NEEDED = [
     found
     for text in (
         *PROJECT["dependencies"],
-        *(item for name in ("torch", "tensorflow", "gcp", "dev") for item in EXTRAS[name]),
+        *(item for name in ("torch", "tensorflow", "gcp", "docs", "dev") for item in EXTRAS[name]),
     )
     if (found := Requirement(text)).name != "orchestrator"
 ]

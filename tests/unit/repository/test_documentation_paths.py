@@ -12,6 +12,11 @@ PAGES = (
     "deploy/README.md",
     "benchmarks/README.md",
     *sorted(str(page.relative_to(ROOT)) for page in (ROOT / "docs").glob("*.md")),
+    *sorted(
+        str(page.relative_to(ROOT))
+        for folder in ("tutorials", "how_to", "reference")
+        for page in (ROOT / "docs" / folder).glob("*.md")
+    ),
 )
 LINKED = (
     *PAGES,
@@ -33,6 +38,14 @@ def test_every_path_on_the_page_exists(page: str) -> None:
 def test_every_link_of_the_page_leads_to_a_file(page: str) -> None:
     links = [(ROOT / page).parent / link for link in LINK.findall((ROOT / page).read_text())]
     assert not [str(link) for link in links if not link.exists()]
+
+
+@pytest.mark.parametrize("folder", HISTORY)
+def test_the_list_of_a_folder_has_each_of_its_pages(folder: str) -> None:
+    listed = LINK.findall((ROOT / folder / "README.md").read_text())
+    pages = [page.name for page in (ROOT / folder).glob("*.md") if page.name != "README.md"]
+    assert pages
+    assert not set(pages) - set(listed)
 
 
 def test_the_page_describes_every_package() -> None:

@@ -1,16 +1,14 @@
 """The numbers that stand for a trial: worked out by hand, and said in the documentation as in the code."""
 
 import math
-import re
 from dataclasses import replace
 
 import pytest
 from builders import placement, pursuit, record, train_result, trial_spec
 from hypothesis import given
 from hypothesis import strategies as st
-from repository import ROOT
 
-from orchestrator.analysis.metrics.cost import COSTS, costs_of
+from orchestrator.analysis.metrics.cost import costs_of
 from orchestrator.analysis.metrics.definitions import METRICS, metrics_of
 from orchestrator.analysis.metrics.metric import step_seconds_of
 from orchestrator.core.peaks import Calibration, Peaks
@@ -201,14 +199,6 @@ def test_a_run_has_its_seconds_and_no_number_of_steps():
         *run.quality,
     }
     assert metrics_of(record(result=run))["run_seconds"] == 4.0
-
-
-def test_the_documentation_says_what_the_code_says():
-    documented = (ROOT / "docs" / "metrics.md").read_text()
-    rows = re.findall(r"^\| `(\w+)` \| (\S+) \| (.*) \|$", documented, re.MULTILINE)
-    assert rows == [
-        (metric.key, metric.unit, metric.meaning) for metric in (*METRICS.values(), *COSTS.values())
-    ]
 
 
 @given(st.lists(st.floats(1e-3, 1e3), min_size=1, max_size=20), st.integers(1, 10_000))

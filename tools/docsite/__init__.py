@@ -1,0 +1,1 @@
+"""Parts of the documentation site that are generated, and links between its pages."""
