@@ -66,20 +66,22 @@ def test_a_folder_in_the_place_of_a_file_costs_this_file_alone(measured: Path, n
     assert list((measured / FOLDER).glob(".*")) == []
 
 
-def test_a_run_whose_page_is_too_large_for_the_disk_keeps_its_records_and_the_former_page(
-    tmp_path: Path,
+def test_a_page_that_is_too_large_for_the_disk_costs_no_other_file_and_the_former_page_stays(
+    measured: Path,
 ) -> None:
-    (tmp_path / FOLDER).mkdir(parents=True)
-    (tmp_path / FOLDER / "report.html").write_text("the former page")
-    told = limited_in(tmp_path, *NOOP)
+    page, markdown = measured / FOLDER / "report.html", measured / FOLDER / "report.md"
+    page.write_text("the former page")
+    markdown.unlink()
+    told = limited_in(measured, "report", *NOOP)
     assert told.code == 1
-    assert lines_of(told) == [unwritten(tmp_path / FOLDER / "report.html", "File too large")]
+    assert lines_of(told) == [unwritten(page, "File too large")]
     assert "1 trial measured" in told.out
-    assert [record["result"] is not None for record in records_in(tmp_path)] == [True]
-    assert (tmp_path / FOLDER / "report.html").read_text() == "the former page"
-    assert "1 trial measured" in (tmp_path / FOLDER / "report.md").read_text()
-    again = ask("report", *NOOP, cwd=tmp_path)
+    assert [record["result"] is not None for record in records_in(measured)] == [True]
+    assert page.read_text() == "the former page"
+    assert "1 trial measured" in markdown.read_text()
+    again = ask("report", *NOOP, cwd=measured)
     assert (again.code, again.err) == (0, "")
+    assert page.stat().st_size > _MOST_BYTES
 
 
 def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(measured: Path) -> None:
