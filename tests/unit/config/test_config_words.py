@@ -120,7 +120,7 @@ def test_a_word_that_cannot_be_understood_says_what_can(words, message):
             "devise=cpu",
             "unknown key 'devise'; did you mean 'device'\\? known: budget, checkpoint, cluster, ",
         ),
-        ("hydra/launcher=joblib", "unknown key 'hydra.launcher'; known: budget, checkpoint, cluster, "),
+        ("hydra/launcher=joblib", "'hydra.launcher' has no effect; executor=ray runs trials side by side, "),
         ("sweep.grid.devise=[cpu]", "unknown axis in sweep.grid 'devise'; did you mean 'device'\\? known: "),
         ("sweep.grid.executor=[ray]", "unknown axis in sweep.grid 'executor'; known: data, data.KEY, "),
         ("workload.name=x", "'workload.name' is a fact of conf/workload/"),
