@@ -14,6 +14,7 @@ _HAS_DECIMALS = re.compile(r"-?\d+\.\d{2,}")
 _FONT = "Arial, 'Liberation Sans', Helvetica, sans-serif"
 _FONT_PIXELS = 12
 _WIDE_PIXELS = 600
+_MOST_INTEGER = 2**53  # JavaScript has no larger ones
 _CONFIG: Spec = {
     "background": None,
     "font": _FONT,
@@ -88,9 +89,11 @@ def _config_for(width: int) -> Spec:
 
 
 def _inert(value: Any) -> Any:
-    """Escape characters that XML cannot hold: names come from users."""
+    """Escape characters that XML cannot hold, and round integers that JSON readers cannot hold."""
     if isinstance(value, str):
         return "\n".join(map(printable, value.split("\n")))
+    if isinstance(value, int) and abs(value) > _MOST_INTEGER:
+        return float(value)
     if isinstance(value, dict):
         return {key: _inert(one) for key, one in value.items()}
     return list(map(_inert, value)) if isinstance(value, list) else value

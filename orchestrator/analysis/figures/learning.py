@@ -81,7 +81,8 @@ def quality_figures(records: Iterable[TrialRecord]) -> Iterator[Figure]:
             is_log=False,
             target=value,
         )
-        yield _figure(curves_of(group, _quality_points), view)
+        if curves := curves_of(group, _quality_points):
+            yield _figure(curves, view)
 
 
 def loss_figures(records: Iterable[TrialRecord]) -> Iterator[Figure]:
@@ -92,6 +93,8 @@ def loss_figures(records: Iterable[TrialRecord]) -> Iterator[Figure]:
             groups[record.spec.workload, record.spec.data].append(record)
     for (workload, data), group in groups.items():
         curves = curves_of(group, _loss_points)
+        if not curves:
+            continue
         view = _View(
             title=f"Training loss: {workload}, {data_name(data)} data",
             caption=(

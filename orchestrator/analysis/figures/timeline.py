@@ -154,6 +154,8 @@ def timeline_figures(records: Iterable[TrialRecord], name_of: Namer) -> tuple[Fi
         return ()
     ran = sorted(here, key=lambda attempt: (attempt.started_at, attempt.trial_id))[-_MOST_ATTEMPTS:]
     timeline = timeline_of(ran, name_of)
+    if not timeline.stretches:  # the clock went back
+        return ()
     return (
         Figure(
             title="Timeline of the sweep",

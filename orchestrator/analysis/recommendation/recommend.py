@@ -66,6 +66,7 @@ def recommend(job: Job, criteria: Criteria, errors: ErrorModel) -> Recommendatio
         runner_up=judged.runner_up,
         ahead=judged.ahead,
         is_by_cost=criteria.objective.goal == "cheapest",
+        is_by_quality=criteria.weights[2] == 1,
         caveats=tuple(caveats_of(candidates, job, criteria)),
         reasons=tuple(reasons_of(judged.state, judged.standings, excluded, tolerance=criteria.tolerance)),
         next_step=next_step_of(

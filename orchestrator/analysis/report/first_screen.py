@@ -62,7 +62,9 @@ def header_markup(findings: Findings, sweep: str, *, command: str, version: str)
 
 def _provenance_of(findings: Findings) -> Iterator[str]:
     """Yield what was measured where and when, what was not, and on which data and prices."""
-    measured = [record for record in findings.records if record.provenance == "measured"]
+    measured = [
+        record for record in findings.records if record.provenance == "measured" and record.result is not None
+    ]
     if measured:
         hosts = dict.fromkeys(
             record.environment.get("cpu_model", record.placement.node) for record in measured
@@ -73,12 +75,15 @@ def _provenance_of(findings: Findings) -> Iterator[str]:
     else:
         yield counts_of(findings)
     absent = dict.fromkeys(
-        one.factors.get("device", "")
+        one.device
         for recommendation in findings.recommendations
         for one in recommendation.standings
         if one.provenance != "measured"
     )
-    present = {record.spec.device_label for record in measured}
+    present = {record.spec.device_label for record in findings.records if record.provenance == "measured"}
+    present |= {
+        place.trial.device_label for place in findings.plan.placements if place.provenance == "measured"
+    }
     missing = [device for device in absent if device and device not in present]
     if missing:
         yield f"Not available: {_named(missing)}; their numbers are predicted, or compiled where it says so."

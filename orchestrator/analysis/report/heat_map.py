@@ -11,13 +11,14 @@ Tone = Literal["best", "faster", "slightly-faster", "tie", "slightly-slower", "s
 
 _CLEARLY = 2.0
 NOTE = (
-    "The best setting of each device and precision: times as fast as the best measured setting (for a goal "
-    "of least cost: as cheap). Blue: better; orange: worse; grey: no difference shown. Hatched: not measured."
+    "The fastest setting of each device and precision, whatever the limits: times as fast as the best "
+    "measured setting (for a goal of least cost: the cheapest, times as cheap). Blue: better; orange: worse; "
+    "grey: no difference shown. Hatched: not measured."
 )
 
 
 def heat_map(recommendation: Recommendation, *, named_by: str) -> str:
-    """Draw the map as a table; empty where there are less than two devices or precisions to compare.
+    """Draw the map as a table; empty where fewer than three cells are known, or quality alone decides.
 
     Args:
         named_by: id of the heading that is the table's name.
@@ -25,14 +26,19 @@ def heat_map(recommendation: Recommendation, *, named_by: str) -> str:
     reference = recommendation.best_measured
     cells: dict[tuple[str, str], RankedSetting] = {}
     for one in recommendation.standings:
-        key = (one.factors.get("device", ""), one.factors.get("precision", ""))
+        key = (one.device, one.factors.get("precision", ""))
         if all(key) and _amount(one, recommendation) is not None:
             best = cells.get(key)
             if best is None or _median(one, recommendation) < _median(best, recommendation):
                 cells[key] = one
     devices = list(dict.fromkeys(device for device, _ in cells))
     precisions = sorted({precision for _, precision in cells}, key=lambda name: (name != "fp32", name))
-    if reference is None or _amount(reference, recommendation) is None or len(cells) < 3:
+    if (
+        recommendation.is_by_quality
+        or reference is None
+        or _amount(reference, recommendation) is None
+        or len(cells) < 3
+    ):
         return ""
     head = [
         element("th", "device", scope="col"),

@@ -24,9 +24,7 @@ from orchestrator.analysis.report.interval_plot import (
 )
 from orchestrator.core.interval import Spread
 
-MOST_ROWS = 500
-"""Settings of one job that the page lists; results.csv has all that were measured."""
-
+_MOST_FIXED = 0.99  # of the time of a job that its launch may take
 _FILTERS: Mapping[str, str] = {
     "device": "device",
     "precision": "precision",
@@ -48,7 +46,7 @@ def settings_table(recommendation: Recommendation, row_ids: Mapping[str, str], *
         row_ids: setting -> id of its row.
         named_by: id of the heading that is the table's name.
     """
-    standings = by_speed(recommendation)[:MOST_ROWS]
+    standings = by_speed(recommendation)
     axes = _axes_of(recommendation, standings)
     decimals = _decimals_of(standings)
     grids = "".join(f"--{name}-grid:{grid_style(axis)};" for name, axis in axes.items())
@@ -66,8 +64,8 @@ def settings_table(recommendation: Recommendation, row_ids: Mapping[str, str], *
 
 
 def by_speed(recommendation: Recommendation) -> list[RankedSetting]:
-    """Sort the settings of a job by their rate."""
-    return sorted(recommendation.standings, key=lambda one: -one.samples_per_second.median)
+    """Sort the settings of a job by its time, the fastest first."""
+    return sorted(recommendation.standings, key=lambda one: one.seconds.median)
 
 
 def _axes_of(recommendation: Recommendation, standings: Sequence[RankedSetting]) -> dict[str, Axis]:
@@ -185,11 +183,13 @@ def _calculated(one: RankedSetting, recommendation: Recommendation) -> dict[str,
     samples = recommendation.samples
     if samples is None:
         return {}
-    rate = one.samples_per_second.median
-    fixed = max(0.0, one.seconds.median - samples / rate)
+    fixed = one.fixed_seconds
+    if fixed is None:  # of a prediction: what it takes beside its steps
+        fixed = max(0.0, one.seconds.median - samples / one.samples_per_second.median)
+    fixed = min(fixed, one.seconds.median * _MOST_FIXED)
     facts = {
         "data_fixed": fixed,
-        "data_rate": rate,
+        "data_rate": samples / (one.seconds.median - fixed),
         "data_low": one.seconds.low / one.seconds.median,
         "data_high": one.seconds.high / one.seconds.median,
     }
@@ -199,7 +199,7 @@ def _calculated(one: RankedSetting, recommendation: Recommendation) -> dict[str,
 
 
 def _setting_cell(one: RankedSetting, recommendation: Recommendation) -> str:
-    device = one.factors.get("device", "")
+    device = one.device
     label = one.setting
     bold = (
         element("b", text(device)) + text(label.removeprefix(device))
@@ -209,7 +209,9 @@ def _setting_cell(one: RankedSetting, recommendation: Recommendation) -> str:
     tags = [_basis_of(one)]
     if one.setting == recommendation.chosen:
         tags.append("recommended" if recommendation.state in ("settled", "tie") else "best measured")
-    return element("th", bold, element("span", text(", ".join(tags)), class_="tag"), scope="row")
+    return element(
+        "th", bold, element("span", text(", ".join(tags)), class_="tag"), scope="row", data_text=label
+    )
 
 
 def _basis_of(one: RankedSetting) -> str:
@@ -229,7 +231,7 @@ def _plotted_cell(
     if value is None:
         return element("td", text(UNKNOWN), class_=f"number plotted absent {name}", data_header=header)
     words = number(value.median, decimals=decimals)
-    title = f"{axis.unit}{words} {header}, {_range(value) or 'no range'}, {_basis_of(one)}"
+    title = f"{words} {header}, {_range(value) or 'no range'}, {_basis_of(one)}"
     plot = plot_markup(
         value,
         axis,
@@ -295,7 +297,10 @@ def _remarks(one: RankedSetting, recommendation: Recommendation) -> list[str]:
 def legend_of(recommendation: Recommendation) -> str:
     """Explain the marks that a table has."""
     provenances = {one.provenance for one in recommendation.standings}
-    parts = ["Log axes, colours by precision.", "Filled: measured, median and range, with a ring per repeat."]
+    parts = [
+        "The fastest job first; colours by precision. Rates and costs are on log axes.",
+        "Filled: measured, median and range, with a ring per repeat; quality with its 95% interval.",
+    ]
     hollow = "the interval that is to hold 90 of 100 measurements"
     if "predicted" in provenances:
         parts.append(f"Hollow circle: predicted, with {hollow}.")
@@ -306,11 +311,6 @@ def legend_of(recommendation: Recommendation) -> str:
         f"Time and cost of the job are for {recommendation.basis}, set-up included. Chance: to keep to the "
         f"limits and lie within {within} of the best."
     )
-    left = len(recommendation.standings) - MOST_ROWS
-    if left > 0:
-        parts.append(
-            f"{left:,} slower settings are not listed; recommendation.json of `report --json` has all."
-        )
     return " ".join(parts)
 
 

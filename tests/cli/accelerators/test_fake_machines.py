@@ -13,6 +13,7 @@ from orchestrator.execute.machine import inventory
 
 PLAN = [
     "plan",
+    "--all",
     "+sweep=tpu_vs_gpu",
     "tracking=none",
     "data.source=synthetic",

@@ -27,6 +27,7 @@ class RankedSetting:
         factors: value of every axis by its key: `device` -> `t4`.
         low, likely, high: seconds of a step; 90 of 100 measurements are to lie between them.
         rates, noisy_rates: samples per second of each undisturbed run, and of each disturbed one.
+        fixed_seconds: launch and first step, the median of undisturbed runs; None: not measured.
         usd_per_second: price of the hardware; None: no price is known.
         price_marks: `hypothetical, old`.
         chance: probability that it keeps to the limits and lies within the tolerance of the best.
@@ -48,6 +49,7 @@ class RankedSetting:
     high: float
     rates: tuple[float, ...]
     noisy_rates: tuple[float, ...]
+    fixed_seconds: float | None
     usd_per_second: float | None
     price_marks: str
     chance: float
@@ -56,6 +58,11 @@ class RankedSetting:
     quality: QualityInterval | None
     quality_samples: int
     on_front: bool = False
+
+    @property
+    def device(self) -> str:
+        """Its device; of workers that are not alike, those of all: `t4+cpu`."""
+        return self.factors.get("device") or self.factors.get("devices", "").strip("[]").replace(",", "+")
 
     @property
     def samples_per_second(self) -> Spread:
@@ -153,6 +160,7 @@ class Recommendation:
         ahead: its seconds, or where `is_by_cost` its dollars, over those of the chosen one, with the 95%
             interval.
         reasons: why the answer is not settled.
+        is_by_quality: quality alone decides.
         caveats: effects that the comparison ignores.
         errands: trials in the order to measure them.
         left_out: settings that are not judged.
@@ -180,6 +188,7 @@ class Recommendation:
     runner_up: str
     ahead: Spread | None
     is_by_cost: bool
+    is_by_quality: bool
     reasons: tuple[str, ...]
     caveats: tuple[str, ...]
     next_step: NextStep | None

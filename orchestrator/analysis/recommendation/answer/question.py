@@ -18,7 +18,7 @@ _OTHER = "options"
 
 def question_of(recommendation: Recommendation) -> str:
     """Ask for what differs: `cpu, t4 or v100 for mnist_cnn?`, `Which precision for resnet50 on h100?`."""
-    devices = _levels(recommendation, "device")
+    devices = [device for device in dict.fromkeys(one.device for one in recommendation.standings) if device]
     if 1 < len(devices) <= _MOST_NAMES:
         return f"{_listed(devices, 'or')} for {recommendation.job}?"
     if len(devices) > _MOST_NAMES:

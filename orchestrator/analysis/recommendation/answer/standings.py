@@ -1,7 +1,7 @@
 """(model and assessment of a job) -> its settings, ranked, by all that is known of them. Pure."""
 
 import math
-from statistics import fmean, stdev
+from statistics import fmean, median, stdev
 
 import numpy as np
 
@@ -62,6 +62,7 @@ def _standing(
         high=step.high,
         rates=tuple(candidate.batch_size / run.step_seconds for run in candidate.quiet),
         noisy_rates=tuple(candidate.batch_size / run.step_seconds for run in noisy),
+        fixed_seconds=median(run.fixed_seconds for run in candidate.quiet) if candidate.quiet else None,
         usd_per_second=None if math.isnan(usd_per_second) else usd_per_second,
         price_marks=candidate.price_marks,
         chance=float(assessment.chances[index]),

@@ -102,7 +102,8 @@ def _best_of(recommendation: Recommendation) -> Card:
         sentences = (*nearest, *_reasons(recommendation))
         return Card(kind="best", title="Nearest", headline="", sentences=sentences or (_NOTHING,))
     if best is None:
-        none = f"No measured setting can be recommended, for {recommendation.basis}."
+        has_any = bool(recommendation.standings)
+        none = f"No measured setting can be recommended, for {recommendation.basis}." if has_any else _NOTHING
         return Card(kind="best", title="Best measured", headline="", sentences=(none, *left_out))
     is_answered = state in ("settled", "tie")
     facts = f"It takes {describe_outcome(best, recommendation)}, for {recommendation.basis}."
@@ -172,7 +173,7 @@ def _unmeasured(recommendation: Recommendation) -> list[RankedSetting]:
 def _compared(rival: RankedSetting, recommendation: Recommendation) -> str:
     """Tell how much faster, or cheaper, an unmeasured setting may be than the best measured one."""
     best = recommendation.best_measured
-    if best is None:
+    if best is None or recommendation.is_by_quality:
         return ""
     ours, theirs, word = best.seconds, rival.seconds, "fast"
     if recommendation.is_by_cost:
@@ -219,7 +220,7 @@ def _left_out(recommendation: Recommendation) -> list[str]:
 def _ahead(recommendation: Recommendation) -> list[str]:
     """Tell how far the choice lies ahead of the next measured setting."""
     ahead = recommendation.ahead
-    if ahead is None:
+    if ahead is None or recommendation.is_by_quality:
         return []
     better, worse = ("cheaper", "dearer") if recommendation.is_by_cost else ("faster", "slower")
     verdict = f" {better}" if ahead.low > 1 else f" {worse}" if ahead.high < 1 else ", no difference shown"
@@ -271,6 +272,14 @@ def _nearest(recommendation: Recommendation) -> str:
         cheapest = min(priced, key=lambda standing: standing.usd.median if standing.usd else 0.0)
         assert cheapest.usd is not None
         sentence += f"; the cheapest, {cheapest.setting}, costs ${number(cheapest.usd.median)}"
+    judged = [standing for standing in standings if standing.quality is not None]
+    if judged and recommendation.aim:
+        better = max if recommendation.aim.higher_is_better else min
+        best = better(judged, key=lambda standing: standing.quality.estimate if standing.quality else 0.0)
+        assert best.quality is not None
+        sentence += (
+            f"; the best {recommendation.aim.metric}, {number(best.quality.estimate)}, has {best.setting}"
+        )
     return f"{sentence}, for {recommendation.basis}."
 
 

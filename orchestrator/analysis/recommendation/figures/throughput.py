@@ -45,9 +45,7 @@ def _lines_of(recommendation: Recommendation) -> dict[Line, list[RankedSetting]]
     for standing in recommendation.standings:
         factors = standing.factors
         others = [f"{key.rpartition('.')[2]} {value}" for key, value in factors.items() if key not in _AXES]
-        panel = ", ".join(
-            [factors.get(_DEVICE, ""), *(words for words in others if words != "num_workers 1")]
-        )
+        panel = ", ".join([standing.device, *(words for words in others if words != "num_workers 1")])
         trainer = factors.get(_TRAINER, "") if standing.rates else standing.provenance
         lines[panel, trainer, factors.get(_PRECISION, "")].append(standing)
     return {line: sorted(points, key=lambda one: one.batch_size) for line, points in lines.items()}

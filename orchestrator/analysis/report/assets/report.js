@@ -9,7 +9,7 @@ function keyOf(row, index) {
   const cell = row.cells[index];
   if (cell.classList.contains("absent")) return null;
   if (cell.classList.contains("number")) return "value" in cell.dataset ? Number(cell.dataset.value) : null;
-  return cell.textContent;
+  return cell.dataset.text ?? cell.textContent;
 }
 
 function compare(one, other, sign) {
@@ -73,6 +73,16 @@ class TableView {
     this.show();
   }
 
+  sortAgain() {
+    const sorted = this.headers.findIndex((header) => header.getAttribute("aria-sort")?.endsWith("ending"));
+    if (sorted >= 0) this.sortBy(sorted, this.headers[sorted].getAttribute("aria-sort"));
+  }
+
+  showAll() {
+    this.isWhole = true;
+    this.show();
+  }
+
   show() {
     const kept = [...this.body.rows].filter(this.isKept);
     const shown = new Set(this.isWhole ? kept : kept.filter((row, index) => index < MOST_ROWS || row.classList.contains("best")));
@@ -96,7 +106,7 @@ class TableView {
   csv() {
     const quoted = (words) => `"${words.replaceAll('"', '""')}"`;
     const inert = (words) => (/^[=+\-@]/.test(words) ? `'${words}` : words);
-    const cellOf = (cell) => cell.dataset.value ?? quoted(inert(cell.textContent.trim()));
+    const cellOf = (cell) => cell.dataset.value ?? quoted(inert(cell.dataset.text ?? cell.textContent.trim()));
     const rows = [...this.body.rows].filter(this.isKept).map((row) => [...row.cells].map(cellOf).join(","));
     return [this.headers.map((header) => quoted(headerName(header))).join(","), ...rows].join("\r\n");
   }
@@ -135,6 +145,8 @@ class Calculator {
     this.samples = controls.querySelector(".samples");
     this.epochs = controls.querySelector(".epochs");
     this.slider = controls.querySelector(".slider");
+    this.note = make("span", "", { className: "note", ariaLive: "polite" });
+    controls.append(this.note);
     this.kept = view.rows.map((row) => ["time", "usd"].map((name) => row.querySelector(`td.job-${name}`)?.innerHTML));
     Object.assign(this.slider, { min: 3, max: Math.max(11, Math.log10(this.asked) + 1) });
     this.samples.addEventListener("input", () => this.set(Number(this.samples.value), this.samples));
@@ -149,6 +161,8 @@ class Calculator {
     if (source !== this.slider) this.slider.value = Math.log10(samples);
     if (this.epochs && source !== this.epochs) this.epochs.value = Number((samples / this.epoch).toPrecision(4));
     this.view.rows.forEach((row, index) => this.compute(row, samples, this.kept[index]));
+    this.note.textContent = samples === this.asked ? "" : `Times and costs are for ${samples.toLocaleString("en")} samples; the answer, chances and figures are not.`;
+    this.view.sortAgain();
   }
 
   compute(row, samples, [time, usd]) {
@@ -184,12 +198,17 @@ function addFilters(controls, view) {
   }
 }
 
-function linkFigures() {
+function linkFigures(views) {
+  const reveal = (id) => {
+    const row = document.getElementById(id);
+    if (row?.classList.contains("cut")) views.get(row.closest("table")).showAll();
+    row?.scrollIntoView({ block: "center" });
+  };
   const light = (id, isLit) => document.getElementById(id)?.classList.toggle("lit", isLit);
   for (const mark of document.querySelectorAll("[data-row]")) {
     mark.addEventListener("pointerenter", () => light(mark.dataset.row, true));
     mark.addEventListener("pointerleave", () => light(mark.dataset.row, false));
-    mark.addEventListener("click", () => document.getElementById(mark.dataset.row)?.scrollIntoView({ block: "center" }));
+    mark.addEventListener("click", () => reveal(mark.dataset.row));
   }
   for (const row of document.querySelectorAll("table.settings tbody tr")) {
     const marks = () => document.querySelectorAll(`[data-row="${row.id}"]`);
@@ -208,7 +227,7 @@ for (const controls of document.querySelectorAll(".controls")) {
   addFilters(controls, view);
   if (controls.querySelector(".samples")) new Calculator(controls, view);
 }
-linkFigures();
+linkFigures(views);
 if (matchMedia("(max-width: 44rem)").matches) {
   for (const part of document.querySelectorAll("section > details")) part.open = false;
 }

@@ -11,6 +11,7 @@ from orchestrator.analysis.figures.learning import curves_of, loss_figures, qual
 from orchestrator.analysis.figures.palette import PRECISIONS
 from orchestrator.analysis.figures.scaling import scaling_figures
 from orchestrator.analysis.figures.spending import spendings_of
+from orchestrator.analysis.figures.timeline import timeline_figures
 from orchestrator.analysis.findings import findings_of
 from orchestrator.analysis.measurements.frame import frame_of
 from orchestrator.analysis.measurements.measured import measured_of
@@ -167,3 +168,9 @@ def colour_encodings(value):
         return []
     own = [value] if value.get("field") == "precision" and "range" in value.get("scale", {}) else []
     return own + [one for item in value.values() for one in colour_encodings(item)]
+
+
+def test_what_has_no_extent_has_no_figure():
+    backwards = [replace(measured(), started_at=100.0, ended_at=90.0)]
+    assert timeline_figures(backwards, str) == ()
+    assert list(loss_figures([measured(recorded={"losses": ((1, math.nan),)})])) == []

@@ -8,7 +8,6 @@ from builders import record, trial_spec
 from report_builders import HOSTILE, hostile, measured, plan_of, rehearsed, tpu_vs_gpu
 
 from orchestrator.analysis.findings import findings_of
-from orchestrator.analysis.report import settings_table
 from orchestrator.analysis.report.method import environment_table
 from orchestrator.analysis.report.page import render
 
@@ -112,15 +111,6 @@ def test_a_page_of_many_settings_lists_all_and_its_figures_say_what_they_leave_o
     assert len(rows) == 70
     assert any(" It shows 60 of 70 settings, those that took longest." in words for words in page.text)
     assert any(" It shows 24 of 70 groups of settings, the first." in words for words in page.text)
-
-
-def test_a_page_that_cannot_list_all_settings_says_how_many_it_leaves_out(monkeypatch):
-    monkeypatch.setattr(settings_table, "MOST_ROWS", 5)
-    records = many_settings(7)
-    page = Page(render(sweep="example", findings=findings_of(records, plan_of(records))))
-    rows = [attributes for tag, attributes in page.elements if tag == "tr" and "id" in attributes]
-    assert len(rows) == 5
-    assert any("2 slower settings are not listed" in words for words in page.text)
 
 
 def test_a_page_is_small():

@@ -10,6 +10,7 @@ from orchestrator.analysis.report.heat_map import heat_map
 from orchestrator.analysis.report.interval_plot import axis_over, plot_markup
 from orchestrator.analysis.report.settings_table import by_speed, filters_of, settings_table
 from orchestrator.core.interval import Spread
+from orchestrator.core.objective import Objective
 
 
 def spread(low, median, high):
@@ -54,11 +55,16 @@ def test_measured_settings_have_a_ring_per_repeat_and_predicted_ones_none():
     assert ">3 repeats, best measured</span>" in fastest
 
 
-def test_the_script_computes_the_same_time_for_the_same_length():
-    found = only(MIXED)
+@pytest.mark.parametrize("samples", [1_000, 19_200, 10_000_000])
+def test_the_script_computes_what_the_answer_to_another_length_is(samples):
+    apart = [*repeats(rates=(3000, 6000, 6300), price=PRICE), *repeats("tensorflow", rates=(4000,) * 3)]
+    found = only(apart)
     for row, one in zip(rows_of(found), by_speed(found), strict=True):
         fixed, rate = (float(re.search(f'data-{name}="([^"]+)"', row)[1]) for name in ("fixed", "rate"))
-        assert fixed + found.samples / rate == pytest.approx(one.seconds.median, rel=1e-3)
+        assert fixed + found.samples / rate == pytest.approx(one.seconds.median, rel=1e-4)
+        (other,) = findings_of(apart, plan_of(apart), Objective(samples=samples)).recommendations
+        asked = next(standing for standing in other.standings if standing.setting == one.setting)
+        assert fixed + samples / rate == pytest.approx(asked.seconds.median, rel=0.1)
 
 
 def test_without_a_price_there_is_no_column_of_costs():
