@@ -171,4 +171,6 @@ def _command_name(plain: Sequence[str], names: Iterable[str], tools: Mapping[str
         )
     if any(" " in name for name in related):
         raise UnknownNameError("command", name, known=related)
+    if plain[1] not in {name.split()[0] for name in names}:
+        raise UnknownNameError("command", plain[1], known=names)
     raise ConfigError(f"one command at a time: {first!r} and {plain[1]!r} were given")

@@ -143,7 +143,8 @@ def _costs(costs: Sequence[Cost], attempts: Sequence[TrialRecord], name_of: Name
 def status_document(status: Status) -> Document:
     """Document of `status`."""
     plan = status.plan
-    at = latest_steps(status.steps)
+    since = status.running.since if status.running else 0.0
+    at = latest_steps([step for step in status.steps if step.at >= since])
     name_of = names_in(plan)
     left = [placement for placement in plan.placements if _is_left(placement, at, holder=status.holder)]
     kinds = Counter(placement.provenance for placement in left)

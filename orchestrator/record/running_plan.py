@@ -39,8 +39,11 @@ def published(folder: Path, plan: Plan) -> Iterator[RunningPlan]:
 
 
 def publish(folder: Path, running: RunningPlan) -> None:
-    """Write the plan. Where it cannot be written, `status` plans for itself."""
-    with contextlib.suppress(OSError), written_whole(folder / FILE_NAME) as made:
+    """Write the plan in place of that of a killed command. Without one, `status` plans for itself."""
+    path = folder / FILE_NAME
+    with contextlib.suppress(OSError):
+        path.unlink(missing_ok=True)
+    with contextlib.suppress(OSError), written_whole(path) as made:
         made.write_text(to_json(running), encoding="utf-8")
 
 

@@ -190,7 +190,7 @@ def _verdict(one: RankedSetting, answer: Recommendation) -> str:
         return f"tie{', recommended' if _is_taken(one, answer) else ''}{noisy}"
     if one.setting == answer.chosen:
         return f"{'recommended' if _is_taken(one, answer) else 'best measured'}{noisy}"
-    return f"behind{noisy}"
+    return f"{'over the limits' if answer.state == 'none' else 'behind'}{noisy}"
 
 
 def _is_taken(one: RankedSetting, answer: Recommendation) -> bool:
@@ -199,7 +199,7 @@ def _is_taken(one: RankedSetting, answer: Recommendation) -> bool:
 
 def _notes(listed: Sequence[tuple[Recommendation, RankedSetting]], *, marks: Sequence[str]) -> Iterator[str]:
     if any(len(one.rates) > 1 for _, one in listed):
-        yield "±: half the range over n runs."
+        yield "±: half the range over the undisturbed of n runs."
     if any(one.provenance != "measured" for _, one in listed):
         yield "Predicted and compiled: not measured, may be better with that chance; brackets hold 90 of 100."
     if any(one.usd_per_second for _, one in listed):
@@ -245,7 +245,8 @@ def _and_more(number_left: int, noun: str) -> str:
 def _steps(findings: Findings, answers: Iterable[Recommendation], *, command: str) -> Iterator[str]:
     """Yield the next commands: the trials that are not run yet first, then what would settle the answers."""
     if not findings.records:
-        yield f"nothing is recorded yet; run the sweep: {command}"
+        if findings.num_missing:
+            yield f"nothing is recorded yet; run the sweep: {command}"
         return
     if findings.num_missing and not findings.plan.search.is_adaptive:
         yield f"run what is left, {counted(findings.num_missing, 'trial')}: {command}"

@@ -98,7 +98,7 @@ def _table(
     )
     return Table(
         title=f"Running trials of {plan.sweep}{'' if is_run else ' when its driver ended'}",
-        note=f"All of them: {names.shared}." if is_run else _LOST,
+        note=(f"All of them: {names.shared}." if names.shared else "") if is_run else _LOST,
         columns=tuple(Column(header=header) for header in ("since", "stage", "trial", "attempt")),
         rows=tuple((since, stage, name, str(attempt)) for since, stage, name, attempt in rows),
     )

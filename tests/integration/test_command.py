@@ -101,7 +101,7 @@ def test_a_sweep_goes_on_without_what_an_absent_environment_would_have_run(tmp_p
         (("plann", "+sweep=smoke"), "unknown command 'plann'; did you mean 'plan'?"),
         (("run", "plan", "+sweep=smoke"), "one command at a time"),
         (("plan", "--al", "+sweep=smoke"), "did you mean '--all'?"),
-        ((), "no sweep is named"),
+        (("run",), "no sweep is named"),
         (("+sweep=smok",), "unknown sweep 'smok'; did you mean 'smoke'?"),
         (("+sweep=smoke", "device=t44"), "unknown device 't44'"),
         (("+sweep=smoke", "stepps=3"), "unknown key 'stepps'; did you mean 'steps'?"),
@@ -243,10 +243,10 @@ def test_without_ray_and_mlflow_trials_run_inline_and_untracked(tmp_path: Path) 
     )
 
 
-def test_help_tells_every_verb_and_every_config_group(tmp_path: Path) -> None:
+def test_help_tells_verbs_and_the_words_of_a_sweep(tmp_path: Path) -> None:
     told = ask("--help", cwd=tmp_path)
     assert told.code == 0
-    for word in ("run ", "plan ", "report ", "sync ", "sweep: ", "device: ", "trainer: "):
+    for word in ("run ", "plan ", "report ", "sync ", "+sweep=", "sweep.repeats="):
         assert word in told.out
 
 

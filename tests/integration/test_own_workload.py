@@ -44,7 +44,7 @@ def test_its_commands_are_understood(tmp_path: Path) -> None:
     shutil.copytree(EXAMPLES, tmp_path / "docs/examples")
     for words in commands:
         asked = [word for word in words if word not in ("plan", "report")]
-        told = ask("plan", *asked, "executor=inline", "tracking=none", cwd=tmp_path)
+        told = ask("plan", "--all", *asked, "executor=inline", "tracking=none", cwd=tmp_path)
         assert (told.code, told.err) == (0, "")
         assert "text_transformer cpu torch_ddp fp32" in told.out
 

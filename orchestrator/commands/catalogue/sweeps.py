@@ -100,7 +100,7 @@ COMMANDS = (
         keys=(
             *_GOALS,
             _PRICES,
-            Key(usage="report.images=true", summary="also write the figures as PNG files"),
+            Key(usage="report.images=true", summary="also write the figures as SVG and PNG files"),
             Key(usage="report.source=mlflow", summary="read the tracking server in place of the ledger"),
             _OUTPUTS,
         ),

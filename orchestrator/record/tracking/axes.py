@@ -102,9 +102,11 @@ def _update_of(known: Mapping[str, str], param: str, values: tuple[str, ...]) ->
         version, newest = version + 1, following
     if newest not in known:
         return {param: _listed(values)}
-    before = known[newest].split(_SEPARATOR)
-    if before[-1] == _CUT or set(values) <= set(before):
+    text = f"{_SEPARATOR}{known[newest]}{_SEPARATOR}"  # a value may hold a separator itself
+    new = [value for value in values if f"{_SEPARATOR}{value}{_SEPARATOR}" not in text]
+    if not new or known[newest].endswith(f"{_SEPARATOR}{_CUT}"):
         return {}
+    before = [known[newest]] if _SEPARATOR in "".join(values) else known[newest].split(_SEPARATOR)
     return {following: _listed(_ordered(dict.fromkeys((*before, *values))))}
 
 

@@ -6,7 +6,14 @@ from report_builders import rehearsed
 
 from orchestrator.core.result import Failure
 from orchestrator.core.trial_spec import TimingSpec
-from orchestrator.record.tracking.axes import name_of, params_of, sweep_params, values_in, varying_in
+from orchestrator.record.tracking.axes import (
+    _update_of,
+    name_of,
+    params_of,
+    sweep_params,
+    values_in,
+    varying_in,
+)
 
 NONE: frozenset[str] = frozenset()
 
@@ -98,3 +105,11 @@ def test_a_list_that_is_longer_than_a_parameter_is_cut_and_stays():
     assert len(known["axis.seed"]) < 5010
     assert known["axis.seed"].endswith(", …")
     assert params_with(known, *range(20_000)) == {}
+
+
+def test_a_value_that_holds_a_separator_is_logged_once():
+    known = {"axis.workload.filters": "(8, 16)"}
+    assert _update_of(known, "axis.workload.filters", ("(8, 16)",)) == {}
+    assert _update_of(known, "axis.workload.filters", ("(8, 16)", "(4, 8)")) == {
+        "axis.workload.filters.2": "(8, 16), (4, 8)"
+    }

@@ -66,7 +66,9 @@ def next_step_of(
     open_ = [one for one in excluded if one.may_be_best]
     unfinished = [by_label[one.setting] for one in open_ if by_label[one.setting].num_failed]
     if unfinished:
-        return NextStep(why="run the command of this sweep again; the table Failed has what each trial needs")
+        return NextStep(
+            why="run the command of this sweep again; the report has what each failed trial needs"
+        )
     missing = [by_label[one.setting] for one in open_ if by_label[one.setting].num_missing]
     if missing:
         names = "; ".join(one.label for one in missing[:_MOST_NAMES])
