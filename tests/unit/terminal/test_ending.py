@@ -32,7 +32,8 @@ def test_a_settled_answer_names_the_setting_and_its_chance():
     assert cells(end, "samples/s") == ["1,020 ±2.0%", "510.0 ±2.0%"]
     assert cells(end, "n") == ["5", "5"]
     assert end.table.note == (
-        "±: half the range over the undisturbed of n runs. $/M: dollars for a million samples, hypothetical prices."
+        "±: half the range over the undisturbed of n runs. "
+        "$/M: dollars for a million samples, hypothetical prices."
     )
     assert end.facts[0].startswith("10 trials measured; $")
     assert end.facts[0].endswith(" hypothetical")
