@@ -116,23 +116,23 @@ def files_in(folder: Path) -> tuple[Path, ...]:
 
 
 def _writers(findings: Findings, plan: Plan, command: str) -> Mapping[str, _Write]:
-    """Return the writer of each file by its name."""
-    texts = {
-        PAGE_NAME: render(sweep=plan.sweep, findings=findings, command=command, version=own_version() or ""),
-        MARKDOWN_NAME: markdown_of(plan.sweep, findings),
-        "results.csv": csv_of(findings.frame),
-        "comparisons.csv": csv_of(comparisons_frame(findings)),
-        PLAN_NAME: to_json(plan),
+    """Return the writer of each file by its name, the page last: no fault of it costs another file."""
+    writers = {
+        "results.csv": _writer_of(lambda: csv_of(findings.frame)),
+        "comparisons.csv": _writer_of(lambda: csv_of(comparisons_frame(findings))),
+        PLAN_NAME: _writer_of(lambda: to_json(plan)),
+        MARKDOWN_NAME: _writer_of(lambda: markdown_of(plan.sweep, findings)),
     }
-    writers = {name: _writer_of(text) for name, text in texts.items()}
     if find_spec("pyarrow"):  # it comes with MLflow, which need not be installed
         writers["results.parquet"] = lambda path: storable(findings.frame).to_parquet(path, index=False)
-    return writers
+    version = own_version() or ""
+    page = _writer_of(lambda: render(sweep=plan.sweep, findings=findings, command=command, version=version))
+    return {**writers, PAGE_NAME: page}
 
 
-def _writer_of(text: str) -> _Write:
+def _writer_of(text_of: Callable[[], str]) -> _Write:
     def write(path: Path) -> None:
-        path.write_text(text, encoding="utf-8", errors="backslashreplace")
+        path.write_text(text_of(), encoding="utf-8", errors="backslashreplace")
 
     return write
 
