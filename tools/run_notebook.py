@@ -45,7 +45,9 @@ def paths_in(outputs: list[Any]) -> list[str]:
 def _texts_of(output: Any) -> list[str]:
     if isinstance(output, str):
         return [output]
-    inner = output.values() if isinstance(output, dict) else output if isinstance(output, list) else ()
+    if isinstance(output, dict):  # letters of an image are no words
+        output = [value for key, value in output.items() if not key.startswith("image/")]
+    inner = output if isinstance(output, list) else ()
     return [text for value in inner for text in _texts_of(value)]
 
 

@@ -241,5 +241,5 @@ def write_all(
 
 def command_of(settings: Settings) -> str:
     """Write the command line that measures a sweep; empty where the settings came from none."""
-    words = settings.overrides
+    words = [word for word in settings.overrides if not word.startswith("report.source=")]
     return shlex.join(["python", "-m", "orchestrator", *words]) if words else ""
