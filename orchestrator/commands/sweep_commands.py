@@ -1,6 +1,5 @@
 """Commands on a sweep, as the command line prints them: run, plan, report, status, pause, cancel, sync."""
 
-import shlex
 import sys
 import time
 from dataclasses import replace
@@ -24,7 +23,7 @@ from orchestrator.core import codec
 from orchestrator.core.budget import BudgetStatus
 from orchestrator.core.settings import Rerun, Settings
 from orchestrator.execute.scheduling.stop import StopRequest
-from orchestrator.pipeline.report import SweepReport, sync_sweep
+from orchestrator.pipeline.report import SweepReport, command_with, sync_sweep
 from orchestrator.pipeline.run import halt_sweep
 from orchestrator.record.tracking.mlflow_client import without_secrets
 from orchestrator.search.sentences import step_sentences
@@ -172,7 +171,7 @@ def _print_report(report: SweepReport, screen: Screen, line: CommandLine) -> int
         for sentence in (*headline_of(report.findings), *report.remarks):
             screen.line(sentence)
     else:
-        command = f"python -m orchestrator {shlex.join(line.overrides)}"
+        command = command_with(line.overrides)
         print_ending(screen.console, ending_of(report.findings, command=command), remarks=report.remarks)
     if report.has_page:
         screen.line(f"report: {display_path(report.report)}")

@@ -1,5 +1,6 @@
 """The files of a report, in the folder of its sweep."""
 
+import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -31,6 +32,10 @@ from orchestrator.record.tracking.tracker import MARKDOWN_NAME, PAGE_NAME, PLAN_
 from workloads.data.files import written_whole
 
 _IMAGES = "figures"
+_ELSEWHERE = ("report.source=", "tracking.")
+"""Words that say where records are read or copied, not what is measured."""
+
+_SECRET = re.compile(r"://[^/@\s]*@")
 _NAMES = (PAGE_NAME, MARKDOWN_NAME, "results.csv", "results.parquet", "comparisons.csv", PLAN_NAME)
 
 _AS_LAST_SEARCHED = "adaptive search, as in the last run, for no search is named here; possible: search=grid"
@@ -240,6 +245,11 @@ def write_all(
 
 
 def command_of(settings: Settings) -> str:
-    """Write the command line that measures a sweep; empty where the settings came from none."""
-    words = [word for word in settings.overrides if not word.startswith("report.source=")]
-    return shlex.join(["python", "-m", "orchestrator", *words]) if words else ""
+    """Write the command line that measures a sweep, without secrets; empty: the settings came from none."""
+    words = [word for word in settings.overrides if not word.startswith(_ELSEWHERE)]
+    return command_with(words) if words else ""
+
+
+def command_with(words: Sequence[str]) -> str:
+    """Write a command line; what a URL has before its host may be a secret, and is left out."""
+    return shlex.join(["python", "-m", "orchestrator", *(_SECRET.sub("://", word) for word in words)])

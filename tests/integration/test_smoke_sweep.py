@@ -58,7 +58,7 @@ def test_the_smoke_sweep_measures_three_trainers_and_rehearses_what_is_not_here(
         assert item["spec"]["data"].startswith("standin:")
         if item["provenance"] == "measured":
             assert item["result"]["quality"]["accuracy"] >= 0.95, item["spec"]
-    assert (folder / "outputs/smoke/report.html").stat().st_size > 1_000_000
+    assert (folder / "outputs/smoke/report.html").stat().st_size > 50_000
 
 
 def test_the_workers_ran_what_was_asked_for(smoke: tuple[Path, Answer]) -> None:
@@ -93,7 +93,7 @@ def test_typed_again_it_runs_nothing_and_the_other_verbs_agree(smoke: tuple[Path
     kept = ledger.read_bytes()
     again = ask("+sweep=smoke", "data=standin", cwd=folder)
     assert (again.code, again.err) == (0, "")
-    assert "to run: 0 to measure, 0 to rehearse; 10 cached, 0 skipped" in again.out
+    assert "to run: 0 to measure, 0 to rehearse; 10 cached (9 measured, 1 rehearsed), 0 skipped" in again.out
     assert ledger.read_bytes() == kept
     assert len(runs_of(folder, "smoke")) == 11
     assert "to run: 0 to measure" in ask("plan", "+sweep=smoke", "data=standin", cwd=folder).out

@@ -135,8 +135,8 @@ def test_a_command_reports_from_mlflow_what_it_reports_from_the_ledger(tmp_path:
 def test_a_report_from_mlflow_prices_anew_when_it_is_asked_to(tmp_path: Path) -> None:
     words = [item for item in NOOP if item != "tracking=none"]
     assert ask(*words, cwd=tmp_path).code == 0
-    ledger = ask("report", *words, "prices.provisioning=spot", cwd=tmp_path)
-    mlflow = ask("report", *words, "prices.provisioning=spot", "report.source=mlflow", cwd=tmp_path)
+    ledger = ask("report", "--full", *words, "prices.provisioning=spot", cwd=tmp_path)
+    mlflow = ask("report", "--full", *words, "prices.provisioning=spot", "report.source=mlflow", cwd=tmp_path)
     assert "Re-priced: not the price stored" in " ".join(mlflow.out.split())
     assert ledger.out.endswith(mlflow.out)
 

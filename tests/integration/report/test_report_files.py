@@ -10,6 +10,9 @@ from cli_process import NOOP, Answer, ask, command, environment, records_in
 
 FOLDER = Path("outputs/smoke")
 NAMES = ("report.html", "report.md", "results.csv", "results.parquet", "comparisons.csv", "plan.json")
+
+from orchestrator.pipeline.report import command_with
+
 _MOST_BYTES = 2**16  # of one file: the page has 100 kB, and nothing else of a small sweep has 50
 
 
@@ -110,3 +113,8 @@ def test_an_image_that_cannot_be_removed_costs_no_other_file(measured: Path) -> 
     assert told.code == 1
     assert lines_of(told) == [unwritten(image.parent, "Is a directory")]
     assert "report: outputs/smoke/report.html" in told.out
+
+
+def test_a_command_line_in_a_page_has_no_secret() -> None:
+    told = command_with(["+sweep=smoke", "record.path=s3://key:planted@bucket/x"])
+    assert told == "python -m orchestrator +sweep=smoke record.path=s3://bucket/x"
