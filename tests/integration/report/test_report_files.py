@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 from cli_process import NOOP, Answer, ask, command, environment, records_in
 
+from orchestrator.pipeline.report import command_with
+
 FOLDER = Path("outputs/smoke")
 NAMES = ("report.html", "report.md", "results.csv", "results.parquet", "comparisons.csv", "plan.json")
 
-from orchestrator.pipeline.report import command_with
 
 _MOST_BYTES = 2**16  # of one file: the page has 100 kB, and nothing else of a small sweep has 50
 
