@@ -1,6 +1,5 @@
 """The files of a report, in the folder of its sweep."""
 
-import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -28,14 +27,13 @@ from orchestrator.pipeline.search import as_last_searched
 from orchestrator.pipeline.tracking import last_plan_in, logged, outline_of, tracked_line
 from orchestrator.plan.pricing import forecasts_repriced, repriced
 from orchestrator.record.driver_environment import own_version
+from orchestrator.record.tracking.mlflow_client import without_secrets
 from orchestrator.record.tracking.tracker import MARKDOWN_NAME, PAGE_NAME, PLAN_NAME
 from workloads.data.files import written_whole
 
 _IMAGES = "figures"
 _ELSEWHERE = ("report.source=", "tracking.")
 """Words that say where records are read or copied, not what is measured."""
-
-_SECRET = re.compile(r"://[^/@\s]*@")
 _NAMES = (PAGE_NAME, MARKDOWN_NAME, "results.csv", "results.parquet", "comparisons.csv", PLAN_NAME)
 
 _AS_LAST_SEARCHED = "adaptive search, as in the last run, for no search is named here; possible: search=grid"
@@ -251,5 +249,5 @@ def command_of(settings: Settings) -> str:
 
 
 def command_with(words: Sequence[str]) -> str:
-    """Write a command line; what a URL has before its host may be a secret, and is left out."""
-    return shlex.join(["python", "-m", "orchestrator", *(_SECRET.sub("://", word) for word in words)])
+    """Write a command line without user and password in its URIs."""
+    return shlex.join(["python", "-m", "orchestrator", *map(without_secrets, words)])
