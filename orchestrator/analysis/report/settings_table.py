@@ -13,7 +13,7 @@ from orchestrator.analysis.formatting import (
     shared_decimals,
 )
 from orchestrator.analysis.recommendation.answer.answer import RankedSetting, Recommendation
-from orchestrator.analysis.recommendation.answer.summary import chance, duration
+from orchestrator.analysis.recommendation.answer.summary import chance, duration_parts
 from orchestrator.analysis.report.html import element, text
 from orchestrator.analysis.report.interval_plot import (
     Axis,
@@ -46,7 +46,7 @@ def settings_table(recommendation: Recommendation, row_ids: Mapping[str, str], *
         row_ids: setting -> id of its row.
         named_by: id of the heading that is the table's name.
     """
-    standings = by_speed(recommendation)
+    standings = fastest_first(recommendation)
     axes = _axes_of(recommendation, standings)
     decimals = _decimals_of(standings)
     grids = "".join(f"--{name}-grid:{grid_style(axis)};" for name, axis in axes.items())
@@ -63,7 +63,7 @@ def settings_table(recommendation: Recommendation, row_ids: Mapping[str, str], *
     return element("div", table, class_="scroll", role="region", tabindex="0", aria_labelledby=named_by)
 
 
-def by_speed(recommendation: Recommendation) -> list[RankedSetting]:
+def fastest_first(recommendation: Recommendation) -> list[RankedSetting]:
     """Sort the settings of a job by its time, the fastest first."""
     return sorted(recommendation.standings, key=lambda one: one.seconds.median)
 
@@ -215,7 +215,7 @@ def _setting_cell(one: RankedSetting, recommendation: Recommendation) -> str:
 
 
 def _basis_of(one: RankedSetting) -> str:
-    """`3 repeats, 1 noisy`, `predicted`."""
+    """Tell what a row is known by: `3 repeats, 1 noisy`, `predicted`."""
     if not one.rates:
         noisy = f", {counted(len(one.noisy_rates), 'noisy run')}" if one.noisy_rates else ""
         return f"{one.provenance}{noisy}"
@@ -266,21 +266,19 @@ def _job_cell(words: tuple[str, str] | None, value: Spread | None, *, name: str)
 
 
 def _time_words(seconds: Spread) -> tuple[str, str]:
-    """`15.3 min`, `8.05 to 29.4`."""
-    words = duration(seconds, digits=3)
-    median, _, ends = words.partition(" [")
-    return median, ends.removesuffix("]").replace(", ", " to ")
+    """Tell `15.3 min` and `8.05 to 29.4`."""
+    middle, low, high = duration_parts(seconds, digits=3)
+    return middle, f"{low} to {high}" if low else ""
 
 
 def _with_range(value: Spread, decimals: int | None) -> tuple[str, str]:
-    ends = (
-        f"{number(value.low, digits=3)} to {number(value.high, digits=3)}" if value.low < value.high else ""
-    )
-    return number(value.median, digits=3, decimals=decimals), ends
+    return number(value.median, digits=3, decimals=decimals), _range(value, digits=3)
 
 
-def _range(value: Spread) -> str:
-    return f"{number(value.low)} to {number(value.high)}" if value.low < value.high else ""
+def _range(value: Spread, *, digits: int = 4) -> str:
+    if value.low >= value.high:
+        return ""
+    return f"{number(value.low, digits=digits)} to {number(value.high, digits=digits)}"
 
 
 def _remarks(one: RankedSetting, recommendation: Recommendation) -> list[str]:

@@ -309,11 +309,18 @@ def describe_next_step(step: NextStep) -> str:
 
 def duration(seconds: Spread, *, digits: int = 4, ends: bool = True) -> str:
     """Tell seconds in the unit that suits them: `12.30 min [11.90, 12.70]`."""
+    middle, low, high = duration_parts(seconds, digits=digits)
+    return Number(f"{middle} [{low}, {high}]" if ends and low else middle, seconds.median)
+
+
+def duration_parts(seconds: Spread, *, digits: int) -> tuple[str, str, str]:
+    """Tell `12.30 min`, `11.90` and `12.70`; without an interval its ends are empty."""
     units = (("days", _DAY), ("h", _HOUR), ("min", _MINUTE))
     unit, size = next(((unit, size) for unit, size in units if seconds.median >= 2 * size), ("s", 1.0))
-    low, high = number(seconds.low / size, digits=digits), number(seconds.high / size, digits=digits)
-    brackets = f" [{low}, {high}]" if ends and seconds.low < seconds.high else ""
-    return Number(f"{number(seconds.median / size, digits=digits)} {unit}{brackets}", seconds.median)
+    middle, low, high = (
+        number(end / size, digits=digits) for end in (seconds.median, seconds.low, seconds.high)
+    )
+    return (f"{middle} {unit}", low, high) if seconds.low < seconds.high else (f"{middle} {unit}", "", "")
 
 
 def known_by(standing: RankedSetting) -> str:

@@ -8,7 +8,7 @@ from report_builders import PRICE, forecast, measured, plan_of, repeats
 from orchestrator.analysis.findings import findings_of
 from orchestrator.analysis.report.heat_map import heat_map
 from orchestrator.analysis.report.interval_plot import axis_over, plot_markup
-from orchestrator.analysis.report.settings_table import by_speed, filters_of, settings_table
+from orchestrator.analysis.report.settings_table import fastest_first, filters_of, settings_table
 from orchestrator.core.interval import Spread
 from orchestrator.core.objective import Objective
 
@@ -34,7 +34,7 @@ MIXED = [
 ]
 
 
-def test_rows_come_by_speed_and_carry_the_numbers_that_they_are_sorted_by():
+def test_rows_come_fastest_first_and_carry_the_numbers_that_they_are_sorted_by():
     found = only(MIXED, forecasts=(forecast(step_seconds=0.002),))
     rows = rows_of(found)
     rates = [
@@ -42,7 +42,7 @@ def test_rows_come_by_speed_and_carry_the_numbers_that_they_are_sorted_by():
         for row in rows
     ]
     assert rates == pytest.approx([32_000, 8200, 5100])
-    assert [one.samples_per_second.median for one in by_speed(found)] == pytest.approx(rates)
+    assert [one.samples_per_second.median for one in fastest_first(found)] == pytest.approx(rates)
 
 
 def test_measured_settings_have_a_ring_per_repeat_and_predicted_ones_none():
@@ -59,7 +59,7 @@ def test_measured_settings_have_a_ring_per_repeat_and_predicted_ones_none():
 def test_the_script_computes_what_the_answer_to_another_length_is(samples):
     apart = [*repeats(rates=(3000, 6000, 6300), price=PRICE), *repeats("tensorflow", rates=(4000,) * 3)]
     found = only(apart)
-    for row, one in zip(rows_of(found), by_speed(found), strict=True):
+    for row, one in zip(rows_of(found), fastest_first(found), strict=True):
         fixed, rate = (float(re.search(f'data-{name}="([^"]+)"', row)[1]) for name in ("fixed", "rate"))
         assert fixed + found.samples / rate == pytest.approx(one.seconds.median, rel=1e-4)
         (other,) = findings_of(apart, plan_of(apart), Objective(samples=samples)).recommendations
