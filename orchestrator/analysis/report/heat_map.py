@@ -1,5 +1,7 @@
-"""Heat map of device by precision: the best setting of each cell against the best measured one."""
+"""Heat map of device by precision: the fastest setting of each cell against the best measured one."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Literal
 
 from orchestrator.analysis.formatting import UNKNOWN, number
@@ -10,6 +12,7 @@ from orchestrator.core.interval import Spread
 Tone = Literal["best", "faster", "slightly-faster", "tie", "slightly-slower", "slower"]
 
 _CLEARLY = 2.0
+_LEAST_CELLS = 3
 NOTE = (
     "The fastest setting of each device and precision, whatever the limits: times as fast as the best "
     "measured setting (for a goal of least cost: the cheapest, times as cheap). Blue: better; orange: worse; "
@@ -17,29 +20,57 @@ NOTE = (
 )
 
 
-def heat_map(recommendation: Recommendation, *, named_by: str) -> str:
-    """Draw the map as a table; empty where fewer than three cells are known, or quality alone decides.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """A setting, and its seconds of the job, or its dollars where these decide."""
+
+    one: RankedSetting
+    amount: Spread
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeatMap:
+    """The fastest setting of every device and precision.
+
+    Attributes:
+        reference: the best measured setting.
+        cells: by device and precision; what is not known is not there.
+    """
+
+    reference: Cell
+    cells: Mapping[tuple[str, str], Cell]
+
+
+def heat_map_of(recommendation: Recommendation) -> HeatMap | None:
+    """Choose the cells; None where fewer than three are known, or quality alone decides."""
+    best = recommendation.best_measured
+    reference = _cell_of(best, recommendation) if best else None
+    if recommendation.is_by_quality or reference is None:
+        return None
+    cells: dict[tuple[str, str], Cell] = {}
+    for one in recommendation.standings:
+        key, cell = (one.device, one.factors.get("precision", "")), _cell_of(one, recommendation)
+        if all(key) and cell and (key not in cells or cell.amount.median < cells[key].amount.median):
+            cells[key] = cell
+    return HeatMap(reference=reference, cells=cells) if len(cells) >= _LEAST_CELLS else None
+
+
+def _cell_of(one: RankedSetting, recommendation: Recommendation) -> Cell | None:
+    """Take a setting as a cell; None: costs decide, and it has no price."""
+    amount = one.usd if recommendation.is_by_cost else one.seconds
+    return Cell(one=one, amount=amount) if amount else None
+
+
+def heat_map_markup(heat_map: HeatMap, *, named_by: str) -> str:
+    """Draw the map as a table.
 
     Args:
         named_by: id of the heading that is the table's name.
     """
-    reference = recommendation.best_measured
-    cells: dict[tuple[str, str], RankedSetting] = {}
-    for one in recommendation.standings:
-        key = (one.device, one.factors.get("precision", ""))
-        if all(key) and _amount(one, recommendation) is not None:
-            best = cells.get(key)
-            if best is None or _median(one, recommendation) < _median(best, recommendation):
-                cells[key] = one
-    devices = list(dict.fromkeys(device for device, _ in cells))
-    precisions = sorted({precision for _, precision in cells}, key=lambda name: (name != "fp32", name))
-    if (
-        recommendation.is_by_quality
-        or reference is None
-        or _amount(reference, recommendation) is None
-        or len(cells) < 3
-    ):
-        return ""
+    devices = list(dict.fromkeys(device for device, _ in heat_map.cells))
+    precisions = sorted(
+        {precision for _, precision in heat_map.cells}, key=lambda name: (name != "fp32", name)
+    )
     head = [
         element("th", "device", scope="col"),
         *(element("th", text(name), scope="col") for name in precisions),
@@ -48,7 +79,7 @@ def heat_map(recommendation: Recommendation, *, named_by: str) -> str:
         element(
             "tr",
             element("th", text(device), scope="row"),
-            *(_cell(cells.get((device, name)), reference, recommendation) for name in precisions),
+            *(_cell_markup(heat_map.cells.get((device, name)), heat_map.reference) for name in precisions),
         )
         for device in devices
     ]
@@ -62,36 +93,26 @@ def heat_map(recommendation: Recommendation, *, named_by: str) -> str:
     return element("div", table, class_="scroll", role="region", tabindex="0", aria_labelledby=named_by)
 
 
-def _amount(one: RankedSetting, recommendation: Recommendation) -> Spread | None:
-    """Seconds of the job, or its dollars where these decide."""
-    return one.usd if recommendation.is_by_cost else one.seconds
-
-
-def _median(one: RankedSetting, recommendation: Recommendation) -> float:
-    amount = _amount(one, recommendation)
-    return amount.median if amount else float("inf")
-
-
-def _cell(one: RankedSetting | None, reference: RankedSetting, recommendation: Recommendation) -> str:
-    if one is None:
+def _cell_markup(cell: Cell | None, reference: Cell) -> str:
+    if cell is None:
         return element("td", UNKNOWN, class_="absent")
-    amount, own = _amount(one, recommendation), _amount(reference, recommendation)
-    assert amount is not None, "cells without a price are left out"
-    assert own is not None, "a reference without a price draws no map"
-    tone = _tone_of(amount, own, is_reference=one == reference)
-    ratio = own.median / amount.median
-    words = "1x, reference" if one == reference else f"{number(ratio, digits=2)}x"
-    classes = [tone, *(["unmeasured"] if one.provenance != "measured" else [])]
-    remark = [element("small", text(one.provenance))] if one.provenance != "measured" else []
-    low, high = (number(own.median / end, digits=2) for end in (amount.high, amount.low))
-    told = f"{one.setting}: {low}x to {high}x"
-    return element("td", element("b", text(words)), *remark, class_=" ".join(classes), title=told)
+    if cell == reference:
+        return element("td", element("b", "1x, reference"), class_="best", title=cell.one.setting)
+    own, amount, provenance = reference.amount.median, cell.amount, cell.one.provenance
+    is_measured = provenance == "measured"
+    low, likely, high = (number(own / end, digits=2) for end in (amount.high, amount.median, amount.low))
+    tone = _tone_of(amount, reference.amount)
+    return element(
+        "td",
+        element("b", text(f"{likely}x")),
+        "" if is_measured else element("small", text(provenance)),
+        class_=tone if is_measured else f"{tone} unmeasured",
+        title=f"{cell.one.setting}: {low}x to {high}x",
+    )
 
 
-def _tone_of(amount: Spread, own: Spread, *, is_reference: bool) -> Tone:
+def _tone_of(amount: Spread, own: Spread) -> Tone:
     """Choose the colour: grey as long as the intervals overlap."""
-    if is_reference:
-        return "best"
     if amount.low <= own.high and own.low <= amount.high:
         return "tie"
     ratio = own.median / amount.median

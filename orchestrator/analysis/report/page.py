@@ -25,7 +25,7 @@ from orchestrator.analysis.report.first_screen import (
 )
 from orchestrator.analysis.report.headline import about
 from orchestrator.analysis.report.heat_map import NOTE as HEAT_NOTE
-from orchestrator.analysis.report.heat_map import heat_map
+from orchestrator.analysis.report.heat_map import HeatMap, heat_map_markup, heat_map_of
 from orchestrator.analysis.report.html import all_columns, element, table_markup, text
 from orchestrator.analysis.report.method import environment_table, method_of
 from orchestrator.analysis.report.settings_table import filters_of, legend_of, settings_table
@@ -47,7 +47,6 @@ class Section:
     """A part of the page with a heading.
 
     Attributes:
-        markup: parts that are markup already.
         terms: pairs of term and definition.
         facts: sentences of a list.
     """
@@ -55,7 +54,7 @@ class Section:
     title: str
     note: str = ""
     table: Table | None = None
-    markup: tuple[str, ...] = ()
+    heat_map: HeatMap | None = None
     figures: Mapping[str, Figure] = field(default_factory=dict)
     terms: Sequence[tuple[str, str]] = ()
     facts: Sequence[str] = ()
@@ -161,9 +160,8 @@ def _title_of_job(recommendation: Recommendation) -> str:
 def _sections_of(findings: Findings) -> Iterator[Section]:
     """Yield the sections after the settings: heat map, figures, all other tables, method."""
     for one in findings.recommendations:
-        title = f"Device by precision: {one.job}"
-        if markup := heat_map(one, named_by=f"heading:{next(names_for([title]))}"):
-            yield Section(title=title, note=HEAT_NOTE, markup=(markup,))
+        if heat_map := heat_map_of(one):
+            yield Section(title=f"Device by precision: {one.job}", note=HEAT_NOTE, heat_map=heat_map)
     figures = figures_of(findings)
     if figures:
         yield Section(title="Figures", figures=figures)
@@ -234,7 +232,9 @@ def _link(title: str, size: str, name: str) -> str:
 
 def _section(section: Section, name: str) -> str:
     heading = f"heading:{name}"
-    parts = [_note(section.note), *section.markup]
+    parts = [_note(section.note)]
+    if section.heat_map:
+        parts.append(heat_map_markup(section.heat_map, named_by=heading))
     parts += [_figure(figure, key) for key, figure in section.figures.items()]
     if section.table:
         parts.append(table_markup(section.table, named_by=heading))

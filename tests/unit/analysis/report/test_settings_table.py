@@ -6,7 +6,7 @@ import pytest
 from report_builders import PRICE, forecast, measured, plan_of, repeats
 
 from orchestrator.analysis.findings import findings_of
-from orchestrator.analysis.report.heat_map import heat_map
+from orchestrator.analysis.report.heat_map import heat_map_markup, heat_map_of
 from orchestrator.analysis.report.interval_plot import axis_over, plot_markup
 from orchestrator.analysis.report.settings_table import fastest_first, filters_of, settings_table
 from orchestrator.core.interval import Spread
@@ -99,9 +99,8 @@ def test_a_compiled_mark_is_a_diamond():
 
 
 def heat(records, **changes):
-    return re.findall(
-        r'<td class="([^"]+)"[^>]*><b>([^<]+)', heat_map(only(records, **changes), named_by="t")
-    )
+    markup = heat_map_markup(heat_map_of(only(records, **changes)), named_by="t")
+    return re.findall(r'<td class="([^"]+)"[^>]*><b>([^<]+)', markup)
 
 
 def test_the_heat_map_compares_the_best_of_each_cell_and_hatches_what_was_not_measured():
@@ -120,4 +119,4 @@ def test_a_cell_whose_interval_overlaps_the_reference_is_grey():
 
 
 def test_two_cells_are_no_map():
-    assert heat_map(only(MIXED), named_by="t") == ""
+    assert heat_map_of(only(MIXED)) is None
