@@ -184,14 +184,7 @@ def report_tracked(settings: Settings) -> SweepReport:
         price_book = price_book_of(settings)
         records, stored_plan = repriced(records, price_book), forecasts_repriced(stored_plan, price_book)
     folder = settings.outputs / settings.sweep.name
-    outcome = write_report(
-        folder,
-        records,
-        stored_plan,
-        settings.objective,
-        images=settings.images,
-        command=command_of(settings),
-    )
+    outcome = _written(folder, records, stored_plan, settings)
     experiment_id = experiment_id_of(settings.tracking_uri, sweep=settings.sweep.name)
     return replace(outcome, tracked=tracked_line(settings, experiment_id))
 
@@ -232,10 +225,14 @@ def write_all(
     folder = ledger_of(settings).path.parent
     ledgers = {**preflight.ledgers, settings.sweep.name: records}
     predicted = with_predictions(current, settings, replace(preflight, ledgers=ledgers))
+    return _written(folder, records, predicted, settings)
+
+
+def _written(folder: Path, records: Sequence[TrialRecord], plan: Plan, settings: Settings) -> SweepReport:
     return write_report(
         folder,
         records,
-        predicted,
+        plan,
         settings.objective,
         images=settings.images,
         command=command_of(settings),

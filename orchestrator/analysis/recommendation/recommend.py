@@ -47,6 +47,7 @@ def recommend(job: Job, criteria: Criteria, errors: ErrorModel) -> Recommendatio
     excluded, candidates = view.excluded, view.candidates
     besides_seconds = besides_seconds_of(job)
     judged = _judge(view, job, criteria, besides_seconds=besides_seconds)
+    is_by_quality = criteria.weights[2] == 1
     runs = [run for candidate in job.candidates for run in candidate.runs]
     return Recommendation(
         job=job.where,
@@ -66,7 +67,7 @@ def recommend(job: Job, criteria: Criteria, errors: ErrorModel) -> Recommendatio
         runner_up=judged.runner_up,
         ahead=judged.ahead,
         is_by_cost=criteria.objective.goal == "cheapest",
-        is_by_quality=criteria.weights[2] == 1,
+        is_by_quality=is_by_quality,
         caveats=tuple(caveats_of(candidates, job, criteria)),
         reasons=tuple(reasons_of(judged.state, judged.standings, excluded, tolerance=criteria.tolerance)),
         next_step=next_step_of(
@@ -77,7 +78,7 @@ def recommend(job: Job, criteria: Criteria, errors: ErrorModel) -> Recommendatio
             chosen=judged.chosen,
             tied=judged.tied,
             besides_seconds=besides_seconds,
-            is_by_quality=criteria.weights[2] == 1,
+            is_by_quality=is_by_quality,
         ),
         errands=judged.trials,
         left_out=excluded,

@@ -164,17 +164,12 @@ def tables_of(recommendations: Sequence[Recommendation]) -> tuple[Table, ...]:
 
 def plain_of(recommendation: Recommendation) -> dict[str, Any]:
     """Give a recommendation to programs; what no number bounds is null."""
-    winner = recommendation.winner.setting if recommendation.winner else None
-    standings = [
-        {
-            **codec.to_nulls(standing),
-            "samples_per_second": codec.to_nulls(standing.samples_per_second),
-            "usd_per_million_samples": usd.median if (usd := standing.usd_per_million_samples) else None,
-        }
-        for standing in recommendation.standings
-    ]
     plain = codec.to_nulls(recommendation)
-    return {**plain, "standings": standings, "winner": winner, "is_clear": recommendation.is_clear}
+    for standing, own in zip(plain["standings"], recommendation.standings, strict=True):
+        standing["samples_per_second"] = codec.to_nulls(own.samples_per_second)
+        standing["usd_per_million_samples"] = usd.median if (usd := own.usd_per_million_samples) else None
+    winner = recommendation.winner.setting if recommendation.winner else None
+    return {**plain, "winner": winner, "is_clear": recommendation.is_clear}
 
 
 def dollars(value: Spread | None, marks: str) -> str:
