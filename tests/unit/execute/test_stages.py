@@ -1,38 +1,68 @@
 """The file with the stage of a running trial."""
 
+import os
+import time
+
 from orchestrator.core.trial_progress import TrialStage
+from orchestrator.execute.trial import stages
 from orchestrator.execute.trial.stages import StageFile, stage_of
 
 ID = "0123456789abcdef"
+SETTING_UP = TrialStage(name="setting up")
+
+
+def wait_for(folder, stage):
+    """Wait until the writer has written a stage; None: until the file is gone."""
+    until = time.monotonic() + 5
+    while stage_of(folder, ID) != stage:
+        assert time.monotonic() < until, stage_of(folder, ID)
+        time.sleep(0.005)
+
+
+def timing(done):
+    return TrialStage(name="timing", done=done, most=15)
 
 
 def test_a_stage_is_there_while_the_trial_runs(tmp_path):
     with StageFile(tmp_path, ID) as stage_file:
-        assert stage_of(tmp_path, ID) == TrialStage(name="setting up")
-        stage_file.show(TrialStage(name="timing", done=1, most=15), now=10.0)
-        assert stage_of(tmp_path, ID) == TrialStage(name="timing", done=1, most=15)
+        wait_for(tmp_path, SETTING_UP)
+        stage_file.show(timing(1), now=10.0)
+        wait_for(tmp_path, timing(1))
     assert stage_of(tmp_path, ID) is None
 
 
 def test_counts_are_written_twice_a_second_at_most_and_a_new_stage_at_once(tmp_path):
     with StageFile(tmp_path, ID) as stage_file:
         for done, now in ((1, 10.0), (2, 10.1), (3, 10.4)):
-            stage_file.show(TrialStage(name="timing", done=done, most=15), now=now)
-        assert stage_of(tmp_path, ID).done == 1
-        stage_file.show(TrialStage(name="timing", done=4, most=15), now=10.5)
-        assert stage_of(tmp_path, ID).done == 4
+            stage_file.show(timing(done), now=now)
+        wait_for(tmp_path, timing(1))
+        stage_file.show(timing(4), now=10.5)
+        wait_for(tmp_path, timing(4))
         stage_file.show(TrialStage(name="evaluating"), now=10.6)
-        assert stage_of(tmp_path, ID).name == "evaluating"
+        wait_for(tmp_path, TrialStage(name="evaluating"))
 
 
 def test_where_it_cannot_be_written_the_trial_goes_on(tmp_path):
     (tmp_path / "stages").touch()
     with StageFile(tmp_path, ID) as stage_file:
-        stage_file.show(TrialStage(name="timing", done=1, most=15), now=10.0)
-        assert stage_of(tmp_path, ID) is None
+        stage_file.show(timing(1), now=10.0)
+    assert stage_of(tmp_path, ID) is None
+
+
+def test_a_folder_that_does_not_answer_holds_nobody_up(tmp_path, monkeypatch):
+    most_seconds = 0.2
+    monkeypatch.setattr(stages, "_MOST_SECONDS", most_seconds)
+    (tmp_path / "stages").mkdir()
+    os.mkfifo(tmp_path / "stages" / f"{ID}.json")  # to open it waits for a reader
+    began = time.monotonic()
+    with StageFile(tmp_path, ID) as stage_file:
+        stage_file.show(timing(1), now=10.0)
+        assert time.monotonic() - began < most_seconds
+    assert time.monotonic() - began < 10 * most_seconds
 
 
 def test_a_torn_file_is_no_stage(tmp_path):
     with StageFile(tmp_path, ID):
+        wait_for(tmp_path, SETTING_UP)
         (tmp_path / "stages" / f"{ID}.json").write_text('{"name": "tim')
         assert stage_of(tmp_path, ID) is None
