@@ -27,7 +27,7 @@ _ENDED = ("finished", "failed", "pruned")
 
 
 def report_document(report: SweepReport) -> Document:
-    """Document of `report` and of `run`, after it has ended."""
+    """Make the document of `report`, and of `run` after it has ended."""
     findings = report.findings
     name_of = names_in(findings.plan)
     document = {
@@ -141,7 +141,7 @@ def _costs(costs: Sequence[Cost], attempts: Sequence[TrialRecord], name_of: Name
 
 
 def status_document(status: Status) -> Document:
-    """Document of `status`."""
+    """Make the document of `status`."""
     plan = status.plan
     since = status.running.since if status.running else 0.0
     at = latest_steps([step for step in status.steps if step.at >= since])
@@ -193,5 +193,5 @@ def _under_way(left: Sequence[Placement], at: dict[str, TrialEvent], name_of: Na
 
 
 def sync_document(sent: int, server: str | None) -> Document:
-    """Document of `sync`."""
+    """Make the document of `sync`."""
     return {"sent": sent, "server": server}

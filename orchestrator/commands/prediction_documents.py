@@ -17,13 +17,13 @@ _MILLION = 1e6
 
 
 def predictions_document(predictions: Iterable[Prediction]) -> dict[str, Any]:
-    """Document of `predict`."""
+    """Make the document of `predict`."""
     plain: dict[str, Any] = codec.to_nulls({"predictions": [_prediction(one) for one in predictions]})
     return plain
 
 
 def transfers_document(transfers: Iterable[Transfer]) -> dict[str, Any]:
-    """Document of `predict transfer`."""
+    """Make the document of `predict transfer`."""
     plain: dict[str, Any] = codec.to_nulls(
         {
             "predictions": [

@@ -52,7 +52,7 @@ def to_plain(value: Any) -> Any:
 
 
 def to_nulls(value: Any) -> Any:
-    """The same for other programs: a float that is not a number is null. It cannot be read back."""
+    """Convert for other programs: a float that is not a number is null. It cannot be read back."""
     return _plain(value, name_of=lambda _value: None)
 
 

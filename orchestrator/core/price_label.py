@@ -4,7 +4,7 @@ from orchestrator.core.price import Price
 
 
 def priced_as(price: Price) -> str:
-    """`n1-standard-8+1xT4 on demand in us-central1, $0.73/h of 2026-08-20`, and its marks."""
+    """Tell `n1-standard-8+1xT4 on demand in us-central1, $0.73/h of 2026-08-20`, and its marks."""
     parts = (
         f"{rented(price)} in {regions_of(price)}",
         f"${price.usd_per_hour:g}/h of {oldest_of(price)}",
@@ -14,7 +14,7 @@ def priced_as(price: Price) -> str:
 
 
 def rented(price: Price) -> str:
-    """`n1-standard-8+1xT4 on demand`, `3 x v3-8 spot`, and so on for each kind of node."""
+    """Tell `n1-standard-8+1xT4 on demand`, `3 x v3-8 spot`, and so on for each kind of node."""
     return " + ".join(
         f"{f'{row.nodes} x ' if row.nodes > 1 else ''}{row.instance} {row.provisioning.replace('_', ' ')}"
         for row in price.rented
@@ -27,7 +27,7 @@ def regions_of(price: Price) -> str:
 
 
 def oldest_of(price: Price) -> str:
-    """The day of the oldest of its figures."""
+    """Return the day of the oldest of its figures."""
     return min(row.as_of for row in price.rented)
 
 

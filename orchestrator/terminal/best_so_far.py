@@ -39,7 +39,7 @@ def best_so_far(rates: Iterable[Rate]) -> tuple[str, ...]:
 
 
 def _lead(settings: dict[str, list[float]]) -> str:
-    """`cpu bf16, 18,700 samples/s (tie, 1.15x cpu fp32)`: in a narrow terminal the verdict stays."""
+    """Tell `cpu bf16, 18,700 samples/s (tie, 1.15x cpu fp32)`: in a narrow terminal the verdict stays."""
     first, *others = sorted(settings, key=lambda setting: -median(settings[setting]))
     fastest = f"{first}, {count(round(median(settings[first])))} samples/s"
     if not others:

@@ -1,5 +1,6 @@
 """End of `run` and `report` in about fifteen lines: answers, best settings, and what to do next. Pure."""
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -62,7 +63,7 @@ def ending_of(findings: Findings, *, command: str) -> Ending:
 
 
 def _answer(answer: Recommendation) -> str:
-    """`Tie: cpu, bf16, for mnist_cnn (fastest): 2 settings share the lead`."""
+    """Tell an answer: `Tie: cpu, bf16, for mnist_cnn (fastest): 2 settings share the lead`."""
     head = f"{answer_of(answer)}, for {answer.job} ({answer.asked})"
     if answer.state == "tie":
         chosen_by = f", chosen by {answer.chosen_by}" if answer.chosen_by else ""
@@ -76,7 +77,7 @@ def _answer(answer: Recommendation) -> str:
 
 
 def _table(answers: Sequence[Recommendation]) -> Table:
-    """Rows of the best measured settings, then of those that may be better; marked by how they are known."""
+    """List the best measured settings, then those that may be better; marked by how they are known."""
     rows_of_job = max(1, _MOST_MEASURED // max(1, len(answers)))
     predicted_of_job = max(1, _MOST_PREDICTED // max(1, len(answers)))
     listed = [
@@ -116,7 +117,10 @@ def _unjudged_table(findings: Findings, answers: Sequence[Recommendation]) -> Ta
     fields = fields or ["device", "trainer", "precision"]
     ranked = sorted(measured, key=lambda one: -one.samples_per_second.median)[:_MOST_MEASURED]
     rows = [_unjudged_row(one, answers[0], fields) for one in ranked]
-    return replace(table, rows=(*rows, *table.rows))
+    marks = "".join(f", {mark} prices" for mark in marks_in(findings.attempts))
+    priced = any(math.isfinite(one.usd_per_million_samples.median) for one in ranked)
+    note = f"$/M: dollars for a million samples{marks}." if priced else ""
+    return replace(table, rows=(*rows, *table.rows), note=note if not table.note else f"{table.note} {note}")
 
 
 def _unjudged_row(one: Measurement, answer: Recommendation, fields: Sequence[str]) -> tuple[str, ...]:
@@ -178,7 +182,7 @@ def _rate(one: RankedSetting) -> str:
 
 
 def _thousands(value: float) -> str:
-    """`32k`: a prediction is not known to more digits."""
+    """Write `32k`: a prediction is not known to more digits."""
     return f"{number(value / 1000, digits=2)}k" if value >= 1000 else str(number(value, digits=2))
 
 

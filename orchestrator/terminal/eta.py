@@ -225,7 +225,7 @@ class Estimator:
         return fmean([median(others) for others in starts.values()]) if starts else 0.0
 
     def _pause_seconds(self) -> float:
-        """Usual time between two trials of this run in which nothing ran."""
+        """Estimate the time between two trials of this run in which nothing ran."""
         return median(_pauses(self._ended) or [0.0])
 
 
@@ -247,7 +247,7 @@ def _by_kind(times: Iterable[TaskTime]) -> dict[tuple[str, ...], list[TaskTime]]
 
 
 def _scaled(time: TaskTime, task: Task) -> float:
-    """Seconds of a trial without the start of its framework, its training in proportion to the samples."""
+    """Compute a trial's seconds without its framework's start, its training in proportion to the samples."""
     scale = task.samples / time.task.samples if time.task.samples else 1.0
     return time.seconds - time.start_seconds + (scale - 1) * time.stepping_seconds
 
@@ -267,13 +267,13 @@ def _sum_of(guesses: Sequence[_Guess]) -> Spread:
 
 
 def _at_once(times: Sequence[TaskTime]) -> float:
-    """Mean number of trials that ran at the same time, while any ran."""
+    """Compute the mean number of trials that ran at the same time, while any ran."""
     covered = _covered(times)
     return max(1.0, sum(time.seconds for time in times) / covered) if covered else 1.0
 
 
 def _covered(times: Sequence[TaskTime]) -> float:
-    """Seconds in which at least one trial ran."""
+    """Compute the seconds in which at least one trial ran."""
     covered, until = 0.0, -math.inf
     for time in sorted(times, key=lambda time: time.started_at):
         covered += max(0.0, time.ended_at - max(until, time.started_at))

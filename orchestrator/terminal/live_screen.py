@@ -97,7 +97,7 @@ def _took(seconds: float) -> str:
 
 
 def _head(state: LiveState, *, width: int) -> RenderableType:
-    """Name, bar, counts, elapsed and remaining time."""
+    """Draw name, bar, counts, elapsed and remaining time."""
     grid = Table.grid(padding=(0, 2, 0, 0))
     for _ in range(4):
         grid.add_column(no_wrap=True)

@@ -78,7 +78,7 @@ class Progress:
         return Counter(self._ended.values())["failed"]
 
     def line(self, *, now: float) -> str:
-        """`7 of 20 done: 6 measured, 1 failed; 30 to 50 s left`."""
+        """Tell `7 of 20 done: 6 measured, 1 failed; 30 to 50 s left`."""
         counts = Counter(self._ended.values())
         parts = ", ".join(
             f"{counts[state]} {state}"
@@ -102,7 +102,7 @@ class Progress:
 
 
 def left_words(seconds: Spread | None) -> str:
-    """`30 to 50 s left`; nothing where that is not known, or not worth a word."""
+    """Tell `30 to 50 s left`; nothing where that is not known, or not worth a word."""
     if seconds is None or seconds.median < 1:
         return ""
     unit, size = next(
@@ -120,14 +120,14 @@ def _rounded(value: float) -> str:
 
 
 def clock_words(seconds: float) -> str:
-    """`0:07`, `1:02:03`."""
+    """Write `0:07`, `1:02:03`."""
     minutes, rest = divmod(max(0, math.floor(seconds)), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 def state_of(record: TrialRecord) -> str:
-    """`measured`, `rehearsed`, `pruned` or `failed`."""
+    """Name the state: `measured`, `rehearsed`, `pruned` or `failed`."""
     if record.is_pruned:
         return "pruned"
     return "failed" if record.failure else record.provenance

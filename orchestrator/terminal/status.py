@@ -55,7 +55,7 @@ def print_status(
 
 
 def _under_way(plan: Plan, steps: Iterable[TrialEvent]) -> Iterator[tuple[Placement, TrialEvent]]:
-    """The trials without an answer whose latest attempt has begun, and has not ended."""
+    """Yield the trials without an answer whose latest attempt has begun, and has not ended."""
     at = latest_steps(steps)
     for placement in plan.placements:
         step = at.get(placement.trial_id)

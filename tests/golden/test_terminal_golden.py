@@ -13,13 +13,12 @@ from pathlib import Path
 import pytest
 from report_builders import PRICE, tpu_vs_gpu
 from rich.console import Console
+from stage_files import at_stage, timing
 
 from orchestrator.analysis.findings import findings_of, tables_of
 from orchestrator.core.placement import Attempt, Cached, Plan
-from orchestrator.core.trial_progress import TrialStage
 from orchestrator.core.trial_spec import TimingSpec
 from orchestrator.core.trial_state import TrialEvent
-from orchestrator.execute.trial.stages import StageFile
 from orchestrator.record.running_plan import RunningPlan
 from orchestrator.terminal.ending import ending_of
 from orchestrator.terminal.live_screen import drawn
@@ -68,8 +67,7 @@ def live(console: Console, folder: Path) -> None:
     progress.started(Attempt(placement=RUNNING, number=1))
     progress.placed(Attempt(placement=RUNNING, number=1))
     now = NOW
-    with StageFile(folder, RUNNING.trial_id) as stage_file:
-        stage_file.show(TrialStage(name="timing", done=7, most=15), now=1.0)
+    with at_stage(folder, RUNNING.trial_id, timing(7)):
         console.print(drawn(progress.state(), width=console.width, height=HEIGHT, is_ascii=False))
 
 
@@ -83,8 +81,7 @@ def status(console: Console, folder: Path) -> None:
         ),
         TrialEvent(trial_id=RUNNING.trial_id, attempt=1, stage="running", at=NOW - 4.0),
     ]
-    with StageFile(folder, RUNNING.trial_id) as stage_file:
-        stage_file.show(TrialStage(name="timing", done=7, most=15), now=1.0)
+    with at_stage(folder, RUNNING.trial_id, timing(7)):
         print_status(
             console,
             PLAN,

@@ -106,7 +106,7 @@ def plot_markup(value: Spread, axis: Axis, *, mark: str, rings: Sequence[float] 
 
 
 def _short(value: float, unit: str) -> str:
-    """`20k`, `$0.005`."""
+    """Write `20k`, `$0.005`."""
     size, prefix = next(((size, prefix) for size, prefix in _PREFIXES if abs(value) >= size), (1.0, ""))
     shown = f"{value / size:.3g}" if value else "0"
     return f"{unit}{shown}{prefix}" if abs(value) >= 1e-4 or not value else f"{unit}{number(value, digits=2)}"

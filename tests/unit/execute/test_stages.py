@@ -3,31 +3,20 @@
 import os
 import time
 
+from stage_files import SETTING_UP, timing, wait_for_stage
+
 from orchestrator.core.trial_progress import TrialStage
 from orchestrator.execute.trial import stages
 from orchestrator.execute.trial.stages import StageFile, stage_of
 
 ID = "0123456789abcdef"
-SETTING_UP = TrialStage(name="setting up")
-
-
-def wait_for(folder, stage):
-    """Wait until the writer has written a stage; None: until the file is gone."""
-    until = time.monotonic() + 5
-    while stage_of(folder, ID) != stage:
-        assert time.monotonic() < until, stage_of(folder, ID)
-        time.sleep(0.005)
-
-
-def timing(done):
-    return TrialStage(name="timing", done=done, most=15)
 
 
 def test_a_stage_is_there_while_the_trial_runs(tmp_path):
     with StageFile(tmp_path, ID) as stage_file:
-        wait_for(tmp_path, SETTING_UP)
+        wait_for_stage(tmp_path, ID, SETTING_UP)
         stage_file.show(timing(1), now=10.0)
-        wait_for(tmp_path, timing(1))
+        wait_for_stage(tmp_path, ID, timing(1))
     assert stage_of(tmp_path, ID) is None
 
 
@@ -35,11 +24,11 @@ def test_counts_are_written_twice_a_second_at_most_and_a_new_stage_at_once(tmp_p
     with StageFile(tmp_path, ID) as stage_file:
         for done, now in ((1, 10.0), (2, 10.1), (3, 10.4)):
             stage_file.show(timing(done), now=now)
-        wait_for(tmp_path, timing(1))
+        wait_for_stage(tmp_path, ID, timing(1))
         stage_file.show(timing(4), now=10.5)
-        wait_for(tmp_path, timing(4))
+        wait_for_stage(tmp_path, ID, timing(4))
         stage_file.show(TrialStage(name="evaluating"), now=10.6)
-        wait_for(tmp_path, TrialStage(name="evaluating"))
+        wait_for_stage(tmp_path, ID, TrialStage(name="evaluating"))
 
 
 def test_where_it_cannot_be_written_the_trial_goes_on(tmp_path):
@@ -63,6 +52,6 @@ def test_a_folder_that_does_not_answer_holds_nobody_up(tmp_path, monkeypatch):
 
 def test_a_torn_file_is_no_stage(tmp_path):
     with StageFile(tmp_path, ID):
-        wait_for(tmp_path, SETTING_UP)
+        wait_for_stage(tmp_path, ID, SETTING_UP)
         (tmp_path / "stages" / f"{ID}.json").write_text('{"name": "tim')
         assert stage_of(tmp_path, ID) is None

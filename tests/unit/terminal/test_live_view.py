@@ -8,11 +8,11 @@ import pytest
 from builders import placement, record, trial_spec
 from price_builders import price
 from rich.console import Console
+from stage_files import SETTING_UP, timing, wait_for_stage
 
 from orchestrator.core.placement import Aim, Attempt, Plan
 from orchestrator.core.result import Failure
 from orchestrator.core.search import Search
-from orchestrator.core.trial_progress import TrialStage
 from orchestrator.execute.trial.stages import StageFile
 from orchestrator.terminal.live_view import watching
 
@@ -126,9 +126,11 @@ def test_a_running_trial_shows_the_stage_that_its_worker_told(tmp_path):
     with watched(console, PLACES[:2], tmp_path) as watcher:
         watcher.started(Attempt(placement=PLACES[0], number=1))
         with StageFile(tmp_path, PLACES[0].trial_id) as stage_file:
+            wait_for_stage(tmp_path, PLACES[0].trial_id, SETTING_UP)
             watcher.placed(Attempt(placement=PLACES[0], number=1))
             assert on_screen(console)[-1].endswith("setting up")
-            stage_file.show(TrialStage(name="timing", done=7, most=15), now=1.0)
+            stage_file.show(timing(7), now=1.0)
+            wait_for_stage(tmp_path, PLACES[0].trial_id, timing(7))
             watcher.placed(Attempt(placement=PLACES[0], number=1))
             assert on_screen(console)[-1].endswith("timing block 7 of 15")
 

@@ -4,11 +4,10 @@ import io
 
 from builders import placement, record, trial_spec
 from rich.console import Console
+from stage_files import at_stage, timing
 
 from orchestrator.core.placement import Plan
-from orchestrator.core.trial_progress import TrialStage
 from orchestrator.core.trial_state import TrialEvent
-from orchestrator.execute.trial.stages import StageFile
 from orchestrator.record.running_plan import RunningPlan
 from orchestrator.terminal.status import print_status
 
@@ -46,8 +45,7 @@ def shown(folder, *, holder, running=None):
 
 def test_a_running_sweep_tells_what_is_under_way_by_the_plan_of_its_command(tmp_path):
     running = RunningPlan(plan=PLAN, since=0.0)
-    with StageFile(tmp_path, RUNS.trial_id) as stage_file:
-        stage_file.show(TrialStage(name="timing", done=3, most=15), now=1.0)
+    with at_stage(tmp_path, RUNS.trial_id, timing(3)):
         title, _, row, note, done, last = shown(tmp_path, holder="process 4711", running=running)
     assert title == "Running trials of example"
     assert "timing block 3 of 15  cpu torch_ddp fp32 seed 1" in row
