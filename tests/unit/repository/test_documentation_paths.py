@@ -54,3 +54,9 @@ def test_the_page_describes_every_package() -> None:
     missing = [folder.name for folder in packages if not re.search(rf"\b{folder.name}\b", text)]
     assert packages
     assert not missing
+
+
+@pytest.mark.parametrize("name", ["terminal.svg", "sample_report.html"])
+def test_pictures_show_no_path_of_a_machine(name: str) -> None:
+    text = (ROOT / "docs/assets" / name).read_text(encoding="utf-8")
+    assert re.findall(r"/(?:root|home|tmp|usr|opt|var|work)/[\w./-]+", text) == []
