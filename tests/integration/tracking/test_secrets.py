@@ -52,5 +52,9 @@ def test_no_secret_is_written_or_said_or_on_the_command_line_of_a_child(
     assert "MLflow at http://127.0.0.1:" in said
     assert {"records.jsonl", "report.html"} <= {file.name for file in files}
     assert any("raylet" in child for child in children)
-    written = [said, *(children - {typed}), *(file.read_bytes().decode(errors="replace") for file in files)]
-    assert not [secret for secret in PLANTED for item in written if secret in item]
+    written = {
+        "the output": said,
+        **{f"the command line {child!r}": child for child in children - {typed}},
+        **{str(file): file.read_bytes().decode(errors="replace") for file in files},
+    }
+    assert not [(secret, place) for secret in PLANTED for place, text in written.items() if secret in text]
