@@ -97,7 +97,8 @@ class TrainerInfo:
         one_host: kind of device -> the reason why its replicas stay on one host.
         over_hosts: kind of device -> a note on every result of several hosts.
         options: option -> its possible values, the default first.
-        run_on: kinds of device on which its authors have run it; a trial measured on another says so.
+        run_on: kinds of device on which its authors have run it, of an accelerator a single one; a trial
+            measured on another says so.
         trains: False for the trainer that computes nothing and shows the cost of everything else.
         rehearsed_with: names the substitutes, besides the device, in a rehearsal.
         takes_unequal_devices: True if its workers may have devices of different speed or kind.

@@ -268,9 +268,11 @@ def _crowd(num_processes: int, cpus: int) -> tuple[str, ...]:
 
 
 def _first_run(request: PlacementRequest, *, kind: DeviceKind) -> tuple[str, ...]:
-    if kind in request.trainer.run_on:
-        return ()
-    return (f"{request.trainer.name} was never run on a {kind.upper()} by those who wrote it",)
+    if kind not in request.trainer.run_on:
+        return (f"{request.trainer.name} was never run on a {kind.upper()} by those who wrote it",)
+    if kind != "cpu" and request.trial.num_workers > 1:
+        return (f"{request.trainer.name} was never run on several {kind.upper()}s by those who wrote it",)
+    return ()
 
 
 def _over_hosts(request: PlacementRequest) -> tuple[str, ...]:

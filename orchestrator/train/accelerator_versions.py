@@ -15,7 +15,7 @@ NO_CUDA = "none"
 """Value of `cuda` for a build without CUDA."""
 
 _CUDA_LIBRARIES: Mapping[str, str] = {"cudnn": "nvidia-cudnn-cu", "nccl": "nvidia-nccl-cu"}
-"""Library -> prefix of the distributions that contain it, as `nvidia-cudnn-cu13`."""
+"""Library -> the distribution that contains it, before the major version of CUDA: `nvidia-cudnn-cu13`."""
 _LIBTPU = ("libtpu", "libtpu-nightly")
 LEAST_DRIVER: Mapping[str, int] = {"11": 450, "12": 525, "13": 580}
 """Major version of CUDA -> least major version of the driver on Linux. NVIDIA, CUDA Toolkit release notes,
@@ -35,10 +35,10 @@ def accelerator_versions(kind: DeviceKind, packages: Iterable[str], *, nvml: str
     if kind == "cpu":
         return {}
     builds = [_CUDA_OF[package]() for package in packages if package in _CUDA_OF and find_spec(package)]
-    libraries = {name: _version_with(prefix) for name, prefix in _CUDA_LIBRARIES.items()} if builds else {}
-    return _without_unknown(
-        {"cuda": builds[0] if builds else None, **libraries, "nvidia_driver": nvidia_driver(nvml)}
-    )
+    cuda = builds[0] if builds else None
+    major = (cuda or "").partition(".")[0]
+    libraries = {name: _version_of_first([prefix + major]) for name, prefix in _CUDA_LIBRARIES.items()}
+    return _without_unknown({"cuda": cuda, **libraries, "nvidia_driver": nvidia_driver(nvml)})
 
 
 def reason_without_gpu(
@@ -126,14 +126,6 @@ def _targets_of(node: ast.Assign | ast.AnnAssign) -> list[ast.expr]:
 
 def _literal(node: ast.expr | None) -> str | None:
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
-
-
-def _version_with(prefix: str) -> str | None:
-    """Return the version of the installed distribution whose name begins so; the newest CUDA's if several."""
-    names = (distribution.name for distribution in metadata.distributions())
-    return _version_of_first(
-        sorted((name for name in names if (name or "").startswith(prefix)), reverse=True)
-    )
 
 
 def _version_of_first(distributions: Iterable[str]) -> str | None:

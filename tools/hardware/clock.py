@@ -1,5 +1,7 @@
 """Time of a training step by CUDA events, in a loop that shares no timing code with the trainers."""
 
+from collections.abc import Mapping
+
 import torch
 
 from orchestrator.train.precision import PRECISIONS
@@ -12,12 +14,12 @@ _TIMED_STEPS = 50
 _CLASSES = 10
 
 
-def event_step_seconds(name: str, batch: int) -> float:
+def event_step_seconds(name: str, batch: int, options: Mapping[str, int]) -> float:
     """Return the mean time of a step of an image classifier in bf16, over 50 steps after 20."""
     torch.backends.cudnn.benchmark = True
     device = torch.device("cuda", 0)
     set_float32_rounding(PRECISIONS["bf16"], device)
-    spec = workload(name, {})
+    spec = workload(name, dict(options))
     networks, phase = Networks(spec, 0).to(device), spec.phases[-1]
     trained = networks.train_in(phase)
     losses = Losses(networks, phase)

@@ -19,6 +19,8 @@ _LEAST_WATTS = 5.0
 _SURE_SECONDS = 2.0  # counters of energy move every 20 to 100 ms
 _SMALL = ("mnist_cnn", "mnist_gan", "imdb_bilstm", "imdb_bigru")
 _GAN_BATCHES = ("64", "128", "256", "512")
+_BOUND_BY_ARITHMETIC = ("workload=resnet50", "workload.image_size=224", "global_batch_size=128", "steps=90")
+"""On images of 32 pixels the host of an H100 took 17 to 25 ms to launch a step, whatever the precision."""
 _PLANTED = """
 import sys
 sys.path.extend({folders!r})
@@ -74,9 +76,7 @@ def arithmetic(session: Session) -> None:
 
 def measure(session: Session) -> None:
     """Check the records of small workloads in every precision."""
-    workloads = (
-        ("mnist_cnn",) if session.is_quick else ("mnist_cnn", "mnist_gan", "imdb_bilstm", "imdb_bigru")
-    )
+    workloads = _SMALL[:1] if session.is_quick else _SMALL
     for record in session.sweep(
         "measure",
         f"trainer={session.trainer}",
@@ -95,10 +95,8 @@ def heavy(session: Session) -> None:
     results = session.sweep(
         "heavy",
         f"trainer={session.trainer}",
-        "workload=resnet50",
+        *_BOUND_BY_ARITHMETIC,
         f"precision={words_of(session.precisions)}",
-        "steps=90",
-        "global_batch_size=128",
     )
     for record in results:
         _judge(session, "heavy", record)
@@ -138,7 +136,10 @@ def clock(session: Session) -> None:
     if session.device.kind != "gpu":
         session.note("clock: of GPUs only")
         return
-    for sweep, workload, batch in (("measure", "mnist_cnn", 64), ("heavy", "resnet50", 128)):
+    for sweep, workload, batch, options in (
+        ("measure", "mnist_cnn", 64, {}),
+        ("heavy", "resnet50", 128, {"image_size": 224}),
+    ):
         ours = [
             step_seconds(record)
             for record in session.records(sweep)
@@ -148,7 +149,7 @@ def clock(session: Session) -> None:
         if not ours:
             session.note(f"clock: stage {sweep} has no {workload} in bf16")
             continue
-        events = event_step_seconds(workload, batch)
+        events = event_step_seconds(workload, batch, options)
         text = f"{workload} bf16: {1e3 * ours[0]:.3f} ms by us, {1e3 * events:.3f} ms by CUDA events"
         session.check("clock", abs(ours[0] / events - 1) < _CLOCK_TOLERANCE, text)
 
@@ -182,7 +183,11 @@ def split(session: Session) -> None:
 
 
 def gate(session: Session) -> None:
-    """Check that a measurement without synchronization is refused."""
+    """Check that a measurement without synchronization is refused.
+
+    The step must be bound by the device: where the host launches more slowly than the device computes, the
+    device is idle at the end of a block, and the time is right without waiting for it.
+    """
     if session.device.kind != "gpu":
         session.note("gate: of GPUs only")
         return
@@ -194,10 +199,8 @@ def gate(session: Session) -> None:
         "trainer=torch_ddp",
         f"trainer.python={python}",
         "trainer.start_method=spawn",
-        "precision=bf16",
-        "workload=resnet50",
-        "global_batch_size=128",
-        "steps=90",
+        "precision=fp32",
+        *_BOUND_BY_ARITHMETIC,
     )
     messages = [(record["failure"] or {}).get("message", "measured") for record in session.records("gate")]
     is_refused = any("not idle" in message for message in messages)
@@ -290,7 +293,8 @@ def _judge(session: Session, stage: str, record: Mapping[str, Any]) -> None:
         if kind == "gpu":
             session.check(stage, (device["peak_memory_bytes"] or 0) > 2**20, f"{label}: memory is counted")
     losses = [loss for _, loss in result["losses"]]
-    is_sound = all(map(math.isfinite, losses)) and losses[-1] < 1.5 * losses[0]
+    may_grow = record["spec"]["workload"] == "mnist_gan"  # its networks train against each other
+    is_sound = all(map(math.isfinite, losses)) and (may_grow or losses[-1] < 1.5 * losses[0])
     session.check(stage, is_sound, f"{label}: loss {losses[0]:.3f} to {losses[-1]:.3f}")
 
 

@@ -49,7 +49,7 @@ class BidirectionalCell(nn.Module):
     def forward(self, sequence: Tensor) -> Tensor:
         """The last step of each direction, or all steps."""
         lowered = _in_compute_dtype(sequence)
-        steps = self._scanned(lowered) if lowered.device.type == "xla" else self.native(lowered)[0]
+        steps = self._scanned(lowered) if lowered.device.type == "xla" else self._native_steps(lowered)
         if self._layer.sequences:
             return steps
         forwards, backwards = steps.chunk(2, -1)
@@ -75,6 +75,18 @@ class BidirectionalCell(nn.Module):
                     for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
                 },
             )
+
+    def _native_steps(self, sequence: Tensor) -> Tensor:
+        """All steps by PyTorch's own cells.
+
+        Autocast casts to float16 what cuDNN's cells get, also where its own dtype is bfloat16: an H100 showed
+        it (PyTorch 2.11, aten/src/ATen/cudnn/AutocastRNN.cpp). There the weights are cast here.
+        """
+        if sequence.device.type == "cuda" and sequence.dtype == torch.bfloat16:
+            with torch.autocast("cuda", enabled=False):
+                return steps_in_dtype_of(sequence, self.native)
+        steps: Tensor = self.native(sequence)[0]
+        return steps
 
     def _scanned(self, sequence: Tensor) -> Tensor:
         """The same, of operations that XLA compiles once for all steps: unrolled, 80 steps took 92 s."""
@@ -102,6 +114,13 @@ def fused_recurrent(model: nn.Module) -> bool | None:
     """
     cells = [module for module in model.modules() if isinstance(module, BidirectionalCell)]
     return all(cell.is_fused() for cell in cells) if cells else None
+
+
+def steps_in_dtype_of(sequence: Tensor, cells: nn.RNNBase) -> Tensor:
+    """Compute all steps of recurrent cells with their weights cast to the dtype of the sequence."""
+    weights = {name: weight.to(sequence.dtype) for name, weight in cells.named_parameters()}
+    steps: Tensor = torch.func.functional_call(cells, weights, (sequence,))[0]
+    return steps
 
 
 def _silence(bias: Tensor) -> None:

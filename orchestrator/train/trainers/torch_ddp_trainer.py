@@ -44,8 +44,8 @@ from workloads.with_torch.training import Losses, Networks, evaluated, optimizer
 class TorchDdpTrainer:
     """gloo between CPUs, nccl between GPUs, tpu_dist between TPU chips; one replica has no process group.
 
-    Run on CPUs; the path of GPUs follows the documentation and has not been run, nor has that of TPUs, which
-    follows the source of torch_tpu 0.2. There, operations outside `compile` are compiled too and not counted.
+    Run on CPUs and on one H100. Several GPUs were never run, nor was the path of TPUs, which follows the
+    source of torch_tpu 0.2. There, operations outside `compile` are compiled too and not counted.
     """
 
     def __init__(self) -> None:

@@ -150,10 +150,15 @@ def test_a_trainer_that_knows_no_cpu_is_not_rehearsed():
 
 def test_a_device_that_a_trainer_was_never_run_on_is_a_warning():
     here = node(devices={"t4": held(1)})
-    assert placed(point(device=T4), here=here).warnings == (
+    assert placed(point(device=T4), here=here, trainer=torch_like(run_on=("cpu",))).warnings == (
         "torch_ddp was never run on a GPU by those who wrote it",
     )
     assert placed(point(device=T4), here=here, trainer=torch_like(run_on=("cpu", "gpu"))).warnings == ()
+    two = node(devices={"t4": held(2)})
+    several = point(device=T4, num_workers=2)
+    assert placed(several, here=two, trainer=torch_like(run_on=("cpu", "gpu"))).warnings == (
+        "torch_ddp was never run on several GPUs by those who wrote it",
+    )
     assert placed(point(device=T4)).warnings == ()  # rehearsed on a CPU
 
 
