@@ -62,6 +62,25 @@ def _confidence_of(words: Sequence[str]) -> float | None:
     return confidence
 
 
+def calibrate(line: CommandLine, screen: Screen) -> int:
+    """Measure a device of this host, and keep the result for later predictions."""
+    from orchestrator.core import codec
+    from orchestrator.pipeline.calibration import calibrate
+    from orchestrator.predict.calibration_table import calibration_table
+
+    device, calibration, path = calibrate(line.overrides, working_directory=Path.cwd())
+    if JSON.name in line.flags:
+        return _print_json(codec.to_plain(calibration))
+    screen.table(calibration_table(device, calibration.benchmark))
+    if calibration.load_average > 1:
+        screen.line(
+            f"The host was busy (load average {calibration.load_average:.1f}): times of launches may be too "
+            "long. Repeat it on a quiet host."
+        )
+    screen.line(f"kept in {path}; `predict`, `predict advise` and searches use it for {device.name}")
+    return DONE
+
+
 def split(line: CommandLine, screen: Screen) -> int:
     """Print whether splitting convolutions is faster."""
     from orchestrator.pipeline.predictions import split

@@ -33,12 +33,14 @@ class Calibration:
         device: name of the device in `conf/device`.
         host_cpu: model of the host's CPU and the number of its cores.
         measured_at: seconds since the epoch.
+        load_average: of the host in the minute before.
         versions: package or driver -> version.
     """
 
     device: str
     host_cpu: str
     measured_at: float
+    load_average: float
     benchmark: DeviceBenchmark
     versions: Mapping[str, str] = field(default_factory=dict)
     schema_version: int = 1

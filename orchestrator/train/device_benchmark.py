@@ -9,7 +9,7 @@ import json
 import sys
 import time
 from collections.abc import Callable
-from statistics import median
+from statistics import quantiles
 
 import torch
 from torch import Tensor, nn
@@ -57,7 +57,10 @@ def benchmark(kind: DeviceKind, precisions: tuple[str, ...]) -> DeviceBenchmark:
 
 
 def _overhead_seconds(depth: int, precision: str, device: torch.device) -> float:
-    """Return the median seconds of training steps of a deep, narrow network: launches, hardly arithmetic."""
+    """Return the seconds of a training step of a deep, narrow network: launches, hardly arithmetic.
+
+    The lower quartile of some steps: on a busy host the median is that of its other work.
+    """
     settings = PRECISIONS[precision]
     pairs = [layer for _ in range(depth) for layer in (nn.Linear(_WIDTH, _WIDTH), nn.ReLU())]
     network = nn.Sequential(*pairs).to(device)
@@ -74,7 +77,8 @@ def _overhead_seconds(depth: int, precision: str, device: torch.device) -> float
         scaler.update()
 
     seconds = [_seconds_of(step, device) for _ in range(_WARMUP_STEPS + _STEPS)]
-    return median(seconds[_WARMUP_STEPS:])
+    lower, _, _ = quantiles(seconds[_WARMUP_STEPS:], n=4)
+    return lower
 
 
 def _product_rate(size: int, precision: str, device: torch.device) -> float:

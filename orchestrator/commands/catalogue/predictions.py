@@ -66,6 +66,20 @@ COMMANDS = (
         ),
     ),
     Command(
+        name="predict calibrate",
+        group="Predict",
+        arguments="device=auto",
+        summary="Measure this host's device, for better predictions.",
+        run="orchestrator.commands.predict:calibrate",
+        flags=(JSON,),
+        keys=(
+            Key(usage="device=auto", summary="device of this host; cpu by default"),
+            Key(usage="outputs=FOLDER", summary="folder of calibrations.jsonl (outputs)"),
+            Key(usage="trainer.python=PATH", summary="interpreter with torch"),
+        ),
+        examples=("predict calibrate device=auto", "predict calibrate device=cpu --json"),
+    ),
+    Command(
         name="predict split",
         group="Predict",
         arguments="+sweep=NAME trainer=kernel_split",

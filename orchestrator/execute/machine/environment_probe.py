@@ -2,8 +2,6 @@
 
 import json
 import os
-import select
-import signal
 import subprocess
 import sys
 import tempfile
@@ -12,7 +10,7 @@ from pathlib import Path
 
 from orchestrator.core.device import DeviceKind
 from orchestrator.core.trainer import TrainerEnvironment, TrainerInfo
-from orchestrator.execute.machine.child_process import link_code
+from orchestrator.execute.machine.child_process import answer_of, link_code
 from orchestrator.train.accelerator_versions import accelerator_versions, reason_without_gpu
 from orchestrator.train.environment import framework_versions
 
@@ -90,40 +88,7 @@ def _ask(python: str, packages: tuple[str, ...]) -> dict[str, dict[str, str]]:
     with tempfile.TemporaryDirectory() as folder:
         link_code(Path(folder) / "code")
         command = [python, "-P", "-c", _QUESTION, *packages]
-        answer = _answer_of(command, {**os.environ, "PYTHONPATH": str(Path(folder) / "code")})
+        variables = {**os.environ, "PYTHONPATH": str(Path(folder) / "code")}
+        answer = answer_of(command, variables, seconds=_PROBE_SECONDS)
     versions: dict[str, dict[str, str]] = json.loads(answer)
     return versions
-
-
-def _answer_of(command: list[str], variables: dict[str, str]) -> bytes:
-    """Return a command's output, and end every process that it started when its time is over.
-
-    It says less than a pipe holds: one that says more waits for a reader, and does not answer in time.
-    """
-    with subprocess.Popen(
-        command,
-        env=variables,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,  # so that it leads a group
-    ) as process:
-        assert process.stdout is not None
-        try:
-            _wait_for_end(process.pid)
-        finally:
-            os.killpg(process.pid, signal.SIGKILL)  # until it is reaped no other process can have its id
-        if code := process.wait():
-            raise subprocess.CalledProcessError(code, command)
-        os.set_blocking(process.stdout.fileno(), False)  # a process that left the group may hold its end
-        return process.stdout.read() or b""
-
-
-def _wait_for_end(pid: int) -> None:
-    """Wait until a child has ended, without reaping it. Raises TimeoutError."""
-    descriptor = os.pidfd_open(pid)
-    try:
-        if not select.select([descriptor], [], [], _PROBE_SECONDS)[0]:
-            raise TimeoutError
-    finally:
-        os.close(descriptor)

@@ -1,0 +1,75 @@
+"""Micro-benchmark of a device of this host, kept for later predictions."""
+
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from orchestrator.config.loader import devices_named, load
+from orchestrator.core.calibration import Calibration
+from orchestrator.core.device import Device
+from orchestrator.core.errors import ConfigError
+from orchestrator.execute.machine.device_benchmark import benchmark_of
+from orchestrator.execute.machine.environment_probe import trainer_environment
+from orchestrator.execute.machine.inventory import local_node
+from orchestrator.record.calibrations import add_calibration
+from orchestrator.train.precision import PRECISIONS
+from orchestrator.train.registry import trainer_info
+
+_POINT = ("+sweep=single", "trainer=torch_ddp")
+_TRAINER = "torch_ddp"
+_PRECISIONS_OF_CPUS = ("fp32", "bf16")
+
+
+def calibrate(overrides: Sequence[str], *, working_directory: Path) -> tuple[Device, Calibration, Path]:
+    """Measure launches, arithmetic, memory and exchange of a device that is here, and keep the result.
+
+    Args:
+        overrides: `device=NAME` or `device=auto`, `outputs=FOLDER`, `trainer.python=PATH`.
+
+    Returns:
+        The device, the benchmark, and the file that has it.
+
+    Raises:
+        ConfigError: several devices are asked for, a TPU, or a device that is not here.
+        PlacementError: the benchmark failed.
+        RecordError: it cannot be kept.
+    """
+    settings = load([*_POINT, *overrides], working_directory=working_directory)
+    names = sorted({point.device.name for point in settings.sweep.points})
+    if len(names) > 1:
+        raise ConfigError(
+            f"predict calibrate measures one device, not {', '.join(names)}; name one: device=…"
+        )
+    device = settings.sweep.points[0].device
+    node = local_node([*devices_named(working_directory).values()])
+    if device.kind != "cpu" and device.name not in node.devices:
+        raise ConfigError(
+            f"predict calibrate: no {device.name} is here; here: {node.holdings}, and device=cpu"
+        )
+    if device.kind == "tpu":
+        raise ConfigError(
+            "predict calibrate: no benchmark of TPUs exists; measure a workload in its place: "
+            f"python -m orchestrator +sweep=single device={device.name}"
+        )
+    info = trainer_info(_TRAINER)
+    environment = trainer_environment(info, python=settings.trainers[_TRAINER].python)
+    missing = environment.missing or environment.accelerator_missing.get(device.kind)
+    if missing:
+        raise ConfigError(f"predict calibrate: {missing}")
+    calibration = Calibration(
+        device=device.name,
+        host_cpu=node.host_cpu,
+        measured_at=time.time(),
+        load_average=os.getloadavg()[0],
+        benchmark=benchmark_of(environment.python, device.kind, _precisions_of(device)),
+        versions={**environment.versions, **environment.accelerator_versions.get(device.kind, {})},
+    )
+    return device, calibration, add_calibration(settings.outputs, calibration)
+
+
+def _precisions_of(device: Device) -> tuple[str, ...]:
+    if device.kind == "cpu":
+        return _PRECISIONS_OF_CPUS
+    possible = trainer_info(_TRAINER).precisions[device.kind]
+    return tuple(name for name in PRECISIONS if name in possible and name in device.native_precisions)
