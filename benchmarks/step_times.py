@@ -4,9 +4,9 @@
 
 A row is a workload, a batch size and a precision. `step_seconds` is the median of five blocks of
 back-to-back steps after a warm-up, without input pipeline and without readings of the loss.
-`peak_memory_bytes` is the most that PyTorch's allocator gave out. `counted_bytes` is what `orchestrator` counts
-without a device. Steps that fail have the error in place of a time. The rows are in the order of the list,
-until the time is over.
+`peak_memory_bytes` is the most that PyTorch's allocator gave out. `counted_bytes` is the count of live
+tensors without a device. Steps that fail have the error in place of a time. The rows are in the order of the
+list, until the time is over.
 """
 
 import argparse

@@ -20,6 +20,7 @@ from orchestrator.core.result import TrialRecord
 from orchestrator.core.trial_state import UNDER_WAY, TrialEvent, latest_steps
 from orchestrator.pipeline.report import SweepReport
 from orchestrator.pipeline.run import Status
+from orchestrator.terminal.status import progress_of, trials_under_way
 
 Document = dict[str, Any]
 
@@ -140,11 +141,20 @@ def _costs(costs: Sequence[Cost], attempts: Sequence[TrialRecord], name_of: Name
     }
 
 
-def status_document(status: Status) -> Document:
-    """Make the document of `status`."""
+def status_document(status: Status, *, now: float) -> Document:
+    """Make the document of `status`.
+
+    Args:
+        now: seconds since the epoch.
+    """
     plan = status.plan
     since = status.running.since if status.running else 0.0
-    at = latest_steps([step for step in status.steps if step.at >= since])
+    own = [step for step in status.steps if step.at >= since]
+    at = latest_steps(own)
+    seconds_left = None
+    if status.running:
+        progress = progress_of(status.running, status.records, trials_under_way(plan, own))
+        seconds_left = progress.seconds_left(now=now)
     name_of = names_in(plan)
     left = [placement for placement in plan.placements if _is_left(placement, at, holder=status.holder)]
     kinds = Counter(placement.provenance for placement in left)
@@ -161,6 +171,7 @@ def status_document(status: Status) -> Document:
             "skipped": len(plan.skipped),
             "records": len(status.records),
         },
+        "seconds_left": seconds_left,
         "under_way": list(_under_way(left, at, name_of)),
         "left": [
             {"provenance": one.provenance, "trial_id": one.trial_id, "trial": name_of(one.trial)}

@@ -107,7 +107,7 @@ def status(line: CommandLine, screen: Screen) -> int:
     with progress_screen(line, screen) as progress:
         found = sweep.status(settings_of(line), console=progress.console)
     if wants_json(line):
-        print_document(status_document(found))
+        print_document(status_document(found, now=time.time()))
         return DONE
     print_status(
         screen.console,

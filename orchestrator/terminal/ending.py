@@ -72,8 +72,16 @@ def _answer(answer: Recommendation) -> str:
         return f"{head}: chance {chance(answer.winner.chance)}"
     if answer.state == "not settled":
         best = answer.best_measured
-        return f"{head}: {f'best measured is {best.setting}' if best else 'no measured setting to recommend'}"
+        return f"{head}: {f'best measured is {best.setting}' if best else _without_best(answer)}"
     return head
+
+
+def _without_best(answer: Recommendation) -> str:
+    """Tell why no measured setting can be recommended."""
+    noisy = sum(one.is_noisy for one in answer.left_out)
+    if not noisy:
+        return "no measured setting to recommend"
+    return f"no measured setting to recommend, {counted(noisy, 'setting')} measured on a busy host"
 
 
 def _table(answers: Sequence[Recommendation]) -> Table:

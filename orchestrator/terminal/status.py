@@ -42,11 +42,11 @@ def print_status(
         now: seconds since the epoch.
     """
     own = [step for step in steps if step.at >= running.since] if running else list(steps)
-    under_way = list(_under_way(plan, own))
+    under_way = list(trials_under_way(plan, own))
     if under_way:
         print_table(console, _table(plan, under_way, folder=folder, is_run=holder is not None))
     if running:
-        progress = _progress_of(running, records, under_way)
+        progress = progress_of(running, records, under_way)
         began = min((step.at for step in own), default=running.since)  # it may have waited for another sweep
         print_line(console, f"{progress.line(now=now)}; {clock_words(now - began)} elapsed")
     else:
@@ -54,7 +54,7 @@ def print_status(
     print_line(console, f"run by {holder}" if holder else "not being run here")
 
 
-def _under_way(plan: Plan, steps: Iterable[TrialEvent]) -> Iterator[tuple[Placement, TrialEvent]]:
+def trials_under_way(plan: Plan, steps: Iterable[TrialEvent]) -> Iterator[tuple[Placement, TrialEvent]]:
     """Yield the trials without an answer whose latest attempt has begun, and has not ended."""
     at = latest_steps(steps)
     for placement in plan.placements:
@@ -63,7 +63,7 @@ def _under_way(plan: Plan, steps: Iterable[TrialEvent]) -> Iterator[tuple[Placem
             yield placement, step
 
 
-def _progress_of(
+def progress_of(
     running: RunningPlan, records: Sequence[TrialRecord], under_way: Iterable[tuple[Placement, TrialEvent]]
 ) -> Progress:
     """Repeat what the command that runs has heard."""

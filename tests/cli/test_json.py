@@ -113,6 +113,7 @@ def test_status_tells_what_runs_and_what_is_left(tmp_path: Path) -> None:
     found = document_of(answer)
     assert found["is_running"] is True
     assert str(running.pid) in found["holder"]
+    assert found["seconds_left"] is None or 0 <= found["seconds_left"]["low"] <= found["seconds_left"]["high"]
     assert found["counts"]["to_measure"] == len(found["left"]) == 1
     (trial,) = found["under_way"]
     assert trial["trial_id"] == found["left"][0]["trial_id"]

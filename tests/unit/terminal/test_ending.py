@@ -90,7 +90,10 @@ def test_of_a_busy_host_the_measurements_are_shown_and_not_judged():
         for repeat in (0, 1)
     ]
     end = ending(records)
-    assert end.answers == ("Not settled, for mnist_cnn (fastest): no measured setting to recommend",)
+    assert end.answers == (
+        "Not settled, for mnist_cnn (fastest): no measured setting to recommend, 2 settings measured on a "
+        "busy host",
+    )
     assert cells(end, "setting") == ["torch_ddp", "tensorflow"]
     assert cells(end, "verdict") == ["not judged, 2 noisy"] * 2
 

@@ -113,12 +113,14 @@ class ExcludedSetting:
     Attributes:
         to_measure: measurement that would include it; empty if only a price is missing.
         may_be_best: True if the answer cannot be settled without it.
+        is_noisy: True if it was measured, but on a busy host alone.
     """
 
     setting: str
     reason: str
     to_measure: str
     may_be_best: bool = True
+    is_noisy: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,7 @@
 """(a setting of a job, criteria) -> why it is not judged. Pure."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from orchestrator.analysis.formatting import counted
 from orchestrator.analysis.recommendation.answer.answer import ExcludedSetting
@@ -74,7 +75,8 @@ def _of_measured(candidate: CandidateSetting, job: Job) -> ExcludedSetting | Non
     if not candidate.quiet:
         count = candidate.num_noisy
         trials = "its only trial" if count == 1 else f"all of its {count:,} trials"
-        return _excluded(candidate, f"{trials} ran on a busy host", "it again on a quiet host")
+        excluded = _excluded(candidate, f"{trials} ran on a busy host", "it again on a quiet host")
+        return replace(excluded, is_noisy=True)
     if job.target is None:
         return None
     missed = sum(run.missed_target for run in candidate.quiet)

@@ -2,6 +2,7 @@
 
 import math
 import shlex
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from statistics import median
@@ -118,7 +119,7 @@ def _more_runs(
         repeats = math.ceil(max(_ENOUGH_RUNS, 2 * most) / len(seeds))
         amount = counted(repeats, "repeat")
     seed_word = f"seed={','.join(map(str, seeds))}"
-    missing = [(one, max(0, len(seeds) * repeats - len(one.runs))) for one in candidates]
+    missing = [(one, _num_missing(one, seeds, repeats=repeats)) for one in candidates]
     seconds = {one.label: median(run.trial_seconds for run in one.runs) for one in candidates}
     usd = math.fsum(count * one.billed_usd(seconds[one.label]) for one, count in missing)
     return NextStep(
@@ -132,6 +133,12 @@ def _more_runs(
         hours=math.fsum(count * seconds[one.label] for one, count in missing) / _SECONDS_PER_HOUR,
         price_marks=", ".join(dict.fromkeys(filter(None, (one.price_marks for one in candidates)))),
     )
+
+
+def _num_missing(candidate: CandidateSetting, seeds: Sequence[int], *, repeats: int) -> int:
+    """Count the runs that a setting lacks of that many repeats of every seed."""
+    runs = Counter(run.seed for run in candidate.runs)
+    return sum(max(0, repeats - runs[seed]) for seed in seeds)
 
 
 def _without_seed(words: Sequence[str]) -> tuple[str, ...]:

@@ -284,6 +284,9 @@ class TestATie:
         found = answer(records, Objective(goal="best"))
         assert (found.state, found.chosen, found.chosen_by) == ("tie", "cpu, torch_ddp, bf16", "time")
         assert found.next_step.command.endswith("seed=0,1,2,3,4 sweep.repeats=1")
+        seconds = [one.ended_at - one.started_at for one in records]
+        # Five repeats of seed 0 are there, so that four seeds of each setting are missing.
+        assert found.next_step.hours * 3600 == pytest.approx(8 * sum(seconds) / len(seconds), rel=0.05)
 
 
 class TestCostIsThatOfTheJob:
