@@ -11,10 +11,12 @@ one op of the class. Host ops are left out, because our transfer method does not
 import sys
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 from latency_tool import print_converted
 from published_networks import PUBLISHED_DEVICES
 
 from orchestrator.predict.latency_data.table import WORKLOAD, LatencyTable
+from orchestrator.predict.profile_transfer.network_counts import COUNTS
 from orchestrator.predict.profile_transfer.op_classes import OP_CLASSES, class_seconds
 from orchestrator.predict.profile_transfer.pairs import Profiles
 
@@ -48,6 +50,7 @@ def reduce_profiles(table: LatencyTable, *, names: Mapping[str, str]) -> str:
             ops=tuple(table.op_seconds.columns),
             op_seconds=table.op_seconds.to_numpy(),
             step_seconds=rows["step_seconds"].to_numpy(),
+            counts=np.full((len(rows), len(COUNTS)), np.nan),
         )
     )
     columns = {

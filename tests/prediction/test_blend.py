@@ -7,8 +7,9 @@ import pytest
 from latency_builders import FAST, SLOW, both_ways, known_pair
 
 from orchestrator.core.errors import UnknownNameError
-from orchestrator.core.estimate import Refusal
+from orchestrator.core.estimate import Estimate, Refusal
 from orchestrator.predict.profile_transfer.ensemble import fit_blend
+from orchestrator.predict.profile_transfer.network_counts import COUNTS
 from orchestrator.predict.profile_transfer.pairs import Profiles, joined, middle_of_repeats
 from orchestrator.predict.profile_transfer.transfer import transferred
 
@@ -42,7 +43,12 @@ def test_its_members_are_told_beside_it_and_it_is_their_geometric_mean(pair):
 
 def test_a_profile_like_none_of_training_is_out_of_range(pair):
     (fitted,) = fit_blend([pair])
-    strange = Profiles(ops=("Device_MaxPool",), op_seconds=np.array([[9.0]]), step_seconds=np.array([30.0]))
+    strange = Profiles(
+        ops=("Device_MaxPool",),
+        op_seconds=np.array([[9.0]]),
+        step_seconds=np.array([30.0]),
+        counts=np.full((1, len(COUNTS)), np.nan),
+    )
     found = fitted.predict(strange)["orchestrator"]
     assert not found.in_range.any()
     known = fitted.predict(pair.profiles)["orchestrator"]
@@ -61,7 +67,7 @@ def test_fitting_parts_side_by_side_is_fitting_each_alone(pair):
     together = fit_blend(parts)
     for part, one in zip(parts, together, strict=True):
         (alone,) = fit_blend([part])
-        assert alone.quantile == one.quantile
+        assert alone.counted().quantile == one.counted().quantile
         found, expected = (value.predict(pair.profiles)["orchestrator"] for value in (one, alone))
         assert np.array_equal(found.step_seconds, expected.step_seconds)
 
@@ -83,7 +89,9 @@ def test_a_profile_is_carried_to_every_other_device_or_refused(tmp_path):
     assert {(item.anchor, item.target) for item in found} == {(SLOW, FAST)}
     assert found[0].workload == "VGG16, batch 16, 32 pixels"
     assert found[0].step.low < found[0].measured_seconds
-    strange = replace(mine, op_seconds=mine.op_seconds * [0, 0, 0, 1, 0])
+    renamed = mine.rows.assign(model="Mine")  # a network of which no counts are known
+    assert any(isinstance(item.step, Estimate) for item in transferred(replace(mine, rows=renamed), table))
+    strange = replace(mine, rows=renamed, op_seconds=mine.op_seconds * [0, 0, 0, 1, 0])
     assert all(isinstance(transfer.step, Refusal) for transfer in transferred(strange, table))
 
 

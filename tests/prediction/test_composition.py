@@ -40,12 +40,28 @@ def test_an_op_belongs_to_a_class(op, name):
 
 def test_what_the_host_did_is_in_no_class():
     profiles = Profiles(
-        ops=("Host_MatMul", "Device_MatMul"), op_seconds=np.array([[5.0, 2.0]]), step_seconds=np.array([4.0])
+        ops=("Host_MatMul", "Device_MatMul"),
+        op_seconds=np.array([[5.0, 2.0]]),
+        step_seconds=np.array([4.0]),
+        counts=np.array([[8.0, 4.0, 2.0, 1.0]]),
     )
     assert dict(zip(OP_CLASSES, class_seconds(profiles)[0], strict=True))["product"] == 2
     assert class_seconds(profiles).sum() == 2
-    busy_share = features_of(profiles)[0, 2]
-    assert busy_share == 0.5
+    features = features_of(profiles, is_counted=False)
+    assert features[0, 2] == 0.5  # the busy share
+
+
+def test_counts_add_the_physics_of_the_step_to_what_its_profile_tells():
+    """8 operations, 4 bytes of features, 2 of weights and 1 layer in 4 s."""
+    profiles = Profiles(
+        ops=("Device_MatMul",),
+        op_seconds=np.array([[2.0]]),
+        step_seconds=np.array([4.0]),
+        counts=np.array([[8.0, 4.0, 2.0, 1.0]]),
+    )
+    alone, counted = (features_of(profiles, is_counted=is_counted)[0] for is_counted in (False, True))
+    assert np.array_equal(counted[: len(alone)], alone)
+    assert np.exp(counted[len(alone) :]) == pytest.approx([2, 1, 0.5, 1e-5 / 4, 2, 8 / 6])
 
 
 def test_a_step_that_is_a_sum_of_ops_is_taken_apart(pair):

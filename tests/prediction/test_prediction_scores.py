@@ -15,6 +15,7 @@ from orchestrator.predict.evaluation.scores import (
     score_of,
 )
 from orchestrator.predict.profile_transfer.conformal import quantile_of
+from orchestrator.predict.profile_transfer.network_counts import COUNTS
 from orchestrator.predict.profile_transfer.pairs import Pair, Profiles
 from orchestrator.predict.profile_transfer.predictor import PredictedSteps
 
@@ -29,6 +30,7 @@ def pair(models, *, anchor="a", target="b", here=None, there=None):
             ops=("Device_Conv2D",),
             op_seconds=np.ones((rows, 1)),
             step_seconds=np.array(here or [1.0] * rows),
+            counts=np.full((rows, len(COUNTS)), np.nan),
         ),
         target_seconds=np.array(there or [2.0] * rows),
         models=np.array(models),

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from latency_builders import SLOW, both_ways, known_pair
 
+from orchestrator.predict.profile_transfer.network_counts import COUNTS
 from orchestrator.predict.profile_transfer.pairs import Profiles
 from orchestrator.predict.profile_transfer.profet import clusters_of, edit_distance, fit_profet, seen_ops
 from orchestrator.predict.profile_transfer.profet_network import ProfetNetwork, fit_networks
@@ -14,7 +15,8 @@ OPS = ("Device_Conv2D", "Device_Conv2DBackpropFilter", "Device_Conv2DBackpropInp
 
 def profiles(ops, rows):
     seconds = np.array(rows, dtype=float)
-    return Profiles(ops=tuple(ops), op_seconds=seconds, step_seconds=seconds.sum(axis=1))
+    counts = np.full((len(rows), len(COUNTS)), np.nan)
+    return Profiles(ops=tuple(ops), op_seconds=seconds, step_seconds=seconds.sum(axis=1), counts=counts)
 
 
 def flat(clusters):

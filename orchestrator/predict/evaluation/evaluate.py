@@ -1,9 +1,14 @@
 """A latency table -> how well each method predicts what it never saw, side by side."""
 
-from collections.abc import Callable, Mapping, Sequence
+import multiprocessing
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # it has no types
 
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.interval import Spread
@@ -19,7 +24,7 @@ from orchestrator.predict.evaluation.scores import (
 )
 from orchestrator.predict.latency_data.table import LatencyTable
 from orchestrator.predict.profile_transfer.ensemble import ORCHESTRATOR, fit_blend
-from orchestrator.predict.profile_transfer.pairs import pairs_of
+from orchestrator.predict.profile_transfer.pairs import Pair, pairs_of
 from orchestrator.predict.profile_transfer.predictor import Fit, fit_log_quadratic, fit_ratio
 from orchestrator.predict.profile_transfer.profet import PROFET, fit_profet
 from orchestrator.predict.profile_transfer.scalers import AXES, curves_of, held_out_errors
@@ -77,12 +82,8 @@ def evaluate(table: LatencyTable, *, tell: Callable[[str], None]) -> PredictorEv
     Raises:
         ConfigError: a table that nothing can be held out of.
     """
-    held_out: list[HeldOut] = []
     pairs = pairs_of(table)
-    for number, pair in enumerate(pairs, start=1):
-        tell(f"{number} of {len(pairs)}: {pair.anchor} -> {pair.target}, {len(pair.models):,} measurements")
-        for fit in METHODS:
-            held_out += map(with_intervals, held_out_predictions(pair, fit))
+    held_out = [out for of_pair in _held_out_of(pairs, tell=tell) for out in of_pair]
     if not held_out:
         raise ConfigError(f"{table.source}: one model alone; to hold one out, two are needed")
     return PredictorEvaluation(
@@ -93,6 +94,38 @@ def evaluate(table: LatencyTable, *, tell: Callable[[str], None]) -> PredictorEv
         differences={split: _difference(held_out, split) for split in SPLITS if _of(held_out, PROFET, split)},
         scalers=_scalers_of(table),
     )
+
+
+def _held_out_of(pairs: Sequence[Pair], *, tell: Callable[[str], None]) -> list[list[HeldOut]]:
+    """Predict the rows of every pair, the pairs side by side in processes: one takes half a minute."""
+    processes = min(len(pairs), len(os.sched_getaffinity(0)))
+    if processes == 1:
+        return list(_told(pairs, map(_predicted, pairs), tell=tell))
+    spawned = multiprocessing.get_context("spawn")  # a forked child would inherit locks of BLAS threads
+    with ProcessPoolExecutor(processes, mp_context=spawned, initializer=_alone) as pool:
+        return list(_told(pairs, pool.map(_predicted, pairs), tell=tell))
+
+
+def _told(
+    pairs: Sequence[Pair], predicted: Iterable[list[HeldOut]], *, tell: Callable[[str], None]
+) -> Iterator[list[HeldOut]]:
+    """Tell every pair that is done, and about how long the others will take."""
+    began = time.monotonic()
+    for number, (pair, of_pair) in enumerate(zip(pairs, predicted, strict=True), start=1):
+        seconds = (time.monotonic() - began) / number * (len(pairs) - number)
+        left = f"; about {seconds:.0f} s left" if seconds >= 1 else ""
+        rows = f"{len(pair.models):,} measurements"
+        tell(f"{number} of {len(pairs)}: {pair.anchor} -> {pair.target}, {rows}{left}")
+        yield of_pair
+
+
+def _alone() -> None:
+    """Keep a process to one core: there are as many as cores."""
+    threadpool_limits(1)
+
+
+def _predicted(pair: Pair) -> list[HeldOut]:
+    return [with_intervals(out) for fit in METHODS for out in held_out_predictions(pair, fit)]
 
 
 def _of(held_out: Sequence[HeldOut], method: str, split: str) -> list[HeldOut]:

@@ -1,14 +1,13 @@
 """(pair, method) -> predictions of every row by a predictor that saw nothing of its model."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from orchestrator.predict.profile_transfer.conformal import _LEAST_SECONDS, log_errors, quantile_of
-from orchestrator.predict.profile_transfer.pairs import Pair, Rows
-from orchestrator.predict.profile_transfer.predictor import Fit, PredictedSteps, Predictor
+from orchestrator.predict.profile_transfer.pairs import Pair
+from orchestrator.predict.profile_transfer.predictor import Fit, PredictedSteps, Predictor, joined_steps
 
 BY_MODEL = "leave_one_model_out"
 BY_FAMILY = "leave_one_family_out"
@@ -72,26 +71,12 @@ def held_out_predictions(pair: Pair, fit: Fit) -> list[HeldOut]:
             rows = np.flatnonzero(np.isin(pair.models, list(fold.tested)))
             parts.append((rows, fitted[fold.held_out].predict(pair.profiles[rows])))
         predictions += [
-            HeldOut(method=name, split=split, pair=pair, predicted=_joined([(r, p[name]) for r, p in parts]))
+            HeldOut(
+                method=name, split=split, pair=pair, predicted=joined_steps([(r, p[name]) for r, p in parts])
+            )
             for name in (parts[0][1] if parts else ())
         ]
     return predictions
-
-
-def _joined(parts: Sequence[tuple[Rows, PredictedSteps]]) -> PredictedSteps:
-    """All rows in their order."""
-    order = np.argsort(np.concatenate([rows for rows, _ in parts]))
-
-    def column(name: str) -> Any:
-        values = [getattr(predicted, name) for _, predicted in parts]
-        return None if values[0] is None else np.concatenate(values)[order]
-
-    return PredictedSteps(
-        step_seconds=column("step_seconds"),
-        low=column("low"),
-        high=column("high"),
-        in_range=column("in_range"),
-    )
 
 
 def with_intervals(held_out: HeldOut) -> HeldOut:

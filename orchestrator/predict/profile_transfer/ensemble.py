@@ -7,19 +7,19 @@ holds 90% of what members say of models that they did not see, each training mod
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 from scipy.optimize import nnls
 from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+from sklearn.gaussian_process.kernels import Matern, WhiteKernel
 
 from orchestrator.predict.profile_transfer.conformal import log_errors, quantile_of
 from orchestrator.predict.profile_transfer.op_classes import class_seconds, features_of
 from orchestrator.predict.profile_transfer.pairs import Floats, Pair, Profiles, joined, middle_of_repeats
-from orchestrator.predict.profile_transfer.predictor import PredictedSteps
+from orchestrator.predict.profile_transfer.predictor import PredictedSteps, joined_steps
 
 _PULL = 0.03  # towards the middle ratio; 0.02, 0.05 and 0.1 were tried beside it: docs/findings/prediction.md
 
@@ -65,7 +65,8 @@ def _parts(profiles: Profiles, shortest_seconds: float) -> Floats:
 
 _SEED = 0
 _TREES = {"n_estimators": 100, "min_samples_leaf": 2, "max_features": 0.5, "random_state": _SEED}
-_LENGTH, _NOISE = 4.0, 0.02  # of the process: in standard deviations of a feature; part of the variance
+_LENGTH, _NOISE = 12.0, 0.06  # of the process: in standard deviations of a feature; part of the variance
+_SMOOTHNESS = 1.5
 _FARTHEST = 4.0  # standard deviations from the mean at which a feature is cut off
 MEMBERS = ("trees", "composition", "process")
 
@@ -78,6 +79,7 @@ class Members:
         trees, rest: scikit-learn's forests: of the ratio, and of the ratio over the composition's.
         process: scikit-learn's.
         means, deviations: [feature] of training.
+        is_counted: the features have the counts of the steps.
     """
 
     composition: Composition
@@ -86,10 +88,11 @@ class Members:
     process: Any
     means: Floats
     deviations: Floats
+    is_counted: bool
 
     def log_ratios(self, profiles: Profiles) -> tuple[Floats, Floats]:
         """[row, member] log(target / anchor); [row] standard deviation of the process, large far away."""
-        features = features_of(profiles)
+        features = features_of(profiles, is_counted=self.is_counted)
         composed = np.log(self.composition.step_seconds(profiles) / profiles.step_seconds)
         mean, deviation = self.process.predict(self._standardised(features), return_std=True)
         members = (self.trees.predict(features), composed + self.rest.predict(features), mean)
@@ -99,15 +102,15 @@ class Members:
         return _cut_off((features - self.means) / self.deviations)
 
 
-def fit_members(training: Pair) -> Members:
+def fit_members(training: Pair, *, is_counted: bool) -> Members:
     """Fit the members to one row per workload."""
-    features = features_of(training.profiles)
+    features = features_of(training.profiles, is_counted=is_counted)
     ratios = np.log(training.target_seconds / training.profiles.step_seconds)
     composition = fit_composition(training)
     composed = np.log(composition.step_seconds(training.profiles) / training.profiles.step_seconds)
     means, deviations = features.mean(axis=0), features.std(axis=0)
     deviations = np.where(deviations > 0, deviations, 1.0)
-    kernel = RBF(_LENGTH) + WhiteKernel(_NOISE)
+    kernel = Matern(_LENGTH, nu=_SMOOTHNESS) + WhiteKernel(_NOISE)
     process = GaussianProcessRegressor(kernel, optimizer=None, normalize_y=True)
     return Members(
         composition=composition,
@@ -116,6 +119,7 @@ def fit_members(training: Pair) -> Members:
         process=process.fit(_cut_off((features - means) / deviations), ratios),
         means=means,
         deviations=deviations,
+        is_counted=is_counted,
     )
 
 
@@ -127,8 +131,8 @@ ORCHESTRATOR = "orchestrator"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Blend:
-    """Fitted to one pair.
+class BlendPart:
+    """Members of one set of features, and how far they are from models that they did not see.
 
     Attributes:
         quantile: q.
@@ -141,7 +145,7 @@ class Blend:
     farthest: float
 
     def predict(self, profiles: Profiles) -> Mapping[str, PredictedSteps]:
-        """Predict with the ensemble `orchestrator`, with intervals, and with each of its three members."""
+        """Predict with the ensemble and with each of its members."""
         log_ratios, deviation = self.members.log_ratios(profiles)
         center = profiles.step_seconds * np.exp(log_ratios.mean(axis=1))
         factor = np.exp(self.quantile * _scale(log_ratios, deviation))
@@ -158,29 +162,69 @@ class Blend:
         return {ORCHESTRATOR: blended, **alone}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Blend:
+    """Fitted to one pair.
+
+    Attributes:
+        counted: fits the part for rows with counts, from the training rows that have them.
+        uncounted: fits the part for all other rows, without counts; most predictions never need it.
+    """
+
+    counted: Callable[[], BlendPart]
+    uncounted: Callable[[], BlendPart]
+
+    def predict(self, profiles: Profiles) -> Mapping[str, PredictedSteps]:
+        """Predict with the ensemble `orchestrator`, with intervals, and with each of its three members."""
+        is_counted = profiles.has_counts
+        parts = [
+            (np.flatnonzero(rows), fitted)
+            for rows, fitted in ((is_counted, self.counted), (~is_counted, self.uncounted))
+            if rows.any()
+        ]
+        predictions = [(rows, fitted().predict(profiles[rows])) for rows, fitted in parts]
+        return {
+            name: joined_steps([(rows, predicted[name]) for rows, predicted in predictions])
+            for name in (ORCHESTRATOR, *(f"{ORCHESTRATOR}_{member}" for member in MEMBERS))
+        }
+
+
 def fit_blend(trainings: Sequence[Pair]) -> Sequence[Blend]:
     """One for each of several parts of one pair that lack whole models; they share fits."""
     parts: dict[str, Pair] = {}
     for training in trainings:
         for model in set(training.models.tolist()) - set(parts):
             parts[model] = middle_of_repeats(training[training.models == model])
+    counted = {model: part for model, part in parts.items() if part.profiles.has_counts.all()}
 
     @cache
-    def fitted(models: frozenset[str]) -> Members:
-        return fit_members(joined([parts[model] for model in sorted(models)]))
+    def fitted(models: frozenset[str], is_counted: bool) -> Members:
+        return fit_members(joined([parts[model] for model in sorted(models)]), is_counted=is_counted)
 
-    return [_blend(frozenset(training.models.tolist()), parts, fitted) for training in trainings]
+    def part_of(models: frozenset[str], *, is_counted: bool) -> BlendPart:
+        chosen = models & frozenset(counted) if is_counted else models
+        if is_counted and len(chosen) < 2:
+            return part_of(models, is_counted=False)
+        return _part(chosen, parts, partial(fitted, is_counted=is_counted))
+
+    return [
+        Blend(
+            counted=cache(partial(part_of, models, is_counted=True)),
+            uncounted=cache(partial(part_of, models, is_counted=False)),
+        )
+        for models in (frozenset(training.models.tolist()) for training in trainings)
+    ]
 
 
-def _blend(
+def _part(
     models: frozenset[str], parts: Mapping[str, Pair], fitted: Callable[[frozenset[str]], Members]
-) -> Blend:
+) -> BlendPart:
     """Blend the members; the range of a single model, which cannot be held out, is empty."""
     if len(models) < 2:
-        return Blend(members=fitted(models), quantile=np.inf, farthest=-np.inf)
+        return BlendPart(members=fitted(models), quantile=np.inf, farthest=-np.inf)
     tests = [(parts[model], fitted(models - {model})) for model in sorted(models)]
     sizes, deviations = zip(*(_sizes(test, members) for test, members in tests), strict=True)
-    return Blend(
+    return BlendPart(
         members=fitted(models),
         quantile=quantile_of(np.concatenate(sizes)),
         farthest=float(np.concatenate(deviations).max()),

@@ -45,11 +45,32 @@ def class_seconds(profiles: Profiles) -> Floats:
 _LEAST_SECONDS = 1e-9  # of a device's ops, so that a logarithm exists
 
 
-def features_of(profiles: Profiles) -> Floats:
+_LAYER_SECONDS = 1e-5  # of launches
+
+
+def features_of(profiles: Profiles, *, is_counted: bool) -> Floats:
     """[row, feature]: logarithm of the latency, of the busy time, busy share, share of each op class.
 
     Shares are of the latency. Sizes of batch and image are in them already and changed nothing.
+
+    Args:
+        is_counted: add the physics of the step: logarithms of operations, bytes of feature maps and bytes of
+            weights over the latency, of launches over it, and of operations over bytes. The rows have counts.
     """
+    if is_counted:
+        return np.column_stack((_of_profile(profiles), _of_counts(profiles)))
+    return _of_profile(profiles)
+
+
+def _of_counts(profiles: Profiles) -> Floats:
+    step = profiles.step_seconds
+    flops, values, weights, layers = profiles.counts.T
+    rates = (flops / step, values / step, weights / step, _LAYER_SECONDS * layers / step)
+    logs: Floats = np.log(np.column_stack((*rates, flops / values, flops / (values + weights))))
+    return logs
+
+
+def _of_profile(profiles: Profiles) -> Floats:
     classes, step = class_seconds(profiles), profiles.step_seconds
     busy = classes.sum(axis=1) - classes[:, OP_CLASSES.index(IDLE)]
     shares = classes / step[:, None]

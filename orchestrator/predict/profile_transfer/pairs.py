@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from orchestrator.core.errors import ConfigError
 from orchestrator.predict.latency_data.table import WORKLOAD, LatencyTable
+from orchestrator.predict.profile_transfer.network_counts import counts_of
 
 Floats = NDArray[np.float64]
 Rows = NDArray[Any]
@@ -24,14 +25,26 @@ class Profiles:
         ops: names of the columns of `op_seconds`.
         op_seconds: [row, op] during one step.
         step_seconds: [row] latency of one step.
+        counts: [row, count of `network_counts.COUNTS`]; NaN where the network is not known here.
     """
 
     ops: tuple[str, ...]
     op_seconds: Floats
     step_seconds: Floats
+    counts: Floats
 
     def __getitem__(self, rows: Rows) -> "Profiles":
-        return Profiles(ops=self.ops, op_seconds=self.op_seconds[rows], step_seconds=self.step_seconds[rows])
+        return Profiles(
+            ops=self.ops,
+            op_seconds=self.op_seconds[rows],
+            step_seconds=self.step_seconds[rows],
+            counts=self.counts[rows],
+        )
+
+    @property
+    def has_counts(self) -> NDArray[np.bool_]:
+        """[row] True where the step is counted."""
+        return np.asarray(np.isfinite(self.counts).all(axis=1))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -100,6 +113,7 @@ def pair_of(table: LatencyTable, *, anchor: str, target: str) -> Pair:
             ops=tuple(table.op_seconds.columns),
             op_seconds=table.op_seconds.loc[both["row"]].to_numpy(),
             step_seconds=both["step_seconds"].to_numpy(),
+            counts=counts_of(both[list(WORKLOAD)].itertuples(index=False, name=None)),
         ),
         target_seconds=both["step_seconds_there"].to_numpy(),
         models=both["model"].to_numpy(dtype=np.str_),
@@ -119,6 +133,7 @@ def profiles_of(table: LatencyTable, *, device: str) -> tuple[tuple[str, ...], P
         ops=tuple(table.op_seconds.columns),
         op_seconds=table.op_seconds.loc[here.index].to_numpy(),
         step_seconds=here["step_seconds"].to_numpy(),
+        counts=counts_of(here[list(WORKLOAD)].itertuples(index=False, name=None)),
     )
     return words, profiles
 
@@ -135,7 +150,12 @@ def middle_of_repeats(pair: Pair) -> Pair:
     return Pair(
         anchor=pair.anchor,
         target=pair.target,
-        profiles=Profiles(ops=pair.profiles.ops, op_seconds=middle[:, :ops], step_seconds=middle[:, ops]),
+        profiles=Profiles(
+            ops=pair.profiles.ops,
+            op_seconds=middle[:, :ops],
+            step_seconds=middle[:, ops],
+            counts=pair.profiles.counts[first],
+        ),
         target_seconds=middle[:, ops + 1],
         models=pair.models[first],
         families=pair.families[first],
@@ -153,6 +173,7 @@ def joined(parts: Sequence[Pair]) -> Pair:
             ops=first.profiles.ops,
             op_seconds=np.concatenate([part.profiles.op_seconds for part in parts]),
             step_seconds=np.concatenate([part.profiles.step_seconds for part in parts]),
+            counts=np.concatenate([part.profiles.counts for part in parts]),
         ),
         target_seconds=np.concatenate([part.target_seconds for part in parts]),
         models=np.concatenate([part.models for part in parts]),

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
-from orchestrator.predict.profile_transfer.pairs import Floats, Pair, Profiles, middle_of_repeats
+from orchestrator.predict.profile_transfer.pairs import Floats, Pair, Profiles, Rows, middle_of_repeats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -23,6 +23,22 @@ class PredictedSteps:
     low: Floats | None = None
     high: Floats | None = None
     in_range: np.ndarray[tuple[int], np.dtype[np.bool_]] | None = None
+
+
+def joined_steps(parts: Sequence[tuple[Rows, PredictedSteps]]) -> PredictedSteps:
+    """Put predictions of some rows each into the order of the rows."""
+    order = np.argsort(np.concatenate([rows for rows, _ in parts]))
+
+    def column(name: str) -> Any:
+        values = [getattr(predicted, name) for _, predicted in parts]
+        return None if values[0] is None else np.concatenate(values)[order]
+
+    return PredictedSteps(
+        step_seconds=column("step_seconds"),
+        low=column("low"),
+        high=column("high"),
+        in_range=column("in_range"),
+    )
 
 
 class Predictor(Protocol):
