@@ -6,33 +6,31 @@ The package reads the file from orchestrator/predict/step_time/data/.
 """
 
 import json
-import math
 import sys
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from imagenet_rates import NUM_CLASSES, RATES, PublishedRate
+from effect_fitting import fit_deviations, fit_parts, fit_quantile
 from latency_tool import print_converted
-from model_fitting import errors_by_device, fit_analytic, fit_kinship, fit_prior
-from published_networks import PUBLISHED_DEVICES, PublishedLatency, measured_zoo, repeat_deviation
-from transformer_family import transformer_family, transformer_steps
+from model_fitting import errors_by_device, fit_kinship, fit_prior
+from published_networks import measured_zoo, repeat_deviation
+from published_steps import MeasuredStep, measured_steps, over_parts
 
 from orchestrator.config.cluster import load_cluster
 from orchestrator.core import codec
 from orchestrator.core.device import Device
 from orchestrator.core.errors import ConfigError
 from orchestrator.predict.latency_data.table import LatencyTable
-from orchestrator.predict.step_time.analytic import Analytic
-from orchestrator.predict.step_time.bundled_models import DefaultModels
-from orchestrator.predict.step_time.published_estimate import StepQuery, sum_of_parts
-from orchestrator.predict.step_time.published_rates import PublishedStep
-from workloads.registry import workload
+from orchestrator.predict.step_time.analytic import COUNTS, peaks_at_work
+from orchestrator.predict.step_time.bundled_models import DefaultModels, PublishedSizes
+from orchestrator.predict.step_time.crossed_effects import Family
 
 _NOTICE = (
     "Fitted to measurements published with PROFET (Lee, Hur, Park and Lee 2022), ddps-lab/profet @e69477f, "
     "MIT License, Copyright (c) 2021 anonymous-profet; rates published by NVIDIA, Lambda, MosaicML, BAAI and "
-    "others, and for MLPerf: tools/imagenet_rates.py, tools/transformer_rates.py"
+    "others, and for MLPerf: tools/imagenet_rates.py, tools/laboratory_rates.py, tools/transformer_rates.py"
 )
 _MADE_BY = "python tools/fit_bundled_models.py $ORCHESTRATOR_DATA/profet"
 _MIN_COUNT = 2  # of devices, and of networks on each: one is held out
@@ -47,64 +45,45 @@ def fit_default_models(table: LatencyTable, *, devices: Mapping[str, Device]) ->
     Raises:
         ConfigError: too few devices or networks, or a device of a published rate without its peaks.
     """
-    measured = list(measured_zoo(table))
-    instances = sorted({latency.device for latency in measured})
-    networks = Counter(device for device, _ in {(latency.device, latency.model) for latency in measured})
+    latencies = list(measured_zoo(table))
+    networks = Counter(device for device, _ in {(latency.device, latency.model) for latency in latencies})
     if min(len(networks), *networks.values()) < _MIN_COUNT:
         raise ConfigError(f"{table.source}: at least two devices are needed, with two networks on each")
-    gpus = ", ".join(PUBLISHED_DEVICES[instance].gpu for instance in instances)
-    named = {
-        name: instance for instance in instances if (name := PUBLISHED_DEVICES[instance].name) is not None
-    }
-    any_gpu = fit_analytic(measured, for_new_devices=True, source=f"rough: fitted to other GPUs ({gpus})")
-    prior = fit_prior(measured, repeat=repeat_deviation(table))
-    rated = tuple(_rated(rate, devices[rate.device], any_gpu) for rate in RATES)
-    transformers = transformer_steps(devices, any_gpu)
+    prior = fit_prior(latencies, repeat=repeat_deviation(table))
+    measured = measured_steps(latencies, devices=devices)
+    parts = fit_parts(measured)
+    steps = tuple(over_parts(step, parts) for step in measured)
+    deviations = fit_deviations(steps)
     return DefaultModels(
         notice=_NOTICE,
         made_by=_MADE_BY,
-        precision="fp32",
         prior=prior,
-        kinship=fit_kinship(errors_by_device(measured)),
-        devices={name: _fit_one(measured, instance) for name, instance in named.items()},
-        any_gpu=any_gpu,
-        rated=(*rated, *transformers),
-        transformers=transformer_family(transformers, devices),
+        kinship=fit_kinship(errors_by_device(latencies)),
+        parts=parts,
+        deviations=deviations,
+        quantile=fit_quantile(steps, deviations),
+        sizes=_sizes_of(measured),
+        devices=tuple(
+            peaks_at_work(devices[name]) for name in sorted(devices) if devices[name].kind != "cpu"
+        ),
+        steps=steps,
     )
 
 
-def query_of(rate: PublishedRate, device: Device) -> StepQuery:
-    """Build the query of the step that a published rate is of."""
-    return StepQuery(
-        spec=workload(rate.workload, {"image_size": rate.image_size, "num_classes": NUM_CLASSES}),
-        device=device,
-        precision=rate.precision,
-        num_workers=rate.num_workers,
-        global_batch_size=rate.global_batch_size,
-    )
+def _sizes_of(measured: Iterable[MeasuredStep]) -> Mapping[Family, PublishedSizes]:
+    families: dict[Family, list[MeasuredStep]] = defaultdict(list)
+    for step in measured:
+        if step.query.family is not None:
+            families[step.query.family].append(step)
+    return {family: _sizes(steps) for family, steps in families.items()}
 
 
-def _fit_one(measured: Sequence[PublishedLatency], instance: str) -> Analytic:
-    own = [latency for latency in measured if latency.device == instance]
-    gpu = PUBLISHED_DEVICES[instance].gpu
-    return fit_analytic(own, for_new_devices=False, source=f"fitted to {gpu}, {instance}")
-
-
-def _rated(rate: PublishedRate, device: Device, any_gpu: Analytic) -> PublishedStep:
-    parts = sum_of_parts(query_of(rate, device), any_gpu)
-    if parts is None:
-        raise ConfigError(
-            f"conf/device/{rate.device}.yaml: the {rate.precision}, memory and link peaks are needed, "
-            f"for {rate.source} published a rate there"
-        )
-    return PublishedStep(
-        device=rate.device,
-        kind=device.kind,
-        precision=rate.precision,
-        family="classifier",
-        workload=rate.workload,
-        log=math.log(rate.global_batch_size / rate.samples_per_second / parts),
-        source=rate.source,
+def _sizes(steps: Sequence[MeasuredStep]) -> PublishedSizes:
+    demands = [step.query.demand_of_each for step in steps]
+    counts = {name: [float(getattr(demand, name)) for demand in demands] for name in COUNTS}
+    return PublishedSizes(
+        least={name: min(values) for name, values in counts.items()},
+        most={name: max(values) for name, values in counts.items()},
     )
 
 
@@ -112,7 +91,16 @@ def models_text(table: LatencyTable) -> str:
     """Return the JSON text of the models that are fitted to the table, for the devices of conf/device."""
     _, catalogue = load_cluster((), working_directory=Path.cwd())
     models = fit_default_models(table, devices=catalogue.devices)
-    return json.dumps(codec.to_plain(models), indent=1) + "\n"
+    plain: Mapping[str, Any] = codec.to_plain(models)
+    fields = (f"{json.dumps(name)}: {_lines(value)}" for name, value in plain.items())
+    return "{\n" + ",\n".join(fields) + "\n}\n"
+
+
+def _lines(value: object) -> str:
+    """Return JSON with one line for each item of a list."""
+    if not isinstance(value, list):
+        return json.dumps(value)
+    return "[\n" + ",\n".join(json.dumps(item, separators=(",", ":")) for item in value) + "\n]"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -28,7 +28,7 @@ class PublishedRate:
 
 NUM_CLASSES = 1000
 
-_NVIDIA, _LAMBDA = "NVIDIA", "Lambda"
+_NVIDIA, _LAMBDA = "NVIDIA TensorFlow", "Lambda TensorFlow"
 _NVIDIA_MLPERF, _GOOGLE_MLPERF = "NVIDIA for MLPerf 3.0", "Google for MLPerf 0.5"
 
 RATES = tuple(
@@ -53,12 +53,8 @@ RATES = tuple(
         ("v100", "fp16", 1, "vgg16", 384, 456.0, _LAMBDA),
         ("a100_40", "tf32", 1, "resnet50", 256, 909.0, _NVIDIA),
         ("a100_40", "tf32", 8, "resnet50", 2048, 7000.0, _NVIDIA),
-        ("a100_40", "tf32", 1, "inception_v3", 224, 627.0, _LAMBDA),
-        ("a100_40", "tf32", 1, "vgg16", 224, 504.0, _LAMBDA),
         ("a100_40", "fp16", 1, "resnet50", 256, 2375.0, _NVIDIA),
         ("a100_40", "fp16", 8, "resnet50", 2048, 17400.0, _NVIDIA),
-        ("a100_40", "fp16", 1, "inception_v3", 360, 1222.0, _LAMBDA),
-        ("a100_40", "fp16", 1, "vgg16", 448, 1190.0, _LAMBDA),
         ("h100", "fp16", 8, "resnet50", 3200, 56073.0, _NVIDIA_MLPERF),
         ("tpu_v2_8", "bf16", 1, "resnet50", 1024, 4472.0, _GOOGLE_MLPERF),
         ("tpu_v3_8", "bf16", 1, "resnet50", 1024, 7451.0, _GOOGLE_MLPERF),
@@ -69,8 +65,8 @@ RATES = tuple(
 - NVIDIA/DeepLearningExamples @1d4211f, TensorFlow/Classification/ConvNets/resnet50v1.5/README.md, "Training
   performance results" of DGX-1 (8x V100 16G) and DGX A100 (8x A100 40GB): averages over an epoch.
 - LambdaColdStorage/lambda-tensorflow-benchmark @080a6b7, tf-train-throughput-fp16.csv, -fp32.csv and
-  tf-train-bs-*.csv: V100 32GB and A100 40GB PCIe, of one device. What it calls fp32 on the A100 is taken for
-  tf32, which TensorFlow uses there unless told otherwise. Its AlexNet is another network than ours.
+  tf-train-bs-*.csv: V100 32GB, of one device. Its AlexNet is another network than
+  ours. Its other devices are in laboratory_rates.csv.
 - mlcommons/training_results_v3.0 @9f08e30, NVIDIA/results/dgxh100_ngc23.04_mxnet/resnet/result_0.txt: the
   throughput of epoch 34, of which the log tells.
 - mlcommons/training_results_v0.5 @8ed3fca, v0.5.0/google, resnet, result_4 of cloud_v2.8 and result_0 of

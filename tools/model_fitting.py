@@ -1,8 +1,9 @@
-"""Measurements -> the coefficients of a sum of parts, and the factor of its interval.
+"""Measurements -> errors of a plain sum of parts with networks and devices held out.
+
+Own records and advice take these for the errors of predictions.
 
 The coefficients are not negative and minimise the mean of (prediction / measured - 1)^2 + 0.03^2 x the sum of
-their squares. The interval is a factor to both sides that holds 90% of the measurements of models that were
-held out, each of them once; for a kind of GPU without measurements its device is held out with the model.
+their squares.
 """
 
 import math
@@ -20,25 +21,9 @@ from orchestrator.core.errors import ConfigError
 from orchestrator.core.estimate import ErrorCorrelation
 from orchestrator.predict.profile_transfer.conformal import log_errors, quantile_of
 from orchestrator.predict.profile_transfer.pairs import Floats
-from orchestrator.predict.step_time.analytic import COUNTS, Analytic
 from orchestrator.predict.step_time.error_model import ErrorPrior, learned_from
 
 _PULL = 0.03
-
-
-def fit_analytic(measured: Sequence[PublishedLatency], *, for_new_devices: bool, source: str) -> Analytic:
-    """Fit to all; the interval is of each model, and for new devices of each device too, held out."""
-    rows = _FittingRows.of(measured)
-    errors = np.concatenate(list(held_out_logs(measured, for_new_devices=for_new_devices).values()))
-    counts = {name: [float(getattr(latency.demand, name)) for latency in measured] for name in COUNTS}
-    return Analytic(
-        coefficients=tuple(_coefficients(rows.parts, rows.step_seconds).tolist()),
-        factor=float(np.exp(quantile_of(np.abs(errors)))),
-        least={name: min(sizes) for name, sizes in counts.items()},
-        most={name: max(sizes) for name, sizes in counts.items()},
-        measurements=len(measured),
-        source=source,
-    )
 
 
 def held_out_logs(

@@ -14,6 +14,7 @@ from orchestrator.predict.step_time.analytic import parts_of
 from orchestrator.predict.step_time.roofline import StepCost, step_cost_of
 from workloads.registry import workload
 from workloads.shapes import UnsuitableInputError
+from workloads.spec import Workload
 
 _WORKLOADS = {
     "AlexNet": "alexnet",
@@ -134,11 +135,17 @@ def _known(table: LatencyTable) -> pd.DataFrame:
 
 
 @cache
+def spec_of(model: str, image_size: int) -> Workload:
+    """Return the network here that a published one is. Raises UnsuitableInputError for such images."""
+    knobs = {"image_size": image_size, "num_classes": _CLASSES.get(image_size, 10), "momentum": 0.0}
+    return workload(_WORKLOADS[model], knobs)
+
+
+@cache
 def _demand(model: str, batch_size: int, image_size: int) -> StepCost | None:
     """None where the network here takes no such images."""
-    knobs = {"image_size": image_size, "num_classes": _CLASSES.get(image_size, 10), "momentum": 0.0}
     try:
-        spec = workload(_WORKLOADS[model], knobs)
+        spec = spec_of(model, image_size)
     except UnsuitableInputError:
         return None
     return step_cost_of(spec, global_batch_size=batch_size, value_bytes=_VALUE_BYTES)

@@ -43,8 +43,9 @@ from orchestrator.predict.step_time.own_records import (
     of_source,
     step_measurements,
 )
-from orchestrator.predict.step_time.published_estimate import StepQuery, published_estimate_of
+from orchestrator.predict.step_time.published_estimate import published_estimate_of
 from orchestrator.predict.step_time.step_priors import error_model_of, step_prior
+from orchestrator.predict.step_time.step_query import StepQuery
 from orchestrator.train.registry import trainer_info
 from workloads.spec import Workload, WorkloadSpec
 

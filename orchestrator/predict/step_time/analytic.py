@@ -1,22 +1,80 @@
-"""A step of an image classifier on a GPU from analytic counts alone: a sum of parts.
+"""Parts of a step from analytic counts alone: work of the device, work of the host, exchange of gradients.
 
-step = a flops / peak + b value bytes / bandwidth + c weight bytes / bandwidth + d 10 us x layers + e 1 ms
+    device   = (a flops / peak + b value bytes / bandwidth + c weight bytes / bandwidth) x replicas^g
+    host     = (d 10 us x layers + e 1 ms) x launches of the precision
+    step     = sqrt(device^2 + host^2) + exchange
+
+A host launches the work of a step while the device does the work before. So the longer of the two counts,
+and where they are alike, neither hides the other wholly. Of the host nothing shrinks with a device's peak.
 """
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
+from orchestrator.core.device import Device, DeviceKind
 from orchestrator.core.estimate import Estimate, Refusal
-from orchestrator.predict.profile_transfer.pairs import Floats
 from orchestrator.predict.step_time.roofline import StepCost
 
 COUNTS = ("flops", "value_bytes", "weight_bytes", "layers")
 """Fields of a demand that say how large a step is."""
 
-_LAYER_SECONDS, _STEP_SECONDS = 1e-5, 1e-3
+LAUNCH_SECONDS = 1e-5
+"""Seconds from one small operation to the next of which the coefficients of the host are multiples."""
+
+_STEP_SECONDS = 1e-3
 _BEYOND = 2.0  # how far beyond all that was measured a sum of parts is still believed
+
+_LAUNCHES: Mapping[str, float] = {"bf16": 1.15, "fp16": 1.3}
+"""Precision -> launches over those of fp32: casts of inputs and weights, and for fp16 the scaling of the loss
+and the check of all gradients. An assumption."""
+
+_COMPILED_LAUNCHES = 0.2
+"""Share of the host's work in each layer that is left where the whole step is one program, and cast in it: an
+assumption, for TPUs."""
+
+_PROGRAM_SECONDS = 2e-3
+"""Seconds of the host until such a program has its inputs and runs on all cores: an assumption."""
+
+_PASSES: Mapping[str, float] = {"tpu_default": 1.0, "fp32": 6.0}
+"""Precision -> passes of bfloat16 in which a TPU multiplies, as XLA documents."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DevicePeaks:
+    """Peaks of a device, as they bound its work.
+
+    Attributes:
+        replicas: data-parallel replicas of one device.
+        flops_per_second: precision -> peak of the whole device.
+        memory_bytes_per_second: peak of its own memory; None: unknown.
+        link_bytes_per_second: most that one of its chips exchanges with others; None: unknown.
+    """
+
+    name: str
+    kind: DeviceKind
+    replicas: int
+    flops_per_second: Mapping[str, float]
+    memory_bytes_per_second: float | None
+    link_bytes_per_second: float | None
+
+
+def peaks_at_work(device: Device) -> DevicePeaks:
+    """Return the peaks of a device, on TPUs those of products in several passes too."""
+    peaks = dict(device.peak_flops_per_second)
+    if device.kind == "tpu" and "bf16" in peaks:
+        peaks |= {name: peaks["bf16"] / passes for name, passes in _PASSES.items() if name not in peaks}
+    return DevicePeaks(
+        name=device.name,
+        kind=device.kind,
+        replicas=device.replicas,
+        flops_per_second=peaks,
+        memory_bytes_per_second=device.memory_bytes_per_second,
+        link_bytes_per_second=device.link_bytes_per_second,
+    )
 
 
 def beyond(demand: StepCost, *, least: Mapping[str, float], most: Mapping[str, float]) -> Refusal | None:
@@ -33,28 +91,71 @@ def beyond(demand: StepCost, *, least: Mapping[str, float], most: Mapping[str, f
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StepParts:
+    """Seconds of the parts of one step."""
+
+    device: float
+    host: float
+    exchange: float
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of the step."""
+        return math.hypot(self.device, self.host) + self.exchange
+
+    @property
+    def device_share(self) -> float:
+        """Share of a change of the device's part, in logarithms, that the step takes over."""
+        return self.device**2 / (math.hypot(self.device, self.host) * self.seconds)
+
+    @property
+    def host_share(self) -> float:
+        """The same for the host's part."""
+        return self.host**2 / (math.hypot(self.device, self.host) * self.seconds)
+
+    def times(self, *, device: float, host: float) -> "StepParts":
+        """Return the parts with other seconds of device and host, by such factors."""
+        return replace(self, device=self.device * device, host=self.host * host)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Analytic:
-    """Fitted to one kind of GPU, or to several together.
+    """Fitted to published measurements of several kinds of GPU together.
 
     Attributes:
         coefficients: a to e.
-        factor: factor of the interval to both sides.
-        least, most: name of a count of `StepCost` -> smallest and largest fitted value.
-        measurements: number of fitted workloads.
+        replicas_power: g, not negative.
+        measurements: number of fitted steps.
         source: on what they were measured.
     """
 
     coefficients: tuple[float, ...]
-    factor: float
-    least: dict[str, float]
-    most: dict[str, float]
+    replicas_power: float
     measurements: int
     source: str
 
-    def sum_of_parts(self, demand: StepCost, *, flops_per_second: float, bytes_per_second: float) -> float:
-        """Return the seconds of such a step, however far it is from those that were fitted."""
-        parts = parts_of(demand, flops_per_second=flops_per_second, bytes_per_second=bytes_per_second)
-        return float(parts @ np.array(self.coefficients))
+    def parts(
+        self, demand: StepCost, *, peaks: DevicePeaks, precision: str, num_workers: int
+    ) -> StepParts | None:
+        """Return the parts of a step on so many devices; None where a peak is unknown.
+
+        Args:
+            demand: of all devices together.
+        """
+        replicas = num_workers * peaks.replicas
+        flops, memory = peaks.flops_per_second.get(precision), peaks.memory_bytes_per_second
+        exchanged = 2 * (replicas - 1) / replicas * demand.gradient_bytes
+        if flops is None or memory is None or (exchanged and peaks.link_bytes_per_second is None):
+            return None
+        whole = replace(demand, weight_bytes=replicas * demand.weight_bytes)
+        terms = parts_of(
+            whole, flops_per_second=num_workers * flops, bytes_per_second=num_workers * memory
+        ) * np.array(self.coefficients)
+        return StepParts(
+            device=float(terms[:3].sum()) * replicas**self.replicas_power,
+            host=_host_seconds(float(terms[3]), float(terms[4]), kind=peaks.kind, precision=precision),
+            exchange=exchanged / peaks.link_bytes_per_second if peaks.link_bytes_per_second else 0.0,
+        )
 
 
 def around(likely: float, *, factor: float, source: str) -> Estimate:
@@ -62,14 +163,20 @@ def around(likely: float, *, factor: float, source: str) -> Estimate:
     return Estimate(low=likely / factor, likely=likely, high=likely * factor, source=source)
 
 
-def parts_of(demand: StepCost, *, flops_per_second: float, bytes_per_second: float) -> Floats:
+def parts_of(demand: StepCost, *, flops_per_second: float, bytes_per_second: float) -> NDArray[np.float64]:
     """[part] seconds before the coefficients."""
     return np.array(
         (
             demand.flops / flops_per_second,
             demand.value_bytes / bytes_per_second,
             demand.weight_bytes / bytes_per_second,
-            demand.layers * _LAYER_SECONDS,
+            demand.layers * LAUNCH_SECONDS,
             _STEP_SECONDS,
         )
     )
+
+
+def _host_seconds(of_layers: float, of_step: float, *, kind: DeviceKind, precision: str) -> float:
+    if kind == "tpu":
+        return _COMPILED_LAUNCHES * of_layers + of_step + _PROGRAM_SECONDS
+    return (of_layers + of_step) * _LAUNCHES.get(precision, 1.0)

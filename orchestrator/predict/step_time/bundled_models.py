@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache, cached_property
 from importlib.resources import files
 from pathlib import Path
 
@@ -9,41 +10,59 @@ from orchestrator.core import codec
 from orchestrator.core.estimate import ErrorCorrelation
 from orchestrator.predict.latency_data.read import read_latencies
 from orchestrator.predict.latency_data.table import LatencyTable
-from orchestrator.predict.step_time.analytic import Analytic
+from orchestrator.predict.step_time.analytic import Analytic, DevicePeaks
+from orchestrator.predict.step_time.crossed_effects import CrossedEffects, Family, PublishedStep
 from orchestrator.predict.step_time.error_model import ErrorPrior
-from orchestrator.predict.step_time.published_rates import PublishedStep, RatedFamily
 
 _FILE = "default_models.json"
 _PROFILES = "default_profiles.csv"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PublishedSizes:
+    """Name of a count of `StepCost` -> its smallest and largest value on one replica, of all that was
+    published.
+    """
+
+    least: Mapping[str, float]
+    most: Mapping[str, float]
+
+
+@dataclass(frozen=True, kw_only=True)
 class DefaultModels:
-    """Fitted knowledge about GPUs without a profile.
+    """Fitted knowledge about steps on accelerators.
 
     Attributes:
         notice: source of the measurements, and their licence.
         made_by: command that writes the file.
-        precision: precision of all measurements.
         prior: deviations between devices, between workloads and between repeats.
         kinship: correlation of a network's errors over devices and over batch sizes.
-        devices: name of a file in conf/device -> model fitted to that kind of GPU.
-        any_gpu: model fitted to all of them, for the other kinds.
-        rated: steps of published rates, for settings without measurements.
-        transformers: what the rated steps of transformers say of each other.
+        parts: coefficients of the parts of a step.
+        deviations: name of a crossed effect, or `residual` -> its standard deviation.
+        quantile: deviations to both sides that hold 90% of the steps of a laboratory held out.
+        sizes: family of networks -> sizes of its published steps.
+        devices: peaks of all devices of conf/device that have some.
+        steps: published steps over their parts.
     """
 
     notice: str
     made_by: str
-    precision: str
     prior: ErrorPrior
     kinship: ErrorCorrelation
-    devices: Mapping[str, Analytic]
-    any_gpu: Analytic
-    rated: tuple[PublishedStep, ...]
-    transformers: RatedFamily
+    parts: Analytic
+    deviations: Mapping[str, float]
+    quantile: float
+    sizes: Mapping[Family, PublishedSizes]
+    devices: tuple[DevicePeaks, ...]
+    steps: tuple[PublishedStep, ...]
+
+    @cached_property
+    def effects(self) -> CrossedEffects:
+        """Crossed effects of the published steps."""
+        return CrossedEffects(self.steps, self.deviations)
 
 
+@cache
 def default_models() -> DefaultModels:
     """Read the bundled models."""
     text = files("orchestrator.predict.step_time").joinpath("data", _FILE).read_text(encoding="utf-8")

@@ -10,19 +10,18 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from statistics import fmean
+from types import MappingProxyType
 
 from orchestrator.core.device import Device
 from orchestrator.core.estimate import Estimate, Refusal
 from orchestrator.core.trial_spec import Option, TrialSpec
 from orchestrator.predict.step_time.analytic import around
 from orchestrator.predict.step_time.bundled_models import DefaultModels
+from orchestrator.predict.step_time.calibration import HostCalibration
 from orchestrator.predict.step_time.error_model import ErrorPrior, learned_from
 from orchestrator.predict.step_time.own_records import Shape, StepMeasurement, repeated, step_key
-from orchestrator.predict.step_time.published_estimate import (
-    PublishedEstimate,
-    StepQuery,
-    published_estimate_of,
-)
+from orchestrator.predict.step_time.published_estimate import PublishedEstimate, published_estimate_of
+from orchestrator.predict.step_time.step_query import StepQuery
 from workloads.registry import workload
 
 BasisOf = Callable[[TrialSpec], PublishedEstimate]
@@ -109,12 +108,17 @@ def no_compiler(_: TrialSpec) -> None:
     """Return no estimate, for estimators that compare with measurements."""
 
 
-def bases_of(devices: Mapping[str, Device], models: DefaultModels) -> BasisOf:
+def bases_of(
+    devices: Mapping[str, Device],
+    models: DefaultModels,
+    calibrations: Mapping[str, HostCalibration] = MappingProxyType({}),
+) -> BasisOf:
     """Build a cached estimate from published data; trainers share it, because large networks take
     milliseconds.
 
     Args:
         devices: name -> device, at least those of all requested trials.
+        calibrations: name of a device -> what was measured of the user's own one.
     """
 
     @cache
@@ -132,6 +136,7 @@ def bases_of(devices: Mapping[str, Device], models: DefaultModels) -> BasisOf:
             precision=precision,
             num_workers=workers,
             global_batch_size=batch,
+            calibration=calibrations.get(device),
         )
         return published_estimate_of(query, models)
 

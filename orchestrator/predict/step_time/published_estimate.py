@@ -1,85 +1,23 @@
 """Estimate of a step from the bundled models, which are fitted to published measurements. Pure."""
 
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from orchestrator.core.device import Device
 from orchestrator.core.estimate import Estimate, Refusal
-from orchestrator.core.peaks import peaks_of
-from orchestrator.predict.step_time.analytic import Analytic, around, beyond
+from orchestrator.predict.step_time.analytic import DevicePeaks, StepParts, around
 from orchestrator.predict.step_time.bundled_models import DefaultModels
-from orchestrator.predict.step_time.error_model import LogRatioPosterior
-from orchestrator.predict.step_time.published_rates import Family, Rated, rated_of
-from orchestrator.predict.step_time.roofline import Roofline, StepCost, roofline_of, step_cost_of
+from orchestrator.predict.step_time.calibration import calibrated_effects, calibrated_parts
+from orchestrator.predict.step_time.crossed_effects import EffectsPosterior, StepLabels
+from orchestrator.predict.step_time.device_order import Contender, ordered_seconds
+from orchestrator.predict.step_time.refusals import refusal_of, sizes_refusal
+from orchestrator.predict.step_time.step_query import StepQuery, network_label, precision_label
 from orchestrator.train.precision import PRECISIONS
-from workloads.layers import Custom, Embedding, Rbm, Recurrent
-from workloads.sequence_layers import Attention
-from workloads.spec import ScriptSpec, Supervised, TokenPrediction, Workload, WorkloadSpec
 
-_UNLIKE_ALL = (Custom, Rbm, Recurrent)
-_MOST_WORKERS = 8  # of one host, in the published trainings of transformers
-_NETWORKS: Mapping[Family, str] = {"classifier": "an image classifier", "transformer": "a transformer"}
-_PEERS: Mapping[Family, str] = {"classifier": "", "transformer": "transformer"}
+_MOST_NAMED = 3
+_BITS = {"half": "16 bit"}  # fp16 and bf16 have effects in common
 _UNLIKE = 2.0
 """Factor on the spread of workloads where others measured nothing alike: an assumption."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepQuery:
-    """Query for the time of a step.
-
-    Attributes:
-        spec: spec of the workload with its options.
-    """
-
-    spec: Workload
-    device: Device
-    precision: str
-    num_workers: int
-    global_batch_size: int
-
-    @property
-    def family(self) -> Family | None:
-        """Family of measured networks that its layers resemble; None if they resemble none."""
-        if not isinstance(self.spec, WorkloadSpec):
-            return None
-        protocol = self.spec.phases[-1].protocol
-        if not isinstance(protocol, (Supervised, TokenPrediction)):
-            return None
-        layers = [node.layer for node in self.spec.networks[protocol.network].nodes]
-        if any(isinstance(layer, _UNLIKE_ALL) for layer in layers):
-            return None
-        if any(isinstance(layer, Attention) for layer in layers):
-            return "transformer"
-        return None if any(isinstance(layer, Embedding) for layer in layers) else "classifier"
-
-    @property
-    def demand(self) -> StepCost:
-        """Cost of the step on all devices."""
-        return step_cost_of(
-            self.spec,
-            global_batch_size=self.global_batch_size,
-            value_bytes=PRECISIONS[self.precision].value_bytes,
-        )
-
-    @property
-    def demand_of_each(self) -> StepCost:
-        """Cost of the step on one replica."""
-        whole = self.demand
-        return replace(
-            whole, flops=whole.flops / self.replicas, value_bytes=whole.value_bytes / self.replicas
-        )
-
-    @property
-    def replicas(self) -> int:
-        """Number of replicas of all workers together."""
-        return self.num_workers * self.device.replicas
-
-    @property
-    def roofline(self) -> Roofline:
-        """Roofline bound of the step."""
-        return roofline_of(self.demand, self.device, precision=self.precision, count=self.num_workers)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,10 +26,11 @@ class PublishedEstimate:
 
     Attributes:
         step: time of a step, or the reason for the refusal.
-        seconds: sum of the parts of a step, corrected by own measurements; None if unknown.
+        seconds: seconds of a step, corrected by own measurements; None if unknown.
         peers: key that is equal for steps whose measurements correct each other.
-        device, workload: deviations of logarithms from those sums, as in `Prior`.
-        source: whose coefficients the sum has.
+        device, workload: deviations of logarithms from those seconds, as in `ErrorPrior`: what all networks
+            on the machine share, and what is left of each.
+        source: which published steps it is based on.
     """
 
     step: Estimate | Refusal
@@ -103,153 +42,147 @@ class PublishedEstimate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _PublishedData:
-    """Published data about a step.
+class _LikelyStep:
+    """Parts of a step after the effects, with the deviations of the logarithm of their time."""
 
-    Attributes:
-        model: whose coefficients its sum of parts has.
-        learned: posterior of the logarithm of the step over that sum.
-        factor: factor of the interval to both sides.
-        unlike: why that is too little for an estimate; None: it is enough.
-    """
+    parts: StepParts
+    common: float
+    whole: float
 
-    model: Analytic
-    learned: LogRatioPosterior
-    factor: float
-    source: str
-    unlike: str | None = None
+    @property
+    def own(self) -> float:
+        """Deviation that networks on one machine do not share."""
+        return math.sqrt(max(self.whole**2 - self.common**2, 0.0))
 
 
 def published_estimate_of(query: StepQuery, models: DefaultModels) -> PublishedEstimate:
-    """Estimate any step: by a fit, else by rates of a few networks, else refuse and give the sum of parts."""
-    published = _known(query, models)
-    too_far = _beyond(query, published.model, models)
-    parts = None if too_far else sum_of_parts(query, published.model)
-    seconds = None if parts is None else math.exp(published.learned.mean) * parts
-    refusal = _unlike(query, published.unlike, seconds) if published.unlike else too_far
+    """Estimate any step from published ones, else refuse, and give its parts where those are known."""
+    refusal = refusal_of(query, models)
+    parts = None if sizes_refusal(query, models) else _parts(query, query.peaks, query.precision, models)
+    likely = None if parts is None else _likely(query, parts, models)
+    source = _source_of(query, models)
     return PublishedEstimate(
-        step=refusal or _step(query, seconds, published),
-        seconds=seconds,
-        peers=(
-            query.device.name,
-            query.precision,
-            query.num_workers,
-            _PEERS[query.family] if query.family else query.spec.name,
-        ),
-        device=published.learned.of_mean,
-        workload=published.learned.of_one,
-        source=published.source,
+        step=refusal or _estimate(likely, models, source),
+        seconds=None if likely is None else likely.parts.seconds,
+        peers=(query.device.name, query.precision, query.num_workers, _peers(query)),
+        device=math.inf if likely is None or query.family is None else likely.common,
+        workload=_UNLIKE * models.prior.workload if likely is None or query.family is None else likely.own,
+        source=source,
     )
 
 
-def _beyond(query: StepQuery, model: Analytic, models: DefaultModels) -> Refusal | None:
-    """Explain why a step is smaller or larger than what was measured of its family; None if it is not."""
+def _estimate(likely: _LikelyStep | None, models: DefaultModels, source: str) -> Estimate:
+    assert likely is not None, "steps without parts are refused"
+    factor = math.exp(models.quantile * likely.whole)
+    return around(likely.parts.seconds, factor=factor, source=source)
+
+
+def _peers(query: StepQuery) -> str:
     if query.family is None:
-        return None
-    sizes = model if query.family == "classifier" else models.transformers
-    return beyond(query.demand_of_each, least=sizes.least, most=sizes.most)
+        return query.spec.name
+    return "" if query.family == "classifier" else query.family
 
 
-def sum_of_parts(query: StepQuery, model: Analytic) -> float | None:
-    """Return the roofline plus the exchange of gradients; None where a peak is unknown."""
-    if isinstance(query.spec, ScriptSpec):
+def _parts(query: StepQuery, peaks: DevicePeaks, precision: str, models: DefaultModels) -> StepParts | None:
+    """Return the parts of the step before all effects; None where a peak is unknown, or the operations."""
+    demand = query.demand_in(precision)
+    if not demand.layers:
         return None
-    peaks = peaks_of(query.device, query.precision, count=query.num_workers)
-    exchange = query.roofline.exchange_seconds
-    if peaks is None or exchange is None:
-        return None
-    flops, memory = peaks.flops_per_second, peaks.memory_bytes_per_second
-    if flops is None or memory is None:
-        return None
-    demand = query.demand
-    whole = replace(demand, weight_bytes=query.replicas * demand.weight_bytes)
-    return exchange + model.sum_of_parts(whole, flops_per_second=flops, bytes_per_second=memory)
+    return models.parts.parts(demand, peaks=peaks, precision=precision, num_workers=query.num_workers)
 
 
-def _known(query: StepQuery, models: DefaultModels) -> _PublishedData:
-    """Return published data: of a fit, else of rates, else none."""
-    prior = models.prior
-    unlike = _why_unlike(query, models)
-    if unlike is None:
-        fitted = models.devices.get(query.device.name)
-        model = fitted or models.any_gpu
-        workload = math.log(fitted.factor) / prior.quantile if fitted else prior.workload
-        learned = LogRatioPosterior(mean=0.0, of_mean=prior.device, of_one=workload)
-        return _PublishedData(model=model, learned=learned, factor=model.factor, source=model.source)
-    rated = _rated(query, models)
-    if rated:
-        factor = math.exp(prior.quantile * rated.learned.deviation)
-        far = None
-        if query.family == "transformer" and query.num_workers > _MOST_WORKERS:
-            far = f"rates are of at most {_MOST_WORKERS} workers of one host, not {query.num_workers}"
-        return _PublishedData(
-            model=models.any_gpu, learned=rated.learned, factor=factor, source=rated.source, unlike=far
+def _likely(query: StepQuery, parts: StepParts, models: DefaultModels) -> _LikelyStep:
+    """Apply the effects that published steps have in common with this one, and order the devices."""
+    labels, calibration = query.labels(query.peaks, query.precision), query.calibration
+    if calibration is not None and calibration.tells_work(query.precision):
+        labels = _of_an_unknown_device(labels)
+    posterior = models.effects.posterior(labels)
+    if calibration is not None:
+        parts = calibrated_parts(parts, calibration)
+        posterior = calibrated_effects(
+            posterior, calibration=calibration, precision=query.precision, deviations=models.deviations
         )
-    return _PublishedData(
-        model=models.any_gpu,
-        learned=LogRatioPosterior(mean=0.0, of_mean=math.inf, of_one=_UNLIKE * prior.workload),
-        factor=math.inf,
-        source="rough, for others measured nothing alike",
-        unlike=unlike,
-    )
+    found = parts.times(device=math.exp(posterior.device), host=math.exp(posterior.host))
+    moved = 1.0 if query.family is None or calibration is not None else _order(query, found, models)
+    return _with_deviations(found.times(device=moved, host=1.0), posterior, models, moved=math.log(moved))
 
 
-def _why_unlike(query: StepQuery, models: DefaultModels) -> str | None:
-    """Explain why the fits do not apply to the step; None where they may."""
-    if isinstance(query.spec, ScriptSpec):
-        return "the operations of a script are not known before it runs"
-    if query.device.kind == "cpu":
-        return "no CPU was measured"
-    if query.family is None:
-        return "only image classifiers and transformers were measured"
-    if query.family == "transformer":
-        return f"no transformer was measured there in {query.precision}"
-    if query.device.kind != "gpu" or query.precision != models.precision:
-        return f"no {query.device.kind.upper()} was measured in {query.precision}"
-    if query.replicas > 1:
-        return f"measured on one device, not {query.replicas}"
-    return None
+def _of_an_unknown_device(labels: StepLabels) -> StepLabels:
+    return replace(labels, device="")
 
 
-def _unlike(query: StepQuery, reason: str, seconds: float | None) -> Refusal:
-    """Refuse with the measurement to make; without a sum of parts to correct, that is the step itself."""
-    if seconds is None:
-        return Refusal(reason=reason, to_measure="this point")
-    network = "this workload" if query.family is None else _NETWORKS[query.family]
-    workers = f" with {query.num_workers} workers" if query.num_workers > 1 else ""
-    return Refusal(reason=reason, to_measure=f"{network} there in {query.precision}{workers}")
+def _with_deviations(
+    parts: StepParts, posterior: EffectsPosterior, models: DefaultModels, *, moved: float
+) -> _LikelyStep:
+    """Propagate the deviations of the effects to the logarithm of the step.
 
-
-def _rated(query: StepQuery, models: DefaultModels) -> Rated | None:
-    """Return the published rates that apply to the step; None where there are none.
-
-    Those in a precision that the device is as fast in count too: fp16 and bf16 on Ampere.
+    Args:
+        moved: logarithm by which the order of devices moved the device's part.
     """
-    deviations = {
-        "classifier": (models.prior.device, _UNLIKE * models.prior.workload),
-        "transformer": (models.transformers.device, models.transformers.workload),
-    }
-    if query.family is None:
-        return None
-    device, workload = deviations[query.family]
-    kin = (step for step in models.rated if (step.kind, step.family) == (query.device.kind, query.family))
-    peaks = query.device.peak_flops_per_second
-    as_fast = {
-        query.precision,
-        *(label for label, peak in peaks.items() if peak == peaks.get(query.precision)),
-    }
-    return rated_of(
-        (step for step in kin if step.precision in as_fast),
-        device=query.device.name,
-        between_devices=device,
-        workload=workload,
+    device, host = parts.device_share, parts.host_share
+    common = device**2 * posterior.device_common + host**2 * posterior.host_common
+    whole = (
+        device**2 * (posterior.device_variance + moved**2)
+        + host**2 * posterior.host_variance
+        + 2 * device * host * posterior.covariance
+        + models.effects.residual**2
+    )
+    return _LikelyStep(parts=parts, common=math.sqrt(min(common, whole)), whole=math.sqrt(whole))
+
+
+def _order(query: StepQuery, found: StepParts, models: DefaultModels) -> float:
+    """Return the factor on the device's part that makes no stronger device slower."""
+    asked = _contender(query.peaks, query.precision, found.device)
+    return ordered_seconds(asked, _contenders(query, models)) / found.device
+
+
+def _contenders(query: StepQuery, models: DefaultModels) -> Iterator[Contender]:
+    """Yield all devices of that kind in the bundled models, in all precisions, with the same step."""
+    for peaks in models.devices:
+        for precision in PRECISIONS:
+            if peaks.kind == query.device.kind and precision in peaks.flops_per_second:
+                parts = _parts(query, peaks, precision, models)
+                if parts is not None:
+                    effect = models.effects.device_effect(query.labels(peaks, precision))
+                    yield _contender(peaks, precision, parts.device * math.exp(effect))
+
+
+def _contender(peaks: DevicePeaks, precision: str, seconds: float) -> Contender:
+    assert peaks.memory_bytes_per_second is not None, "a device without it has no parts of a step"
+    return Contender(
+        flops_per_second=peaks.flops_per_second[precision],
+        memory_bytes_per_second=peaks.memory_bytes_per_second,
+        replicas=peaks.replicas,
+        value_bytes=PRECISIONS[precision].value_bytes,
+        seconds=seconds,
     )
 
 
-def _step(query: StepQuery, seconds: float | None, published: _PublishedData) -> Estimate | Refusal:
-    if seconds is None:
-        return Refusal(
-            reason=f"the {query.precision}, memory or link peak of {query.device.name} is unknown",
-            to_measure="this point",
-        )
-    return around(seconds, factor=published.factor, source=published.source)
+def _source_of(query: StepQuery, models: DefaultModels) -> str:
+    """Name the published steps that have most in common with the asked one."""
+    if query.family is None:
+        return "rough, for others measured nothing alike"
+    network, precision = network_label(query.spec.name, query.demand), precision_label(query.precision)
+    there = [
+        step.labels
+        for step in models.steps
+        if (step.labels.device, step.labels.precision) == (query.device.name, precision)
+    ]
+    same = [step.labels for step in models.steps if step.labels.network == network]
+    alike = [step.labels for step in models.steps if step.labels.family == query.family]
+    name, bits = query.spec.name, _BITS.get(precision, precision)
+    for words, chosen in (
+        (f"{name} there in {bits}", [labels for labels in there if labels.network == network]),
+        (f"other networks there in {bits}", [labels for labels in there if labels.family == query.family]),
+        (f"rough: {name} elsewhere", same),
+        ("rough: other networks elsewhere", alike),
+    ):
+        if chosen:
+            return f"{words} ({_laboratories(chosen)})"
+    return "rough: nothing alike was published"
+
+
+def _laboratories(chosen: Iterable[StepLabels]) -> str:
+    names = [*dict.fromkeys(labels.laboratory for labels in chosen)]
+    others = len(names) - _MOST_NAMED
+    return ", ".join(names[:_MOST_NAMED]) + (f" and {others} more" if others > 0 else "")

@@ -1,100 +1,64 @@
-"""Rates that others published: what is kept of them, what they say of each other, and the fits of all."""
+"""Published rates: what is kept of them, and what is answered at their very points."""
 
 import math
 from pathlib import Path
+from statistics import median
 
 import pytest
-from fit_bundled_models import query_of
 from imagenet_rates import RATES
+from laboratory_rates import laboratory_rates
+from published_steps import measured_steps, over_parts, query_of, query_of_transformer
+from transformer_rates import TRANSFORMER_RATES
 
 from orchestrator.config.cluster import load_cluster
 from orchestrator.core.estimate import Estimate
 from orchestrator.predict.step_time.bundled_models import default_models
-from orchestrator.predict.step_time.published_estimate import published_estimate_of, sum_of_parts
-from orchestrator.predict.step_time.published_rates import PublishedStep, rated_of
+from orchestrator.predict.step_time.published_estimate import published_estimate_of
 
 MODELS = default_models()
 _, CATALOGUE = load_cluster((), working_directory=Path.cwd())
-CLASSIFIERS = tuple(step for step in MODELS.rated if step.family == "classifier")
+KNOWN = [rate for rate in (*RATES, *laboratory_rates()) if rate.device in CATALOGUE.devices]
+DISPUTED = ("h100", "resnet50")
+"""Device and network of which NVIDIA submitted 2.7 times Lambda's rate to MLPerf, in 16 bit."""
 
 
-def asked(rate):
-    return query_of(rate, CATALOGUE.devices[rate.device])
+def is_disputed(rate):
+    return (rate.device, rate.workload) == DISPUTED and rate.precision == "fp16"
 
 
-def name_of(rate):
-    return f"{rate.device} {rate.precision} {rate.workload}"
-
-
-@pytest.mark.parametrize(
-    ("rate", "kept"), tuple(zip(RATES, CLASSIFIERS, strict=True)), ids=[name_of(rate) for rate in RATES]
-)
-def test_what_is_kept_is_the_published_step_over_its_parts_on_that_device(rate, kept):
-    seconds = rate.global_batch_size / rate.samples_per_second
-    assert kept.log == pytest.approx(math.log(seconds / sum_of_parts(asked(rate), MODELS.any_gpu)))
-    assert name_of(kept) == name_of(rate)
-
-
-@pytest.mark.parametrize("workload", ["resnet50", "inception_v3", "vgg16"])
-def test_the_fit_to_a_device_holds_rates_that_it_never_saw(workload):
-    (rate,) = (rate for rate in RATES if name_of(rate) == f"v100 fp32 {workload}" and rate.num_workers == 1)
-    step = published_estimate_of(asked(rate), MODELS).step
+def answer(rate):
+    step = published_estimate_of(query_of(rate, CATALOGUE.devices[rate.device]), MODELS).step
     assert isinstance(step, Estimate)
-    assert step.source.startswith("fitted to V100")
-    assert step.holds(rate.global_batch_size / rate.samples_per_second)
+    return step
 
 
-@pytest.mark.parametrize("kept", CLASSIFIERS, ids=name_of)
-def test_the_interval_of_each_network_holds_by_the_others_alone(kept):
-    kin = [step for step in CLASSIFIERS if (step.kind, step.precision) == (kept.kind, kept.precision)]
-    others = [step for step in kin if step.workload != kept.workload] or [
-        step for step in kin if step.device != kept.device
-    ]
-    prior = MODELS.prior
-    found = rated_of(others, device=kept.device, between_devices=prior.device, workload=2 * prior.workload)
-    assert abs(kept.log - found.learned.mean) < prior.quantile * found.learned.deviation
+def factor(rate):
+    return abs(math.log(answer(rate).likely * rate.samples_per_second / rate.global_batch_size))
 
 
-def rated(device, workload, log):
-    return PublishedStep(
-        device=device,
-        kind="gpu",
-        precision="fp16",
-        family="classifier",
-        workload=workload,
-        log=log,
-        source=f"{device} inc.",
-    )
+def test_what_is_kept_are_the_published_steps_over_their_parts():
+    steps = measured_steps((), devices=CATALOGUE.devices)
+    assert MODELS.steps[-len(steps) :] == tuple(over_parts(step, MODELS.parts) for step in steps)
 
 
-KNOWN = (
-    rated("one", "vgg16", -1.0),
-    rated("one", "vgg16", -0.6),
-    rated("one", "resnet50", 0.0),
-    rated("two", "resnet50", -0.2),
-)
+def test_a_rate_of_the_same_network_device_and_precision_is_what_is_answered():
+    """Half of all rates are met within 15%, where different laboratories differ by more than that."""
+    assert math.exp(median(map(factor, KNOWN))) < 1.15
+    assert math.exp(max(factor(rate) for rate in KNOWN if not is_disputed(rate))) < 1.6
+    assert math.exp(max(map(factor, KNOWN))) < 2.0
 
 
 @pytest.mark.parametrize(
-    ("device", "mean", "of_mean", "source"),
-    [
-        ("one", -0.4, 0.7 / math.sqrt(2), "vgg16, resnet50 in fp16 as published there (one inc.)"),
-        ("two", -0.2, 0.7, "resnet50 in fp16 as published there (two inc.)"),
-        (
-            "new",
-            (-0.8 - 0.1) / 2,
-            math.hypot(0.7 / math.sqrt(2), 0.5 * math.sqrt(1.5)),
-            "vgg16, resnet50 in fp16 as published for one, two",
-        ),
-    ],
+    "rate", RATES, ids=[f"{rate.device} {rate.precision} {rate.workload}" for rate in RATES]
 )
-def test_rates_of_the_very_device_come_first_and_each_network_counts_once(device, mean, of_mean, source):
-    found = rated_of(KNOWN, device=device, between_devices=0.5, workload=0.7)
-    assert found.source == f"rough: {source}"
-    assert found.learned.mean == pytest.approx(mean)
-    assert found.learned.of_mean == pytest.approx(of_mean)
-    assert found.learned.of_one == 0.7
+def test_the_interval_holds_the_rate_unless_its_laboratory_tuned_far_more_than_the_others(rate):
+    seconds = rate.global_batch_size / rate.samples_per_second
+    holds = answer(rate).holds(seconds)
+    assert holds or is_disputed(rate)
+    assert answer(rate).source.startswith(f"{rate.workload} there in ")
 
 
-def test_without_rates_nothing_is_known():
-    assert rated_of((), device="one", between_devices=0.5, workload=0.7) is None
+def test_no_published_step_of_a_transformer_is_faster_than_the_peak_of_its_device():
+    for rate in TRANSFORMER_RATES:
+        query = query_of_transformer(rate, CATALOGUE.devices[rate.device])
+        assert rate.global_batch_size / rate.samples_per_second > query.roofline.compute_seconds

@@ -1,64 +1,34 @@
-"""Published rates of transformers: what is kept of them, and what is refused by them."""
+"""Published rates of transformers: what is predicted from them, and what is refused."""
 
-import math
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from transformer_family import query_of_transformer, transformer_family
-from transformer_rates import TRANSFORMER_RATES
 
 from orchestrator.config.cluster import load_cluster
 from orchestrator.core.estimate import Estimate, Refusal
 from orchestrator.predict.step_time.bundled_models import default_models
-from orchestrator.predict.step_time.published_estimate import (
-    StepQuery,
-    published_estimate_of,
-    sum_of_parts,
-)
+from orchestrator.predict.step_time.published_estimate import published_estimate_of
+from orchestrator.predict.step_time.step_query import StepQuery
 from workloads.layers import Dense, Embedding, Recurrent
 from workloads.network import Draft
 from workloads.registry import workload
 from workloads.sequence_layers import Attention
 
 MODELS = default_models()
-TRANSFORMERS = tuple(step for step in MODELS.rated if step.family == "transformer")
 _, CATALOGUE = load_cluster((), working_directory=Path.cwd())
-PAIRS = tuple(zip(TRANSFORMER_RATES, TRANSFORMERS, strict=True))
-
-
-def test_the_bundled_steps_are_the_published_ones_over_their_parts():
-    for rate, step in PAIRS:
-        query = query_of_transformer(rate, CATALOGUE.devices[rate.device])
-        seconds = rate.global_batch_size / rate.samples_per_second
-        assert step.log == pytest.approx(math.log(seconds / sum_of_parts(query, MODELS.any_gpu)))
-    family = transformer_family(TRANSFORMERS, CATALOGUE.devices)
-    assert (family.device, family.workload) == pytest.approx(
-        (MODELS.transformers.device, MODELS.transformers.workload)
-    )
-
-
-def test_no_published_step_is_faster_than_the_peak_of_its_device():
-    for rate, _ in PAIRS:
-        query = query_of_transformer(rate, CATALOGUE.devices[rate.device])
-        assert rate.global_batch_size / rate.samples_per_second > query.roofline.compute_seconds
 
 
 def test_a_transformer_that_nobody_published_is_predicted_roughly_and_says_by_what():
     step = published_estimate_of(query("llama_style", "a100_80", size="160m"), MODELS).step
     assert isinstance(step, Estimate)
-    assert step.source == (
-        "rough: bert_base large, bert_base base, gpt2 small, gpt2 medium and 2 more in fp16, bf16 as "
-        "published there (NVIDIA TensorFlow 21.02, NVIDIA PyTorch 21.11, NVIDIA Paddle 22.12, Lambda and "
-        "3 more)"
-    )
+    assert step.source == "other networks there in 16 bit (NVIDIA, Lambda, MosaicML and 1 more)"
 
 
 @pytest.mark.parametrize(
     ("name", "device", "size", "reason"),
     [
-        ("gpt2", "cpu", "small", "no CPU was measured"),
-        ("gpt2", "tpu_v4_8", "small", "no transformer was measured there in bf16"),
+        ("gpt2", "cpu", "small", "no CPU was measured: its speed depends on its model, cores and threads"),
         ("gpt2", "h100", "tiny", "flops "),
     ],
 )

@@ -1,0 +1,119 @@
+"""Step whose time is asked for: its counts, its family, and the labels of its effects. Pure."""
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from orchestrator.core.device import Device
+from orchestrator.predict.step_time.analytic import DevicePeaks, peaks_at_work
+from orchestrator.predict.step_time.calibration import HostCalibration, calibrated_peaks
+from orchestrator.predict.step_time.crossed_effects import Family, StepLabels
+from orchestrator.predict.step_time.roofline import Roofline, StepCost, roofline_of, step_cost_of
+from orchestrator.train.precision import PRECISIONS
+from workloads.layers import Custom, Embedding, Rbm, Recurrent
+from workloads.sequence_layers import Attention
+from workloads.spec import Supervised, TokenPrediction, Workload, WorkloadSpec
+
+_UNLIKE_ALL = (Custom, Rbm, Recurrent)
+_HALF = ("bf16", "fp16")
+_STEPS_OF_DOUBLING = 4
+_REFERENCE_BALANCE = 1.57e13 / 9e11  # operations per byte of a V100 in fp32
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepQuery:
+    """Query for the time of a step.
+
+    Attributes:
+        spec: spec of the workload with its options.
+        calibration: what was measured of the user's own device; None: nothing.
+    """
+
+    spec: Workload
+    device: Device
+    precision: str
+    num_workers: int
+    global_batch_size: int
+    calibration: HostCalibration | None = None
+
+    @property
+    def family(self) -> Family | None:
+        """Family of measured networks that its layers resemble; None if they resemble none."""
+        if not isinstance(self.spec, WorkloadSpec):
+            return None
+        protocol = self.spec.phases[-1].protocol
+        if not isinstance(protocol, (Supervised, TokenPrediction)):
+            return None
+        layers = [node.layer for node in self.spec.networks[protocol.network].nodes]
+        if any(isinstance(layer, _UNLIKE_ALL) for layer in layers):
+            return None
+        if any(isinstance(layer, Attention) for layer in layers):
+            return "transformer"
+        return None if any(isinstance(layer, Embedding) for layer in layers) else "classifier"
+
+    def demand_in(self, precision: str) -> StepCost:
+        """Return the cost of the step on all devices in that precision."""
+        return step_cost_of(
+            self.spec,
+            global_batch_size=self.global_batch_size,
+            value_bytes=PRECISIONS[precision].value_bytes,
+        )
+
+    @cached_property
+    def demand(self) -> StepCost:
+        """Cost of the step on all devices."""
+        return self.demand_in(self.precision)
+
+    @property
+    def demand_of_each(self) -> StepCost:
+        """Cost of the step on one replica."""
+        whole = self.demand
+        return replace(
+            whole, flops=whole.flops / self.replicas, value_bytes=whole.value_bytes / self.replicas
+        )
+
+    @property
+    def replicas(self) -> int:
+        """Number of replicas of all workers together."""
+        return self.num_workers * self.device.replicas
+
+    @property
+    def roofline(self) -> Roofline:
+        """Roofline bound of the step."""
+        return roofline_of(self.demand, self.device, precision=self.precision, count=self.num_workers)
+
+    @property
+    def peaks(self) -> DevicePeaks:
+        """Peaks of the device: those that are measured, else the published ones."""
+        published = peaks_at_work(self.device)
+        return calibrated_peaks(published, self.calibration) if self.calibration else published
+
+    def labels(self, peaks: DevicePeaks, precision: str) -> StepLabels:
+        """Return the labels of this step on a device in a precision, measured by nobody."""
+        flops, memory = peaks.flops_per_second[precision], peaks.memory_bytes_per_second
+        assert memory is not None, "a device without it has no parts of a step"
+        return StepLabels(
+            laboratory="",
+            software="",
+            kind=peaks.kind,
+            device=peaks.name,
+            precision=precision_label(precision),
+            family=self.family,
+            network=network_label(self.spec.name, self.demand),
+            size=_doublings(self.demand.flops / self.global_batch_size),
+            balance=math.log(flops / memory / _REFERENCE_BALANCE),
+        )
+
+
+def precision_label(precision: str) -> str:
+    """Return the class of precisions that have effects in common."""
+    return "half" if precision in _HALF else precision
+
+
+def network_label(name: str, demand: StepCost) -> str:
+    """Return the label of a network: sizes of a workload differ in their layers, by more than a head has."""
+    return f"{name} {round(_STEPS_OF_DOUBLING * math.log2(demand.layers))}"
+
+
+def _doublings(flops: float) -> int:
+    return round(math.log2(flops)) if flops else 0

@@ -1,0 +1,127 @@
+"""A machine of one's own, measured by a micro-benchmark: what its figures are worth, by replay."""
+
+import math
+from dataclasses import replace
+from pathlib import Path
+from statistics import fmean
+
+import pytest
+from laboratory_rates import laboratory_devices, laboratory_rates
+from published_steps import query_of
+
+from orchestrator.config.cluster import load_cluster
+from orchestrator.core.estimate import Estimate, Refusal
+from orchestrator.predict.step_time.analytic import LAUNCH_SECONDS
+from orchestrator.predict.step_time.bundled_models import default_models
+from orchestrator.predict.step_time.calibration import COPY_OF_PEAK, PRODUCT_OF_PEAK, HostCalibration
+from orchestrator.predict.step_time.published_estimate import published_estimate_of
+from orchestrator.predict.step_time.step_query import StepQuery
+from workloads.registry import kept
+
+MODELS = default_models()
+_, CATALOGUE = load_cluster((), working_directory=Path.cwd())
+L4 = CATALOGUE.devices["l4"]
+SLOWED, STARVED = 0.4, 3.0
+"""A card that keeps so much of its rates, on a host that launches so many times as slowly."""
+
+JOBS = (
+    ("mnist_cnn", (), 64),
+    ("lenet5", (), 32),
+    ("resnet18", (), 32),
+    ("resnet50", (("image_size", 224), ("num_classes", 1000)), 64),
+    ("vgg16", (("image_size", 224), ("num_classes", 1000)), 64),
+    ("mobilenet_v2", (("image_size", 224), ("num_classes", 1000)), 64),
+)
+FIGURES = HostCalibration(
+    launch_seconds=STARVED * LAUNCH_SECONDS,
+    flops_per_second={"fp32": SLOWED * PRODUCT_OF_PEAK * L4.peak_flops_per_second["fp32"]},
+    memory_bytes_per_second=SLOWED * COPY_OF_PEAK * L4.memory_bytes_per_second,
+)
+
+
+def query(name, options, batch, *, device=L4, calibration=None, num_workers=1):
+    return StepQuery(
+        spec=kept(name, options),
+        device=device,
+        precision="fp32",
+        num_workers=num_workers,
+        global_batch_size=batch,
+        calibration=calibration,
+    )
+
+
+def estimate(*job, **changes):
+    step = published_estimate_of(query(*job, **changes), MODELS).step
+    assert isinstance(step, Estimate)
+    return step
+
+
+def true_seconds(*job):
+    """What such a machine would take, whose only oddity are its rates: by the parts, without any effects."""
+    slow = replace(
+        L4,
+        peak_flops_per_second={"fp32": SLOWED * L4.peak_flops_per_second["fp32"]},
+        memory_bytes_per_second=SLOWED * L4.memory_bytes_per_second,
+    )
+    asked = query(*job, device=slow)
+    parts = MODELS.parts.parts(asked.demand, peaks=asked.peaks, precision="fp32", num_workers=1)
+    return parts.times(device=1.0, host=STARVED).seconds
+
+
+def test_by_replay_the_error_at_least_halves_and_the_intervals_narrow():
+    errors = {"before": [], "after": []}
+    for job in JOBS:
+        for when, calibration in (("before", None), ("after", FIGURES)):
+            step = estimate(*job, calibration=calibration)
+            errors[when].append(abs(math.log(step.likely / true_seconds(*job))))
+        narrow, wide = estimate(*job, calibration=FIGURES), estimate(*job)
+        assert narrow.high / narrow.likely < wide.high / wide.likely
+        assert narrow.holds(true_seconds(*job))
+    assert fmean(errors["after"]) < fmean(errors["before"]) / 2
+
+
+def test_by_replay_of_published_steps_a_card_unlike_the_others_is_met_better():
+    """The figures of the K80 and the K40 are assumed: their clocks fall to about half of the peak."""
+    devices = {**laboratory_devices(), **CATALOGUE.devices}
+    old = ("k40c", "k80")
+    models = replace(MODELS, steps=tuple(step for step in MODELS.steps if step.labels.device not in old))
+    errors = {"before": [], "after": []}
+    for rate in (rate for rate in laboratory_rates() if rate.device in old):
+        device = devices[rate.device]
+        figures = HostCalibration(
+            flops_per_second={"fp32": 0.5 * device.peak_flops_per_second["fp32"]},
+            memory_bytes_per_second=0.6 * device.memory_bytes_per_second,
+        )
+        for when, calibration in (("before", None), ("after", figures)):
+            asked = replace(query_of(rate, device), calibration=calibration)
+            step = published_estimate_of(asked, models).step
+            seconds = rate.global_batch_size / rate.samples_per_second
+            errors[when].append(abs(math.log(seconds / step.likely)))
+    assert fmean(errors["after"]) < 0.6 * fmean(errors["before"])
+
+
+def test_a_launch_alone_moves_small_steps_and_leaves_large_ones():
+    slow = HostCalibration(launch_seconds=5 * LAUNCH_SECONDS)
+    small, large = JOBS[0], JOBS[4]
+    assert estimate(*small, calibration=slow).likely > 3 * estimate(*small).likely
+    assert estimate(*large, calibration=slow).likely < 1.2 * estimate(*large).likely
+
+
+def test_a_measured_exchange_replaces_the_bandwidth_of_the_maker():
+    narrow = HostCalibration(exchange_bytes_per_second=1e8)
+    job = JOBS[4]
+    alone, together = (estimate(*job, calibration=narrow, num_workers=count) for count in (1, 2))
+    exchanged = query(*job).demand.gradient_bytes / 1e8
+    assert together.likely > exchanged
+    assert alone.likely == pytest.approx(estimate(*job, calibration=HostCalibration()).likely)
+
+
+def test_a_cpu_is_predicted_from_its_own_figures_and_refused_without():
+    cpu, job = CATALOGUE.devices["cpu"], JOBS[3]
+    refused = published_estimate_of(query(*job, device=cpu), MODELS).step
+    assert isinstance(refused, Refusal)
+    assert refused.reason.startswith("no CPU was measured")
+    figures = HostCalibration(flops_per_second={"fp32": 5e11}, memory_bytes_per_second=2e10)
+    step = estimate(*job, device=cpu, calibration=figures)
+    assert 1.0 < step.likely < 60.0
+    assert step.high / step.likely > 1.6

@@ -1,0 +1,153 @@
+"""All published steps, of every laboratory: what each asks of its device, and how long it took."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from imagenet_rates import NUM_CLASSES, RATES, PublishedRate
+from laboratory_rates import laboratory_devices, laboratory_rates
+from published_networks import PublishedLatency, spec_of
+from transformer_rates import TRANSFORMER_RATES, TransformerRate
+
+from orchestrator.core.device import Device
+from orchestrator.core.errors import ConfigError
+from orchestrator.predict.step_time.analytic import Analytic, StepParts
+from orchestrator.predict.step_time.crossed_effects import PublishedStep, StepLabels
+from orchestrator.predict.step_time.step_query import StepQuery
+from workloads.registry import kept
+
+PROFET = "PROFET"
+
+_PROFET_DEVICES = {"g3s.xlarge": "m60", "g4dn.xlarge": "t4", "p2.xlarge": "k80", "p3.2xlarge": "v100"}
+_PROFET_BATCHES = (16, 64, 256)  # of five: the others lie between them
+
+_LABORATORIES: Mapping[str, str] = {
+    "llm.c": "Karpathy",
+    "modded-nanogpt": "Karpathy",
+    "nanoGPT": "Karpathy",
+}
+"""Source of rates -> who wrote the code, where it is not its first word."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasuredStep:
+    """Step that a laboratory measured.
+
+    Attributes:
+        query: query of such a step.
+        laboratory: who measured it: held out as a whole.
+        software: framework and machine, as that laboratory names them.
+    """
+
+    query: StepQuery
+    laboratory: str
+    software: str
+    seconds: float
+
+    @cached_property
+    def labels(self) -> StepLabels:
+        """Labels of its effects."""
+        labels = self.query.labels(self.query.peaks, self.query.precision)
+        return replace(labels, laboratory=self.laboratory, software=self.software)
+
+    def parts(self, model: Analytic) -> StepParts:
+        """Return its parts before all effects. Raises ConfigError for a device without peaks."""
+        query = self.query
+        parts = model.parts(
+            query.demand, peaks=query.peaks, precision=query.precision, num_workers=query.num_workers
+        )
+        if parts is None:
+            raise ConfigError(
+                f"conf/device/{query.device.name}.yaml: the {query.precision}, memory and link peaks are "
+                f"needed, for {self.laboratory} published a rate there"
+            )
+        return parts
+
+
+def measured_steps(
+    latencies: Sequence[PublishedLatency], *, devices: Mapping[str, Device]
+) -> tuple[MeasuredStep, ...]:
+    """Return the steps of PROFET, and those of all rates.
+
+    Args:
+        devices: name -> device of conf/device.
+    """
+    known = {**laboratory_devices(), **devices}
+    rates = (_of_rate(rate, known[rate.device]) for rate in (*RATES, *laboratory_rates()))
+    transformers = (_of_transformer(rate, known[rate.device]) for rate in TRANSFORMER_RATES)
+    return (*_of_profet(latencies, known), *rates, *transformers)
+
+
+def query_of(rate: PublishedRate, device: Device) -> StepQuery:
+    """Build the query of the step that a published rate is of."""
+    return StepQuery(
+        spec=kept(rate.workload, (("image_size", rate.image_size), ("num_classes", NUM_CLASSES))),
+        device=device,
+        precision=rate.precision,
+        num_workers=rate.num_workers,
+        global_batch_size=rate.global_batch_size,
+    )
+
+
+def query_of_transformer(rate: TransformerRate, device: Device) -> StepQuery:
+    """Build the query of the step that a published rate is of."""
+    return StepQuery(
+        spec=kept(rate.workload, tuple(rate.options.items())),
+        device=device,
+        precision=rate.precision,
+        num_workers=rate.num_workers,
+        global_batch_size=rate.global_batch_size,
+    )
+
+
+def over_parts(step: MeasuredStep, model: Analytic) -> PublishedStep:
+    """Return a step as it is kept: its time over its parts, to four digits."""
+    parts = step.parts(model)
+    return PublishedStep(
+        labels=replace(step.labels, balance=round(step.labels.balance, 4)),
+        device_share=round(parts.device_share, 4),
+        host_share=round(parts.host_share, 4),
+        log=round(math.log(step.seconds / parts.seconds), 4),
+    )
+
+
+def _of_profet(
+    latencies: Sequence[PublishedLatency], devices: Mapping[str, Device]
+) -> Iterator[MeasuredStep]:
+    for latency in latencies:
+        if latency.batch_size in _PROFET_BATCHES:
+            yield MeasuredStep(
+                query=StepQuery(
+                    spec=spec_of(latency.model, latency.image_size),
+                    device=devices[_PROFET_DEVICES[latency.device]],
+                    precision="fp32",
+                    num_workers=1,
+                    global_batch_size=latency.batch_size,
+                ),
+                laboratory=PROFET,
+                software="TensorFlow 2.5",
+                seconds=latency.step_seconds,
+            )
+
+
+def _of_rate(rate: PublishedRate, device: Device) -> MeasuredStep:
+    return MeasuredStep(
+        query=query_of(rate, device),
+        laboratory=_laboratory_of(rate.source),
+        software=rate.source,
+        seconds=rate.global_batch_size / rate.samples_per_second,
+    )
+
+
+def _of_transformer(rate: TransformerRate, device: Device) -> MeasuredStep:
+    return MeasuredStep(
+        query=query_of_transformer(rate, device),
+        laboratory=_laboratory_of(rate.source),
+        software="Lambda PyTorch" if rate.source == "Lambda" else rate.source,
+        seconds=rate.global_batch_size / rate.samples_per_second,
+    )
+
+
+def _laboratory_of(source: str) -> str:
+    return _LABORATORIES.get(source, source.split()[0])
