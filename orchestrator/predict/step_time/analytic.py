@@ -5,12 +5,13 @@ step = a flops / peak + b value bytes / bandwidth + c weight bytes / bandwidth +
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from orchestrator.core.estimate import Estimate, Refusal
-from orchestrator.predict.profile_transfer.pairs import Floats
 from orchestrator.predict.step_time.roofline import StepCost
+
+if TYPE_CHECKING:
+    from orchestrator.predict.profile_transfer.pairs import Floats
 
 COUNTS = ("flops", "value_bytes", "weight_bytes", "layers")
 """Fields of a demand that say how large a step is."""
@@ -53,6 +54,8 @@ class Analytic:
 
     def sum_of_parts(self, demand: StepCost, *, flops_per_second: float, bytes_per_second: float) -> float:
         """Return the seconds of such a step, however far it is from those that were fitted."""
+        import numpy as np
+
         parts = parts_of(demand, flops_per_second=flops_per_second, bytes_per_second=bytes_per_second)
         return float(parts @ np.array(self.coefficients))
 
@@ -62,8 +65,10 @@ def around(likely: float, *, factor: float, source: str) -> Estimate:
     return Estimate(low=likely / factor, likely=likely, high=likely * factor, source=source)
 
 
-def parts_of(demand: StepCost, *, flops_per_second: float, bytes_per_second: float) -> Floats:
+def parts_of(demand: StepCost, *, flops_per_second: float, bytes_per_second: float) -> "Floats":
     """[part] seconds before the coefficients."""
+    import numpy as np
+
     return np.array(
         (
             demand.flops / flops_per_second,
