@@ -4,10 +4,10 @@ import dataclasses
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from orchestrator.core.errors import ConfigError
 
@@ -224,7 +224,7 @@ def setting_id(trial: TrialSpec) -> str:
 def _differing(value: Any) -> dict[str, object]:
     """Return the fields of a dataclass that differ from their defaults or have none, nested ones too."""
     differing: dict[str, object] = {}
-    for name, default in _defaults_of(type(value)):
+    for name, default in _defaults_of(cast(Hashable, type(value))):
         current = getattr(value, name)
         if current != default:
             differing[name] = _differing(current) if dataclasses.is_dataclass(current) else current
