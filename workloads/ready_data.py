@@ -2,13 +2,16 @@
 
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from workloads.apart import ask
-from workloads.data.download import Progress
 from workloads.data.sources import DataRef, resolve
 from workloads.lines import shown
 from workloads.origins import origins
 from workloads.plain import Ready, of_plain
+
+if TYPE_CHECKING:
+    from workloads.data.download import Progress
 
 _OURS = "workloads"
 
@@ -20,7 +23,7 @@ def ready(
     cache: Path,
     download: bool,
     folder: Path | None = None,
-    progress: Progress | None = None,
+    progress: "Progress | None" = None,
 ) -> DataRef:
     """Do what `resolve` does, wherever the data set's code may run.
 

@@ -19,7 +19,7 @@ from orchestrator.core.price import Unpriced
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.trial_state import UNDER_WAY, TrialEvent, latest_steps
 from orchestrator.pipeline.report import SweepReport
-from orchestrator.pipeline.run import Status
+from orchestrator.pipeline.status import Status
 from orchestrator.terminal.status import progress_of, trials_under_way
 
 Document = dict[str, Any]

@@ -1,7 +1,7 @@
 """Predictions as JSON documents; `docs/json.md` describes every key. Pure."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from orchestrator.analysis.predictions.forecasts import scaled
 from orchestrator.core import codec
@@ -10,7 +10,9 @@ from orchestrator.core.interval import Spread
 from orchestrator.core.price import Price, Unpriced
 from orchestrator.core.price_label import marks_of
 from orchestrator.predict.prediction_table import Prediction
-from orchestrator.predict.profile_transfer.transfer import Transfer
+
+if TYPE_CHECKING:  # its models are scikit-learn's
+    from orchestrator.predict.profile_transfer.transfer import Transfer
 
 _SECONDS_PER_HOUR = 3600
 _MILLION = 1e6
@@ -22,7 +24,7 @@ def predictions_document(predictions: Iterable[Prediction]) -> dict[str, Any]:
     return plain
 
 
-def transfers_document(transfers: Iterable[Transfer]) -> dict[str, Any]:
+def transfers_document(transfers: "Iterable[Transfer]") -> dict[str, Any]:
     """Make the document of `predict transfer`."""
     plain: dict[str, Any] = codec.to_nulls(
         {

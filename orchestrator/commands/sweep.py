@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
@@ -25,12 +26,12 @@ from orchestrator.pipeline.compilation import asks_compiler, with_compilers
 from orchestrator.pipeline.components import ledger_of, require_places
 from orchestrator.pipeline.planning import answers_so_far, plan_sweep, prospect_of, with_predictions
 from orchestrator.pipeline.preflight import PreflightState, inspect, unused_accelerators
-from orchestrator.pipeline.report import SweepReport, report_sweep, report_tracked
-from orchestrator.pipeline.run import Status, run_sweep, running_status_of, status_of
-from orchestrator.pipeline.search import outlook_lines, search_of
+from orchestrator.pipeline.status import Status, running_status_of, status_of
 from orchestrator.plan.pricing import prices_in
-from orchestrator.terminal.live_view import watching
 from orchestrator.terminal.printing import display_path, download_bar, print_line, totals_of
+
+if TYPE_CHECKING:  # a plan needs no report, which takes pandas
+    from orchestrator.pipeline.report import SweepReport
 
 logger = logging.getLogger(__name__)
 
@@ -60,13 +61,15 @@ def settings_of(overrides: Sequence[str]) -> Settings:
 
 def run(
     settings: Settings, *, console: Console, ask: Ask | None = None, is_plain: bool = False
-) -> SweepReport:
+) -> "SweepReport":
     """Run the missing trials of the sweep, and report.
 
     Args:
         is_plain: a line for every trial, in a terminal too.
         ask: asks a person whether to spend the likely cost; None where no person can answer.
     """
+    from orchestrator.pipeline.run import run_sweep
+
     _check_places(settings)
     places = [display_path(ledger_of(settings).path), *filter(None, [settings.archive_url])]
     print_line(console, f"records: {' and '.join(places)}")
@@ -94,11 +97,7 @@ def plan(settings: Settings, *, console: Console) -> PlanPreview:
         remarks=(
             *_unanswered(settings, preflight),
             *_unused(settings),
-            *(
-                outlook_lines(search_of(settings, preflight, planned), planned)
-                if settings.search.is_adaptive
-                else ()
-            ),
+            *(_outlook(settings, preflight, planned) if settings.search.is_adaptive else ()),
         ),
     )
 
@@ -108,8 +107,10 @@ def status(settings: Settings, *, console: Console) -> Status:
     return running_status_of(settings) or status_of(settings, _preflight(settings, console, download=False))
 
 
-def report(settings: Settings, *, console: Console) -> SweepReport:
+def report(settings: Settings, *, console: Console) -> "SweepReport":
     """Write the report of the recorded trials."""
+    from orchestrator.pipeline.report import report_sweep, report_tracked
+
     if settings.report_source == "mlflow":
         return report_tracked(settings)
     return report_sweep(settings, _preflight(settings, console, download=False))
@@ -120,6 +121,12 @@ def _unanswered(settings: Settings, preflight: PreflightState) -> tuple[str, ...
     asked = settings.compiling.stage == "full"
     times = [step for step in preflight.compiled_steps.values() if asked or step == NOT_ASKED]
     return (*memory_lines(preflight.memory_fits.values()), *time_lines(times))
+
+
+def _outlook(settings: Settings, preflight: PreflightState, planned: Plan) -> tuple[str, ...]:
+    from orchestrator.pipeline.search import outlook_lines, search_of
+
+    return outlook_lines(search_of(settings, preflight, planned), planned)
 
 
 def _unused(settings: Settings) -> tuple[str, ...]:
@@ -157,6 +164,8 @@ def _preflight(
 def _watch(
     console: Console, plan: Plan, earlier: Sequence[TrialRecord], *, ledger: Path, is_plain: bool
 ) -> Iterator[TrialCallback]:
+    from orchestrator.terminal.live_view import watching
+
     print_line(console, totals_of(plan))
     with watching(
         console,

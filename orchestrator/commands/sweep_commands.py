@@ -4,33 +4,32 @@ import sys
 import time
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.text import Text
 
-from orchestrator.analysis.findings import tables_of
 from orchestrator.analysis.formatting import counted
 from orchestrator.analysis.recommendation.answer.summary import sentence_of
-from orchestrator.analysis.report.headline import headline_of
-from orchestrator.analysis.table import cut
 from orchestrator.analysis.tables.budget import prospect_line, question
 from orchestrator.commands import sweep
 from orchestrator.commands.catalogue.sweeps import ALL, FULL, JSON, PLAIN, QUIET, RERUN, RERUN_FAILED, YES
 from orchestrator.commands.command_line import DONE, NO_RESULT, CommandLine
-from orchestrator.commands.documents import report_document, status_document, sync_document
 from orchestrator.commands.json_output import print_document, progress_screen, wants_json
 from orchestrator.core import codec
 from orchestrator.core.budget import BudgetStatus
 from orchestrator.core.settings import Rerun, Settings
 from orchestrator.execute.scheduling.stop import StopRequest
-from orchestrator.pipeline.report import SweepReport, command_with, sync_sweep
-from orchestrator.pipeline.run import halt_sweep
+from orchestrator.pipeline.status import halt_sweep
 from orchestrator.record.tracking.mlflow_client import without_secrets
-from orchestrator.search.sentences import step_sentences
-from orchestrator.terminal.ending import ending_of
 from orchestrator.terminal.printing import display_path, print_ending, print_plan
 from orchestrator.terminal.screen import Screen
 from orchestrator.terminal.status import print_status
+
+if TYPE_CHECKING:
+    from orchestrator.pipeline.report import SweepReport
+
+# pandas and all of a report take a second to import, and a plan needs none of it: hence imports in functions
 
 _MAX_ROWS = 100  # of one table; files have the others
 _NEXT = {
@@ -107,6 +106,8 @@ def status(line: CommandLine, screen: Screen) -> int:
     with progress_screen(line, screen) as progress:
         found = sweep.status(settings_of(line), console=progress.console)
     if wants_json(line):
+        from orchestrator.commands.documents import status_document
+
         print_document(status_document(found, now=time.time()))
         return DONE
     print_status(
@@ -119,8 +120,11 @@ def status(line: CommandLine, screen: Screen) -> int:
         running=found.running,
         now=time.time(),
     )
-    for sentence in step_sentences(found.search) if found.search else ():
-        screen.line(sentence)
+    if found.search:
+        from orchestrator.search.sentences import step_sentences
+
+        for sentence in step_sentences(found.search):
+            screen.line(sentence)
     return DONE
 
 
@@ -142,6 +146,9 @@ def _halt(line: CommandLine, screen: Screen, *, halt: StopRequest) -> int:
 
 def sync(line: CommandLine, screen: Screen) -> int:
     """Send the tracking server the records that it lacks."""
+    from orchestrator.commands.documents import sync_document
+    from orchestrator.pipeline.report import sync_sweep
+
     settings = settings_of(line)
     with progress_screen(line, screen):
         synced = sync_sweep(settings)
@@ -155,16 +162,24 @@ def sync(line: CommandLine, screen: Screen) -> int:
     return DONE
 
 
-def _end(outcome: SweepReport, line: CommandLine, screen: Screen) -> int:
+def _end(outcome: "SweepReport", line: CommandLine, screen: Screen) -> int:
     """Print the report, or its document, and return the exit code of the sweep."""
     if not wants_json(line):
         return _print_report(outcome, screen, line)
+    from orchestrator.commands.documents import report_document
+
     print_document(report_document(outcome))
     return _code_of(outcome)
 
 
-def _print_report(report: SweepReport, screen: Screen, line: CommandLine) -> int:
+def _print_report(report: "SweepReport", screen: Screen, line: CommandLine) -> int:
     """Print the answers or all tables, the remarks, where the results are, and the files not written."""
+    from orchestrator.analysis.findings import tables_of
+    from orchestrator.analysis.report.headline import headline_of
+    from orchestrator.analysis.table import cut
+    from orchestrator.pipeline.report import command_with
+    from orchestrator.terminal.ending import ending_of
+
     if FULL.name in line.flags:
         for table in tables_of(report.findings):
             screen.table(cut(table, most_rows=_MAX_ROWS))
@@ -182,5 +197,5 @@ def _print_report(report: SweepReport, screen: Screen, line: CommandLine) -> int
     return _code_of(report)
 
 
-def _code_of(report: SweepReport) -> int:
+def _code_of(report: "SweepReport") -> int:
     return DONE if report.is_complete and not report.unwritten else NO_RESULT

@@ -9,7 +9,6 @@ from orchestrator.compile.child import ChildError, Limits
 from orchestrator.compile.step import StepProgram, ask_trainer, with_smaller_batch
 from orchestrator.core.memory_fit import NoFit, TensorCount
 from orchestrator.train.capture.request import CaptureRequest
-from workloads.data.batches import STAGED_BYTES
 
 _MODULE = "orchestrator.train.capture.torch_tensors"
 _VARIABLES = {"CUDA_VISIBLE_DEVICES": ""}
@@ -54,6 +53,8 @@ class GpuTensorCounter:
             except (ChildError, OSError) as error:  # a full disk, too
                 return NoFit(reason=str(error))
             self._cache.keep_count(key, counted)
+        from workloads.data.batches import STAGED_BYTES
+
         tensor_bytes, gradient_bytes = counted
         assert step.device.memory_bytes is not None
         return TensorCount(

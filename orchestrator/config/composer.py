@@ -10,7 +10,7 @@ import hydra.version
 
 # the public ways into Hydra search one folder, and compose its own settings anew each time: 1.3 is pinned
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
-from hydra._internal.config_repository import CachingConfigRepository, ConfigRepository, IConfigRepository
+from hydra._internal.config_repository import ConfigRepository, IConfigRepository
 from hydra._internal.defaults_list import DefaultsList, create_defaults_list
 from hydra._internal.utils import create_config_search_path
 from hydra.core.config_search_path import ConfigSearchPath
@@ -22,10 +22,11 @@ from omegaconf import DictConfig, OmegaConf
 
 from orchestrator.config.error_messages import one_line_errors
 from orchestrator.config.places import NO_PLACES, ConfigPlaces, config_folders
-from orchestrator.config.schema import OPTIONS, POINT_GROUPS, SETTINGS_GROUPS, register
+from orchestrator.config.schema import OPTIONS, POINT_GROUPS, SETTINGS_GROUPS, register, register_workload
 from orchestrator.config.values import check_schema
 from orchestrator.core.errors import ConfigError, UnknownNameError
 from workloads.data.files import require_regular
+from workloads.registry import workload_names
 
 MOST_BYTES = 250_000
 """The reader is slow: a list of that size takes ten seconds, and ours take milliseconds."""
@@ -37,14 +38,24 @@ _ALIAS = re.compile(rb"(?:^|[\s\[,{:])\*[\w-]", re.MULTILINE)
 
 
 class CheckedFiles(ConfigRepository):
-    """Hydra's config files in those folders."""
+    """Hydra's config files in those folders, each read once, and the schemas of the named workloads."""
 
     def __init__(self, places: ConfigSearchPath, folders: Iterable[Path]) -> None:
         super().__init__(places)
         self._folders = tuple(folders)
+        self._read: dict[str, ConfigResult | None] = {}
 
     def load_config(self, config_path: str) -> ConfigResult | None:
-        """Read one. Raises ConfigError for one that is too large, or no regular file."""
+        """Read one. Raises ConfigError for one that is too large, no regular file, or a broken workload's."""
+        if config_path not in self._read:
+            self._read[config_path] = self._load(config_path)
+        return self._read[config_path]
+
+    def _load(self, config_path: str) -> ConfigResult | None:
+        group, _, option = config_path.removesuffix(".yaml").partition("/")
+        workload = option.removesuffix("_schema")
+        if group == "workload" and workload in workloads_named():
+            register_workload(workload, self._folders)
         for folder in self._folders:
             file = folder / f"{config_path.removesuffix('.yaml')}.yaml"
             if file.exists():
@@ -68,14 +79,19 @@ def _check(file: Path, *, name: str) -> None:
         raise ConfigError(f"{name} has {count} aliases (*NAME), and a config file at most {MOST_ALIASES}")
 
 
-def config_loader(working_directory: Path, added: Iterable[Path] = ()) -> ConfigLoaderImpl:
+def config_loader(
+    working_directory: Path, added: Iterable[Path] = (), *, is_copied: bool = False
+) -> ConfigLoaderImpl:
     """Return Hydra's loader over the folders of config files and our schemas.
 
     Args:
         added: further folders.
+        is_copied: Hydra will copy the schemas, so those of all workloads are there from the start.
     """
     folders = config_folders(working_directory, added)
-    register(folders)
+    register()
+    for workload in workloads_named() if is_copied else ():
+        register_workload(workload, folders)
     setup_globals()
     places = create_config_search_path(None)
     for folder in folders:
@@ -105,27 +121,40 @@ def require_primary(files: IConfigRepository, name: str) -> None:
         raise UnknownNameError("config", name, known=known)
 
 
+def workloads_named() -> tuple[str, ...]:
+    """Name the workloads. Raises ConfigError where a user's are ambiguous or missing."""
+    with one_line_errors():
+        return workload_names()
+
+
+def _added(word: str) -> str:
+    """A sweep is a group that no defaults list of ours has, which Hydra writes with a plus."""
+    return f"+{word}" if word.startswith("sweep=") else word
+
+
 class Composer:
     """Composes options of groups and whole configurations."""
 
     def __init__(self, working_directory: Path, places: ConfigPlaces = NO_PLACES) -> None:
         self._loader = config_loader(working_directory, places.folders)
         self._name = places.name
-        self._files = CachingConfigRepository(self._loader.repository)
+        self._files = self._loader.repository
         self._options: dict[str, tuple[str, ...]] = {}
 
     def options(self, group: str) -> tuple[str, ...]:
         """Names of a group's config files, its schemas left out."""
         if group not in self._options:
-            names = self._loader.repository.get_group_options(group, ObjectType.CONFIG)
-            self._options[group] = tuple(name for name in names if not name.endswith("schema"))
+            files = self._files.get_group_options(group, ObjectType.CONFIG)
+            names = {name for name in files if not name.endswith("schema")}
+            named = workloads_named() if group == "workload" else ()
+            self._options[group] = tuple(sorted({*names, *named}))
         return self._options[group]
 
     @cached_property
     def sweep(self) -> str | None:
         """Name of the sweep in the defaults list of the primary file; None: it has none."""
         with hydra_1_3(), one_line_errors():
-            require_primary(self._loader.repository, self._name)
+            require_primary(self._files, self._name)
             return self._defaults(self._name, ()).overrides.known_choices.get("sweep")
 
     def check(self, group: str, option: object) -> str:
@@ -136,12 +165,13 @@ class Composer:
 
     def base(self, picks: Mapping[str, object]) -> tuple[DictConfig, Mapping[str, str]]:
         """The configuration with one option of every group, and the names of those options."""
-        added = () if self.sweep else ("sweep",)
-        overrides = [
-            f"{'+' if group in added else ''}{group}={self.check(group, option)}"
-            for group, option in picks.items()
-        ]
-        config, choices = self._compose(self._name, overrides)
+        words = [f"{group}={self.check(group, option)}" for group, option in picks.items()]
+        try:  # to ask first whether the primary file has a sweep costs as much as a composition
+            config, choices = self._compose(self._name, [_added(word) for word in words])
+        except ConfigError:
+            if self.sweep is None:
+                raise
+            config, choices = self._compose(self._name, words)
         chosen = {group: self._choice(group, choices) for group in (*POINT_GROUPS, *SETTINGS_GROUPS, "sweep")}
         for group, option in chosen.items():
             check_schema(config[group], group=group, option=option)

@@ -61,7 +61,7 @@ def _hydra(overrides: Sequence[str], working_directory: Path) -> Iterator[tuple[
     words = [_picked(word) for word in with_script_overrides(rest)]
     with hydra_1_3(), one_line_errors():
         _require_one_value(words)
-        loader = config_loader(working_directory, places.folders)
+        loader = config_loader(working_directory, places.folders, is_copied=True)
         require_primary(loader.repository, places.name)
         yield Hydra(task_name="orchestrator", config_loader=loader), places.name, words
 

@@ -10,7 +10,7 @@ from omegaconf import DictConfig
 from orchestrator.config.error_messages import shown
 from orchestrator.config.options import GroupOptions
 from orchestrator.config.schema import DEVICES, POINT_GROUPS, POINT_KEYS
-from orchestrator.config.values import assign, defaults_of, knows, plain_of, value_of
+from orchestrator.config.values import MOST, assign, defaults_of, knows, plain_of, value_of
 from orchestrator.core.device import Device
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.settings import TrainerSettings
@@ -135,6 +135,8 @@ class PointMaker:
             )
 
     def _typed(self, key: str, value: Any) -> Any:
+        if type(value) is int and abs(value) <= MOST:  # every key of a point is one; a sweep has many seeds
+            return value
         if (key, value) not in self._scalars:
             assign(self._base, key, value)
             self._scalars[key, value] = value_of(self._base, key)

@@ -28,7 +28,7 @@ from orchestrator.core.trainer import TrainerInfo
 from orchestrator.core.trial_spec import TimingSpec
 from orchestrator.train.registry import trainers
 from workloads.data.sources import SOURCES
-from workloads.registry import options_class, workload_names
+from workloads.registry import options_class
 
 POINT_GROUPS = ("workload", "device", "precision", "trainer", "measure", "data")
 """Groups that make up a point: each may be an axis of a sweep."""
@@ -444,14 +444,9 @@ def group_schemas() -> Mapping[str, type[Any]]:
     }
 
 
-def register(folders: Sequence[Path]) -> None:
-    """Put every schema where a config file's defaults list finds it; twice does no harm.
-
-    Args:
-        folders: folders of config files. A workload without a file there is an option by its schema.
-
-    Raises:
-        ConfigError: a workload whose code is broken.
+def register() -> None:
+    """Put every schema but those of workloads where a config file's defaults list finds it; twice does no
+    harm.
     """
     store = ConfigStore.instance()
     store.store(name=ROOT_SCHEMA, node=RootConf)
@@ -460,12 +455,21 @@ def register(folders: Sequence[Path]) -> None:
         store.store(group=group, name="schema", node=schema)
     for info in trainers().values():
         store.store(group="trainer", name=f"{info.name}_schema", node=trainer_conf(info))
-    with one_line_errors():
-        confs = {
-            name: schema_from_dataclass(options_class(name), base=NamedConf) for name in workload_names()
-        }
     store.repo.pop("workload", None)  # an earlier command of this process may have had others
-    for name, conf in confs.items():
-        store.store(group="workload", name=f"{name}_schema", node=conf)
-        if not any((folder / "workload" / f"{name}.yaml").exists() for folder in folders):
-            store.store(group="workload", name=name, node=named_conf(name, conf))
+
+
+def register_workload(name: str, folders: Sequence[Path]) -> None:
+    """Put the schema of a workload there, too; its code runs for that.
+
+    Args:
+        folders: folders of config files. A workload without a file there is an option by its schema.
+
+    Raises:
+        ConfigError: a workload whose code is broken.
+    """
+    store = ConfigStore.instance()
+    with one_line_errors():
+        conf = schema_from_dataclass(options_class(name), base=NamedConf)
+    store.store(group="workload", name=f"{name}_schema", node=conf)
+    if not any((folder / "workload" / f"{name}.yaml").exists() for folder in folders):
+        store.store(group="workload", name=name, node=named_conf(name, conf))

@@ -4,9 +4,10 @@ import dataclasses
 import json
 import math
 import types
-from collections.abc import Callable, Mapping
-from functools import cache, partial
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from collections.abc import Callable, Hashable, Mapping
+from functools import cache
+from itertools import repeat
+from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from orchestrator.core.errors import OrchestratorError, RecordError
 
@@ -38,12 +39,14 @@ def plain_of(text: str | bytes) -> Any:
 def from_plain(kind: type[T], plain: object) -> T:
     """Build a dataclass from dicts, lists and scalars. Raises RecordError naming the field that is wrong."""
     try:
-        built: T = _typed(kind, plain, path=kind.__name__)
+        read: Callable[[object], T] = _reader_of(cast(Hashable, kind))
+        return read(plain)
+    except _MisfitError as misfit:
+        raise RecordError(f"{kind.__name__}{misfit.place}: {misfit.problem()}") from misfit
     except RecordError:
         raise
     except OrchestratorError as error:  # a field's value breaks a rule of its dataclass
         raise RecordError(f"{kind.__name__}: {error}") from error
-    return built
 
 
 def to_plain(value: Any) -> Any:
@@ -56,117 +59,195 @@ def to_nulls(value: Any) -> Any:
     return _plain(value, name_of=lambda _value: None)
 
 
+_ALIKE = frozenset({str, int, bool, types.NoneType})
+"""Types that JSON has."""
+
+
 def _plain(value: Any, *, name_of: Callable[[float], str | None]) -> Any:
     """Convert a value; `name_of` gives what stands for a float that is not a number."""
-    plain = partial(_plain, name_of=name_of)
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field_.name: plain(getattr(value, field_.name)) for field_ in dataclasses.fields(value)}
+    kind = type(value)
+    if kind in _ALIKE:
+        return value
+    names = _field_names(cast(Hashable, kind))
+    if names is not None:
+        return {name: _plain(getattr(value, name), name_of=name_of) for name in names}
+    if isinstance(value, float):
+        return value if math.isfinite(value) else name_of(value)
     if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
+        return {str(key): _plain(item, name_of=name_of) for key, item in value.items()}
     if isinstance(value, (tuple, list)):
-        return [plain(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return name_of(value)
+        return [_plain(item, name_of=name_of) for item in value]
     return value
+
+
+@cache
+def _field_names(kind: Any) -> tuple[str, ...] | None:
+    """Return the names of the fields of a dataclass; None for another type."""
+    if not dataclasses.is_dataclass(kind):
+        return None
+    return tuple(field_.name for field_ in dataclasses.fields(kind))
 
 
 def _name_of_no_number(value: float) -> str:
     return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
 
 
-def _typed(kind: Any, plain: Any, *, path: str) -> Any:
+class _MisfitError(RecordError):
+    """A value that a reader refuses.
+
+    Attributes:
+        place: fields and indices that lead to it, as `.trial.steps`.
+        problem: makes the message; a union throws most of them away.
+    """
+
+    def __init__(self, problem: Callable[[], str]) -> None:
+        super().__init__("a value of another type")
+        self.place, self.problem = "", problem
+
+    def within(self, place: str) -> "_MisfitError":
+        """Say one step more of the way."""
+        self.place = f"{place}{self.place}"
+        return self
+
+
+_Reader = Callable[[Any], Any]
+"""Plain value -> the value of a type. Raises RecordError."""
+
+
+@cache
+def _reader_of(kind: Any) -> _Reader:
+    """Make the reader of a type, once: a ledger has the same types thousands of times."""
     if dataclasses.is_dataclass(kind):
-        return _dataclass_of(kind, plain, path=path)
+        return _dataclass_reader(kind)
     origin = get_origin(kind)
     if origin in (Union, types.UnionType):
-        return _union_of(get_args(kind), plain, path=path)
+        return _union_reader(get_args(kind))
     if origin is Literal:
-        return _checked(plain in get_args(kind), kind, plain, path=path)
+        return _checker(kind, get_args(kind).__contains__)
     if origin is tuple:
-        return _tuple_of(get_args(kind), plain, path=path)
+        return _tuple_reader(get_args(kind))
     if origin is not None and issubclass(origin, Mapping):
-        return _mapping_of(get_args(kind)[1], plain, path=path)
-    return _scalar_of(kind, plain, path=path)
+        return _mapping_reader(get_args(kind)[1])
+    return _scalar_reader(kind)
 
 
-def _dataclass_of(kind: Any, plain: Any, *, path: str) -> Any:
-    _checked(isinstance(plain, dict), kind, plain, path=path)
-    hints = _hints_of(kind)
-    unknown = sorted(set(plain) - set(hints))
-    if unknown:
-        raise RecordError(f"{path}: unknown field {unknown[0]!r}; known: {', '.join(hints)}")
-    missing = sorted(_required_of(kind) - set(plain))
-    if missing:
-        raise RecordError(f"{path}: field {missing[0]!r} is missing")
-    return kind(**{name: _typed(hints[name], item, path=f"{path}.{name}") for name, item in plain.items()})
-
-
-@cache
-def _hints_of(kind: Any) -> dict[str, Any]:
-    return get_type_hints(kind)
-
-
-@cache
-def _required_of(kind: Any) -> frozenset[str]:
-    nothing = dataclasses.MISSING
-    return frozenset(
+def _dataclass_reader(kind: Any) -> _Reader:
+    hints = get_type_hints(kind)
+    required = frozenset(
         field_.name
         for field_ in dataclasses.fields(kind)
-        if field_.default is nothing and field_.default_factory is nothing
+        if field_.default is dataclasses.MISSING and field_.default_factory is dataclasses.MISSING
     )
+    readers: dict[str, _Reader] = {}  # filled on the way, for a field may be of the type itself
+
+    def read(plain: Any) -> Any:
+        _require(isinstance(plain, dict), kind, plain)
+        if not hints.keys() >= plain.keys():
+            unknown = min(plain.keys() - hints.keys())
+            raise _MisfitError(lambda: f"unknown field {unknown!r}; known: {', '.join(hints)}")
+        if not plain.keys() >= required:
+            missing = min(required - plain.keys())
+            raise _MisfitError(lambda: f"field {missing!r} is missing")
+        values = {}
+        for name, item in plain.items():
+            if name not in readers:
+                readers[name] = _reader_of(hints[name])
+            try:
+                values[name] = readers[name](item)
+            except _MisfitError as misfit:
+                raise misfit.within(f".{name}") from None
+        return kind(**values)
+
+    return read
 
 
-def _union_of(kinds: tuple[Any, ...], plain: Any, *, path: str) -> Any:
-    errors = []
-    for kind in kinds:
+def _union_reader(kinds: tuple[Any, ...]) -> _Reader:
+    readers = [_reader_of(kind) for kind in kinds if kind is not types.NoneType]
+    may_be_null = types.NoneType in kinds
+    expected = " | ".join(_name_of(kind) for kind in kinds)
+
+    def read(plain: Any) -> Any:
+        if plain is None and may_be_null:
+            return None
+        errors = []
+        for reader in readers:
+            try:
+                return reader(plain)
+            except RecordError as error:
+                errors.append(error)
+        if isinstance(plain, dict) and dataclasses.is_dataclass(kinds[0]):
+            raise errors[0]  # names the field inside, where "expected X or null" would say nothing
+        return _require(False, expected, plain)
+
+    return read
+
+
+def _tuple_reader(kinds: tuple[Any, ...]) -> _Reader:
+    is_open = len(kinds) == 2 and kinds[1] is Ellipsis
+    readers = [_reader_of(kind) for kind in kinds if kind is not Ellipsis]
+
+    def read(plain: Any) -> tuple[Any, ...]:
+        _require(isinstance(plain, list), "list", plain)
+        _require(is_open or len(kinds) == len(plain), f"list of {len(kinds)}", plain)
+        values: list[Any] = []
         try:
-            return _typed(kind, plain, path=path)
-        except RecordError as error:
-            errors.append(error)
-    if isinstance(plain, dict) and dataclasses.is_dataclass(kinds[0]):
-        raise errors[0]  # names the field inside, where "expected X or null" would say nothing
-    return _checked(False, " | ".join(_name_of(kind) for kind in kinds), plain, path=path)
+            for reader, item in zip(repeat(readers[0]) if is_open else readers, plain, strict=False):
+                values.append(reader(item))
+        except _MisfitError as misfit:
+            raise misfit.within(f"[{len(values)}]") from None
+        return tuple(values)
+
+    return read
 
 
-def _tuple_of(kinds: tuple[Any, ...], plain: Any, *, path: str) -> tuple[Any, ...]:
-    _checked(isinstance(plain, list), "list", plain, path=path)
-    if len(kinds) == 2 and kinds[1] is Ellipsis:
-        kinds = (kinds[0],) * len(plain)
-    _checked(len(kinds) == len(plain), f"list of {len(kinds)}", plain, path=path)
-    return tuple(
-        _typed(kind, item, path=f"{path}[{i}]")
-        for i, (kind, item) in enumerate(zip(kinds, plain, strict=True))
-    )
+def _mapping_reader(kind: Any) -> _Reader:
+    reader = _reader_of(kind)
+
+    def read(plain: Any) -> dict[str, Any]:
+        _require(isinstance(plain, dict), "object", plain)
+        values = {}
+        for name, item in plain.items():
+            try:
+                values[name] = reader(item)
+            except _MisfitError as misfit:
+                raise misfit.within(f".{name}") from None
+        return values
+
+    return read
 
 
-def _mapping_of(kind: Any, plain: Any, *, path: str) -> dict[str, Any]:
-    _checked(isinstance(plain, dict), "object", plain, path=path)
-    return {name: _typed(kind, item, path=f"{path}.{name}") for name, item in plain.items()}
-
-
-def _scalar_of(kind: Any, plain: Any, *, path: str) -> Any:
+def _scalar_reader(kind: Any) -> _Reader:
     if kind is float:
-        if isinstance(plain, str) and plain in _NOT_NUMBERS:
-            return _NOT_NUMBERS[plain]
-        _checked(isinstance(plain, (int, float)) and not isinstance(plain, bool), kind, plain, path=path)
-        return _float_of(plain, path=path)
+        return _read_float
     if kind is int:
-        return _checked(isinstance(plain, int) and not isinstance(plain, bool), kind, plain, path=path)
+        return _checker(kind, lambda plain: isinstance(plain, int) and not isinstance(plain, bool))
     if kind is types.NoneType or kind is None:
-        return _checked(plain is None, "null", plain, path=path)
-    return _checked(isinstance(plain, kind), kind, plain, path=path)
+        return _checker("null", lambda plain: plain is None)
+    return _checker(kind, lambda plain: isinstance(plain, kind))
 
 
-def _float_of(plain: int | float, *, path: str) -> float:
+def _read_float(plain: Any) -> float:
+    if type(plain) is float:
+        return plain
+    if isinstance(plain, str) and plain in _NOT_NUMBERS:
+        return _NOT_NUMBERS[plain]
+    _require(isinstance(plain, (int, float)) and not isinstance(plain, bool), float, plain)
     try:
         return float(plain)
     except OverflowError as error:
-        raise RecordError(f"{path}: expected float, found a number that is too large for one") from error
+        raise _MisfitError(lambda: "expected float, found a number that is too large for one") from error
 
 
-def _checked(holds: bool, kind: Any, plain: Any, *, path: str) -> Any:
+def _checker(kind: Any, holds: Callable[[Any], bool]) -> _Reader:
+    def read(plain: Any) -> Any:
+        return _require(holds(plain), kind, plain)
+
+    return read
+
+
+def _require(holds: bool, kind: Any, plain: Any) -> Any:
     if not holds:
-        raise RecordError(f"{path}: expected {_name_of(kind)}, found {repr(plain)[:60]}")
+        raise _MisfitError(lambda: f"expected {_name_of(kind)}, found {repr(plain)[:60]}")
     return plain
 
 

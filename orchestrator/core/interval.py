@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +49,7 @@ def median_interval(values: Sequence[float], *, least_coverage: float = 0.95) ->
     )
 
 
+@lru_cache(maxsize=10_000)  # the numbers of blocks of a sweep are few, and each has thousands of medians
 def _coverage_of(size: int, *, trim: int) -> float:
     """P(the true median lies between the values that are left when `trim` are taken from each end)."""
     tail: int = sum(math.comb(size, k) for k in range(trim + 1))

@@ -4,9 +4,10 @@ import dataclasses
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from functools import cache
+from typing import Any, Literal, cast
 
 from orchestrator.core.errors import ConfigError
 
@@ -220,16 +221,20 @@ def setting_id(trial: TrialSpec) -> str:
     return trial_id(representative(trial))
 
 
-def _differing(value: object) -> dict[str, object]:
+def _differing(value: Any) -> dict[str, object]:
     """Return the fields of a dataclass that differ from their defaults or have none, nested ones too."""
-    assert dataclasses.is_dataclass(value)
     differing: dict[str, object] = {}
-    for field_ in dataclasses.fields(value):
-        current = getattr(value, field_.name)
-        if current == _default_of(field_):
-            continue
-        differing[field_.name] = _differing(current) if dataclasses.is_dataclass(current) else current
+    for name, default in _defaults_of(cast(Hashable, type(value))):
+        current = getattr(value, name)
+        if current != default:
+            differing[name] = _differing(current) if dataclasses.is_dataclass(current) else current
     return differing
+
+
+@cache
+def _defaults_of(kind: Any) -> tuple[tuple[str, object], ...]:
+    """Return name and default of the fields of a dataclass; one without a default has MISSING."""
+    return tuple((field_.name, _default_of(field_)) for field_ in dataclasses.fields(kind))
 
 
 def _default_of(field: "dataclasses.Field[object]") -> object:

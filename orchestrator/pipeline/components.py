@@ -6,28 +6,33 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.inventory import Inventory
 from orchestrator.core.settings import Settings
 from orchestrator.execute.executor import Executor
-from orchestrator.execute.inline import InlineExecutor
-from orchestrator.execute.trial.checkpoints import CheckpointStore, require_place
 from orchestrator.plan.pricing import PriceBook
-from orchestrator.record.bucket import BucketStore
 from orchestrator.record.journal import JOURNAL_NAME, Journal
 from orchestrator.record.ledger import FILE_NAME, Ledger
-from orchestrator.record.replicated_ledger import ReplicatedLedger
 from orchestrator.record.tracking.background import BackgroundTracker
 from orchestrator.record.tracking.mlflow_answer import silence_of
 from orchestrator.record.tracking.mlflow_client import database_of, without_secrets
 from orchestrator.record.tracking.tracker import NoTracker, Tracker
 
+if TYPE_CHECKING:
+    from orchestrator.execute.trial.checkpoints import CheckpointStore
+
 
 def ledger_of(settings: Settings) -> Ledger:
     """The ledger of a sweep, in the sweep's folder."""
     path = settings.outputs / settings.sweep.name / FILE_NAME
-    return ReplicatedLedger(path, BucketStore(settings.archive_url)) if settings.archive_url else Ledger(path)
+    if not settings.archive_url:
+        return Ledger(path)
+    from orchestrator.record.bucket import BucketStore
+    from orchestrator.record.replicated_ledger import ReplicatedLedger
+
+    return ReplicatedLedger(path, BucketStore(settings.archive_url))
 
 
 def journal_of(settings: Settings) -> Journal:
@@ -49,6 +54,8 @@ def require_places(settings: Settings) -> str | None:
     own = settings.outputs / settings.sweep.name
     kept = settings.checkpointing
     if kept and Path(kept.url).parent != own.absolute():
+        from orchestrator.execute.trial.checkpoints import require_place
+
         require_place(kept.url)
     uri = settings.tracking_uri
     silence = silence_of(uri) if uri is not None else None
@@ -58,14 +65,20 @@ def require_places(settings: Settings) -> str | None:
     )
 
 
-def checkpoints_of(settings: Settings) -> CheckpointStore | None:
+def checkpoints_of(settings: Settings) -> "CheckpointStore | None":
     """Open the checkpoint store, if the sweep makes checkpoints."""
-    return CheckpointStore(settings.checkpointing.url) if settings.checkpointing else None
+    if not settings.checkpointing:
+        return None
+    from orchestrator.execute.trial.checkpoints import CheckpointStore
+
+    return CheckpointStore(settings.checkpointing.url)
 
 
 def executor_of(settings: Settings, inventory: Inventory) -> Executor:
     """Build the executor of the sweep."""
     if settings.executor == "inline":
+        from orchestrator.execute.inline import InlineExecutor
+
         return InlineExecutor(inventory)
     with optional_package("executor=ray", instead="executor=inline"):
         from orchestrator.execute.on_ray.executor import RayTuneExecutor

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 from orchestrator.analysis.recommendation.answer.answer import Recommendation
 from orchestrator.analysis.recommendation.jobs.length import check_lengths
-from orchestrator.analysis.recommendation.recommend import recommendations_of
 from orchestrator.core.budget import BudgetStatus
 from orchestrator.core.placement import Placement, Plan
 from orchestrator.core.result import TrialRecord, latest
@@ -90,6 +89,8 @@ def answers_so_far(
     records = [newest[request.trial_id] for request in decided.asked if request.trial_id in newest]
     if not any(record.provenance == "measured" for record in records):
         return ()
+    from orchestrator.analysis.recommendation.recommend import recommendations_of
+
     return recommendations_of(
         at_requested_prices(settings, tuple(records), preflight.price_book), decided, settings.objective
     )

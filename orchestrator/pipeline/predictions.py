@@ -6,9 +6,6 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from orchestrator.analysis.kernel_split.speedups import splits_of
-from orchestrator.analysis.measurements.frame import frame_of
-from orchestrator.analysis.measurements.measured import measured_of
 from orchestrator.analysis.recommendation.answer.answer import Recommendation
 from orchestrator.analysis.recommendation.jobs.jobs_of_plan import in_phases
 from orchestrator.analysis.recommendation.jobs.settings_of_records import is_failed_run, is_run
@@ -206,6 +203,10 @@ def split(overrides: Sequence[str], *, working_directory: Path) -> tuple[SplitOu
         ConfigError: an invalid override, no point that splits convolutions, or no measurement of any.
         RecordError: the sweep's own records cannot be read.
     """
+    from orchestrator.analysis.kernel_split.speedups import splits_of
+    from orchestrator.analysis.measurements.frame import frame_of
+    from orchestrator.analysis.measurements.measured import measured_of
+
     inputs = _inputs_of(_settings(overrides, working_directory))
     points = inputs.settings.sweep.points
     workloads = {point.workload for point in points}

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from orchestrator.core.compiled_step import CompiledStep, NotCompiled
 from orchestrator.core.device import Device
@@ -29,12 +30,14 @@ from orchestrator.plan.trial_specs import data_needed
 from orchestrator.record.driver_environment import code_sha256, driver_environment
 from orchestrator.record.ledger import read_ledgers
 from orchestrator.train.registry import trainer_info
-from workloads.data.download import Progress
 from workloads.data.sources import NO_FILE, DataRef, default_cache
 from workloads.origins import Origin
 from workloads.ready_data import ready
 from workloads.registry import origin_of
 from workloads.spec import NativeSpec, ScriptSpec, WorkloadSpec
+
+if TYPE_CHECKING:
+    from workloads.data.download import Progress
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +63,7 @@ class PreflightState:
     compiled_steps: Mapping[MemoryKey, CompiledStep | NotCompiled] = field(default_factory=dict)
 
 
-def inspect(settings: Settings, *, download: bool, progress: Progress | None = None) -> PreflightState:
+def inspect(settings: Settings, *, download: bool, progress: "Progress | None" = None) -> PreflightState:
     """Inspect this machine, the trainers' environments, the data and the ledgers.
 
     Args:
@@ -189,7 +192,7 @@ def own_data(spec: NativeSpec | ScriptSpec) -> DataRef:
 
 
 def data_of(
-    settings: Settings, name: str, source: str, *, download: bool, progress: Progress | None = None
+    settings: Settings, name: str, source: str, *, download: bool, progress: "Progress | None" = None
 ) -> DataRef:
     """Find a data set. Raises ConfigError if it is not available."""
     try:

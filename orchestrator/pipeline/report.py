@@ -23,7 +23,7 @@ from orchestrator.pipeline.components import ledger_of, optional_package, price_
 from orchestrator.pipeline.planning import at_requested_prices, plan_sweep, with_predictions
 from orchestrator.pipeline.preflight import PreflightState
 from orchestrator.pipeline.report_images import draw_images, forget_images, images_in
-from orchestrator.pipeline.search import as_last_searched
+from orchestrator.pipeline.search_progress import as_last_searched
 from orchestrator.pipeline.tracking import last_plan_in, logged, outline_of, tracked_line
 from orchestrator.plan.pricing import forecasts_repriced, repriced
 from orchestrator.record.driver_environment import own_version

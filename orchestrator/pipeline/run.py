@@ -3,36 +3,27 @@
 import platform
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
-from orchestrator.core.errors import RecordError
 from orchestrator.core.placement import Attempt, Placement, Plan
 from orchestrator.core.result import TrialRecord
-from orchestrator.core.search import SearchProgress
 from orchestrator.core.settings import Settings
 from orchestrator.core.trial_spec import TrialSpec
 from orchestrator.core.trial_state import TrialEvent, TrialState
 from orchestrator.execute.executor import SweepContext, TrialCallback
 from orchestrator.execute.scheduling.budget import BudgetTracker
 from orchestrator.execute.scheduling.queue import Queue
-from orchestrator.execute.scheduling.stop import StopRequest, StopSignals, request
+from orchestrator.execute.scheduling.stop import StopSignals
 from orchestrator.execute.trial.records import attempts_made
 from orchestrator.pipeline.budget import Ask, budget_tracker_of, remarks_on, require_consent
 from orchestrator.pipeline.compilation import with_answers
-from orchestrator.pipeline.components import executor_of, journal_of, ledger_of
+from orchestrator.pipeline.components import executor_of
 from orchestrator.pipeline.planning import order_of, plan_sweep, prospect_of
 from orchestrator.pipeline.preflight import PreflightState, origins_of
 from orchestrator.pipeline.report import SweepReport, write_all
-from orchestrator.pipeline.search import (
-    ReportingSearch,
-    as_last_searched,
-    forget_search,
-    outlook_lines,
-    progress_in,
-    remarks_of,
-    search_of,
-)
+from orchestrator.pipeline.search import ReportingSearch, outlook_lines, remarks_of, search_of
+from orchestrator.pipeline.search_progress import forget_search, progress_in
 from orchestrator.pipeline.stores import SweepStores, stores_of
 from orchestrator.pipeline.tracking import outline_of, tracked_line
 from orchestrator.plan.cache import reuse_results
@@ -40,7 +31,7 @@ from orchestrator.plan.pricing import priced
 from orchestrator.record.journal import Journal
 from orchestrator.record.ledger import read_ledgers
 from orchestrator.record.lock import wait_for_host_lock
-from orchestrator.record.running_plan import RunningPlan, publish, published, running_plan_in
+from orchestrator.record.running_plan import publish, published
 from orchestrator.train.registry import trainer_info
 from workloads.data.sources import default_cache
 from workloads.registry import kept
@@ -96,27 +87,6 @@ Say = Callable[[str], None]
 
 Watch = Callable[[Plan, Sequence[TrialRecord]], AbstractContextManager[TrialCallback]]
 """Opens the live view of a plan that runs; the records of earlier commands tell how long trials take."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Status:
-    """Progress of a sweep.
-
-    Attributes:
-        plan: plan of the process that runs the sweep; where it left none, the trials to run and those done.
-        folder: folder of the sweep.
-        holder: the process that runs the sweep; None where no process of this host does.
-        search: last decision of its adaptive search; None: it has none.
-        running: plan that the holder left; None: it left none.
-    """
-
-    plan: Plan
-    folder: Path
-    records: tuple[TrialRecord, ...]
-    steps: tuple[TrialEvent, ...]
-    holder: str | None
-    search: SearchProgress | None = None
-    running: RunningPlan | None = None
 
 
 def run_sweep(
@@ -179,50 +149,6 @@ def run_sweep(
             raise
         tracker.finish(outcome.files)
     return replace(outcome, tracked=tracked_line(settings, tracker.experiment_id))
-
-
-def status_of(settings: Settings, preflight: PreflightState) -> Status:
-    """Return the progress of the sweep."""
-    settings, ledger = as_last_searched(settings), ledger_of(settings)
-    return Status(
-        plan=plan_sweep(settings, preflight),
-        folder=ledger.path.parent,
-        records=preflight.ledgers.get(ledger.sweep, ()),
-        steps=journal_of(settings).steps(),
-        holder=ledger.holder(),
-        search=progress_in(ledger.path.parent) if settings.search.is_adaptive else None,
-    )
-
-
-def running_status_of(settings: Settings) -> Status | None:
-    """Return the progress of a sweep as the process that runs it planned it; None: none runs it here."""
-    ledger = ledger_of(settings)
-    holder, running = ledger.holder(), running_plan_in(ledger.path.parent)
-    if holder is None or running is None:
-        return None
-    return Status(
-        plan=running.plan,
-        folder=ledger.path.parent,
-        records=ledger.records(),
-        steps=journal_of(settings).steps(),
-        holder=holder,
-        search=progress_in(ledger.path.parent) if running.plan.search.is_adaptive else None,
-        running=running,
-    )
-
-
-def halt_sweep(settings: Settings, halt: StopRequest) -> str:
-    """Request a stop from the process that runs the sweep, and return its name.
-
-    Raises:
-        RecordError: no process of this host runs the sweep.
-    """
-    ledger = ledger_of(settings)
-    holder = ledger.holder()
-    if holder is None:
-        raise RecordError(f"sweep {ledger.sweep!r} is not being run here; there is nothing to {halt}")
-    request(ledger.path.parent, halt)
-    return holder
 
 
 def _turn(

@@ -1,12 +1,11 @@
-"""Adaptive search of a sweep: what it knows at its start, and its progress in the sweep's folder."""
+"""Adaptive search of a sweep: what it knows at its start, and what it says on its way."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from orchestrator.analysis.recommendation.answer.answer import Recommendation
-from orchestrator.core.codec import from_json, to_json
-from orchestrator.core.errors import RecordError
+from orchestrator.core.codec import to_json
 from orchestrator.core.placement import Plan
 from orchestrator.core.result import TrialRecord, latest
 from orchestrator.core.search import JobProgress, SearchProgress
@@ -14,14 +13,12 @@ from orchestrator.core.settings import Settings
 from orchestrator.core.trial_progress import Pruning, TrialProgress
 from orchestrator.execute.on_ray.learning_curves import stops_on_curve
 from orchestrator.execute.scheduling.queue import ObstacleOf
-from orchestrator.pipeline.components import ledger_of
 from orchestrator.pipeline.planning import at_requested_prices, order_of, with_predictions
 from orchestrator.pipeline.preflight import PreflightState
+from orchestrator.pipeline.search_progress import FILE_NAME
 from orchestrator.search.sentences import end_sentence, outlook_sentence, step_sentences
 from orchestrator.search.sweep_search import SweepSearch
 from workloads.data.files import written_whole
-
-FILE_NAME = "search.json"
 
 
 def search_of(settings: Settings, preflight: PreflightState, todo: Plan) -> SweepSearch:
@@ -98,28 +95,6 @@ class ReportingSearch:
     def drop(self, trial_id: str) -> None:
         """Forward that a trial is not run."""
         self._search.drop(trial_id)
-
-
-def progress_in(folder: Path) -> SearchProgress | None:
-    """Read the last decision of the search of a sweep; None: it has none, or none that can be read."""
-    try:
-        return from_json(SearchProgress, (folder / FILE_NAME).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, RecordError):
-        return None
-
-
-def as_last_searched(settings: Settings) -> Settings:
-    """Return the settings with the search of the sweep's last run, unless the command line sets one."""
-    progress = None if settings.names_search else progress_in(ledger_of(settings).path.parent)
-    if progress is None:
-        return settings
-    repeats = progress.search.num_repeats(settings.sweep.repeats)
-    return replace(settings, search=progress.search, sweep=replace(settings.sweep, repeats=repeats))
-
-
-def forget_search(folder: Path) -> None:
-    """Remove the progress of an earlier search, because the sweep is run as a grid."""
-    (folder / FILE_NAME).unlink(missing_ok=True)
 
 
 def _ended(job: JobProgress) -> JobProgress:

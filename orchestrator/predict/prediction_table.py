@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from orchestrator.analysis.formatting import UNKNOWN, Number, count, counted, number, spread
 from orchestrator.analysis.predictions.forecasts import origin_of
@@ -12,8 +13,10 @@ from orchestrator.core.price import Price, Unpriced
 from orchestrator.core.price_label import marks_of
 from orchestrator.core.sweep import Point
 from orchestrator.predict.jobs import describe_job
-from orchestrator.predict.profile_transfer.transfer import Transfer
 from orchestrator.predict.step_time.roofline import Roofline
+
+if TYPE_CHECKING:  # its models are scikit-learn's
+    from orchestrator.predict.profile_transfer.transfer import Transfer
 
 _MS = 1e3
 _SAMPLES = 1e6
@@ -90,7 +93,7 @@ def _row(prediction: Prediction) -> tuple[str, ...]:
     )
 
 
-def transfers_table(transfers: Iterable[Transfer]) -> Table:
+def transfers_table(transfers: "Iterable[Transfer]") -> Table:
     """One row a workload and target."""
     headers = ("workload", "anchor", "measured ms", "target", "predicted ms [90%]", "from, or why not")
     numbers = ("measured ms", "predicted ms [90%]")

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console, JustifyMethod
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
@@ -21,8 +22,10 @@ from orchestrator.core.placement import Cached, Plan
 from orchestrator.core.price import Price, Unpriced
 from orchestrator.core.printable import printable
 from orchestrator.core.trial_spec import TrialSpec
-from orchestrator.terminal.ending import Ending
 from orchestrator.terminal.table_layout import fitted, widths_of
+
+if TYPE_CHECKING:  # a plan has no ending, and that knows all findings
+    from orchestrator.terminal.ending import Ending
 
 _MOST_ROWS = 100  # of one table, unless --all is given
 
@@ -79,7 +82,7 @@ def print_plan(
     console.print(totals_of(plan), highlight=False)
 
 
-def print_ending(console: Console, ending: Ending, *, remarks: Iterable[str]) -> None:
+def print_ending(console: Console, ending: "Ending", *, remarks: Iterable[str]) -> None:
     """Print the answers, the best settings, the facts and the next commands; each command is one line."""
     for answer in ending.answers:
         console.print(Text(printable(answer), style="bold"))

@@ -1,6 +1,5 @@
 """Compute Engine's metadata server, which every virtual machine of Google Cloud has."""
 
-import http.client
 import os
 from pathlib import Path
 
@@ -13,6 +12,8 @@ _VARIABLE = "GCE_METADATA_HOST"
 
 def gce_metadata(key: str) -> str | None:
     """Return a value of the metadata server; None without a server or without the value."""
+    import http.client
+
     server = os.environ.get(_VARIABLE) or _SERVER
     try:
         connection = http.client.HTTPConnection(server, timeout=_ANSWER_SECONDS)

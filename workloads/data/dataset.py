@@ -4,11 +4,12 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy.typing as npt
+if TYPE_CHECKING:  # a plan needs the declarations, not numpy
+    import numpy.typing as npt
 
-Arrays = Mapping[str, npt.NDArray[Any]]
+Arrays = Mapping[str, "npt.NDArray[Any]"]
 """y_train, y_test: [sample] class indices; x_train, x_test, one of
 - images, uint8 [sample, height, width, channel] in 0..255;
 - rows of features, float32 [sample, ...];

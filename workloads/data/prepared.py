@@ -4,8 +4,6 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
-
 from workloads.data.dataset import Arrays, DataSet
 from workloads.data.files import locked, written_whole
 
@@ -40,23 +38,31 @@ def folder_of(arrays: Arrays, path: Path) -> Path:
 
 def folder_of_file(path: Path) -> Path:
     """Return the same of the prepared file at `path`."""
+    import numpy as np
+
     with np.load(path, allow_pickle=False) as arrays:
         return folder_of(arrays, path)
 
 
 def num_train_samples(path: Path) -> int:
     """Training samples in the prepared file at `path`."""
+    import numpy as np
+
     with np.load(path, allow_pickle=False) as arrays:
         return len(arrays["y_train"])
 
 
 def num_train_tokens(path: Path) -> int | None:
     """Tokens to train on in the prepared file at `path`; None if it holds no texts."""
+    import numpy as np
+
     with np.load(path, allow_pickle=False) as arrays:
         return int(arrays["lengths_train"].sum()) if "lengths_train" in arrays else None
 
 
 def _write(arrays: Arrays, path: Path) -> None:
+    import numpy as np
+
     with written_whole(path) as partial, partial.open("wb") as file:
         np.savez(file, allow_pickle=False, **arrays)
 
@@ -75,6 +81,8 @@ def _checked(arrays: Arrays, name: str) -> Arrays:
 
 def is_readable(path: Path) -> bool:
     """Check the archive's checksums of all arrays, and that the folder they may name exists."""
+    import numpy as np
+
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             whole = all(arrays[name].size for name in {*_NEEDED, *arrays})

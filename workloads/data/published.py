@@ -4,10 +4,13 @@ import gzip
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from workloads.data.dataset import Published, PublishedFile
-from workloads.data.download import DownloadError, Progress, download
 from workloads.data.files import digest_of
+
+if TYPE_CHECKING:
+    from workloads.data.download import Progress
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +27,7 @@ class Means:
     cache: Path
     download: bool
     folder: Path | None = None
-    progress: Progress | None = None
+    progress: "Progress | None" = None
 
 
 class MissingDataError(ValueError):
@@ -74,6 +77,8 @@ def _found(file: PublishedFile, published: Published, means: Means) -> Path:
             return path
     tried = [*wrong, *_none_of(absent)]
     if means.download and file.url is not None:
+        from workloads.data.download import DownloadError, download
+
         try:
             url = file.url() if callable(file.url) else file.url
             download(url, kept, trouble_with=lambda part: _trouble_with(part, file), progress=means.progress)

@@ -6,13 +6,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from pkgutil import resolve_name
+from typing import TYPE_CHECKING
 
 from workloads.data.dataset import Arrays, DataSet, Published, UserFolder
-from workloads.data.download import Progress
 from workloads.data.need import DataNeed
 from workloads.data.prepared import num_train_samples, num_train_tokens, path_of, prepared
 from workloads.data.published import Means, MissingDataError, find
 from workloads.names import unknown_name
+
+if TYPE_CHECKING:
+    from workloads.data.download import Progress
 
 NO_FILE = "."
 """Path of data that have no prepared file: a native job's."""
@@ -69,7 +72,7 @@ def resolve(
     cache: Path,
     download: bool,
     folder: Path | None = None,
-    progress: Progress | None = None,
+    progress: "Progress | None" = None,
 ) -> DataRef:
     """Make a data set ready and say what it is.
 

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from orchestrator.analysis.measurements.noise import noise_of
 from orchestrator.analysis.measurements.setting import Setting, plain_setting, setting_of
@@ -13,6 +12,9 @@ from orchestrator.core.price import Price
 from orchestrator.core.price_label import marks_of
 from orchestrator.core.result import TrainResult, TrialRecord, latest, variables_of, versions_of
 from orchestrator.core.trial_spec import setting_id, trial_id
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 COLUMNS: tuple[str, ...] = (
     "trial_id",
@@ -40,13 +42,15 @@ COLUMNS: tuple[str, ...] = (
 _QUALITY = "quality."
 
 
-def frame_of(records: Iterable[TrialRecord]) -> pd.DataFrame:
+def frame_of(records: Iterable[TrialRecord]) -> "pd.DataFrame":
     """One row per trial, of the record that stands, in the order in which trials first appear.
 
     A trial costs what its attempts did that are among the records.
 
     What was not measured is missing: a rehearsal has no times, and a failure no metrics.
     """
+    import pandas as pd
+
     records = tuple(records)
     attempts = attempts_of(records)
     rows = [_row_of(record, attempts.get(trial, ())) for trial, record in latest(records).items()]
@@ -54,7 +58,7 @@ def frame_of(records: Iterable[TrialRecord]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[*COLUMNS, *(name for name in names if name not in COLUMNS)])
 
 
-def quality_columns(frame: pd.DataFrame) -> Mapping[str, str]:
+def quality_columns(frame: "pd.DataFrame") -> Mapping[str, str]:
     """Quality on held-out data: what the workload calls it -> its column."""
     return {name.removeprefix(_QUALITY): name for name in frame.columns if name not in COLUMNS}
 

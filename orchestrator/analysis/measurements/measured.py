@@ -5,14 +5,15 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from statistics import median
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from orchestrator.analysis.measurements.frame import quality_columns
 from orchestrator.analysis.measurements.setting import Setting
 from orchestrator.analysis.metrics.quality import QualityInterval, quality_interval
 from orchestrator.core.interval import Spread
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _Row = Mapping[Any, Any]
 """A row of the frame: column -> value; what is missing is NaN."""
@@ -99,7 +100,7 @@ class Measurement:
         return self.quiet.count(False)
 
 
-def measured_of(frame: pd.DataFrame) -> tuple[Measurement, ...]:
+def measured_of(frame: "pd.DataFrame") -> tuple[Measurement, ...]:
     """Return every setting whose steps were measured: like ones together, the fastest of them first."""
     done = frame[
         (frame["provenance"] == "measured") & (frame["state"] == "done") & frame["run_seconds"].isna()

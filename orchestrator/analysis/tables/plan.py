@@ -2,8 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from orchestrator.analysis.formatting import counted, processes_of
 from orchestrator.analysis.measurements.setting import Namer, names_in
@@ -13,11 +12,16 @@ from orchestrator.core.memory_fit import NoFit, Verdict
 from orchestrator.core.placement import Cached, Failed, Placement, Plan, Skipped
 from orchestrator.core.trial_spec import AXES, TrialSpec, axes_of
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 PLAN_COLUMNS = ("state", "point", *AXES, "note", "trial_id")
 
 
-def plan_frame(plan: Plan) -> pd.DataFrame:
+def plan_frame(plan: Plan) -> "pd.DataFrame":
     """Build the rows of the table as a data frame, with the fields of every trial; empty for other points."""
+    import pandas as pd
+
     told = zip(_trials_of(plan), plan_table(plan).rows, strict=True)
     rows = [
         (state, point, *_factors_of(trial), note, trial_id) for trial, (state, point, note, trial_id) in told

@@ -51,8 +51,9 @@ def _kinds_of(record: TrialRecord) -> Iterable[tuple[str, _Numbers]]:
     """(where the peak comes from, what is known of it) for each peak that a measurement has."""
     if record.result is None or record.provenance != "measured":
         return
-    metrics = metrics_of(record)
-    for source, key, peak in _peaks_of(record.result):
+    peaks = [*_peaks_of(record.result)]
+    metrics = metrics_of(record) if peaks else {}
+    for source, key, peak in peaks:
         yield source, {"peak": peak, **({"mfu": metrics[key]} if key in metrics else {})}
 
 

@@ -5,14 +5,16 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.resources import files
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from orchestrator.core import codec
 from orchestrator.core.estimate import ErrorCorrelation
-from orchestrator.predict.latency_data.read import read_latencies
-from orchestrator.predict.latency_data.table import LatencyTable
 from orchestrator.predict.step_time.analytic import Analytic, DevicePeaks
 from orchestrator.predict.step_time.crossed_effects import CrossedEffects, Family, PublishedStep
 from orchestrator.predict.step_time.error_model import ErrorPrior
+
+if TYPE_CHECKING:
+    from orchestrator.predict.latency_data.table import LatencyTable
 
 _FILE = "default_models.json"
 _PROFILES = "default_profiles.csv"
@@ -69,8 +71,10 @@ def default_models() -> DefaultModels:
     return codec.from_json(DefaultModels, text)
 
 
-def default_profiles() -> LatencyTable:
+def default_profiles() -> "LatencyTable":
     """Read the condensed profiles of published networks on K80, M60, T4 and V100; their licence lies next to
     them.
     """
+    from orchestrator.predict.latency_data.read import read_latencies
+
     return read_latencies(Path(str(files("orchestrator.predict.step_time").joinpath("data", _PROFILES))))

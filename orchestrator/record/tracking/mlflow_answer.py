@@ -1,11 +1,7 @@
 """Check whether a tracking server answers, before there is anything to send. Needs no MLflow."""
 
 import sqlite3
-import ssl
-import urllib.error
-import urllib.request
 from contextlib import closing
-from http.client import HTTPException, InvalidURL
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -27,7 +23,7 @@ def silence_of(uri: str) -> str | None:
         place = absolute(uri)
         database = database_of(place)
         return _silence_of_file(database, uri) if database else _silence_of_server(place)
-    except (OSError, HTTPException) as error:
+    except OSError as error:
         return _cause_of(error)
     except (ValueError, RuntimeError) as error:  # a null byte, a loop of links, a bracket without its other
         raise _refusal(uri, f"is not understood: {error}") from error
@@ -52,6 +48,10 @@ def _silence_of_file(path: Path, uri: str) -> str | None:
 
 
 def _silence_of_server(uri: str) -> str | None:
+    import ssl
+    import urllib.request
+    from http.client import HTTPException, InvalidURL
+
     address = urlsplit(uri)
     try:
         port = address.port
@@ -75,6 +75,8 @@ def _silence_of_server(uri: str) -> str | None:
         if isinstance(error.reason, ssl.SSLError):  # MLflow may have been told to trust it
             return None
         raise error.reason if isinstance(error.reason, OSError) else error from error
+    except HTTPException as error:
+        return _cause_of(error)
     return None
 
 

@@ -1,0 +1,104 @@
+"""CPU time of commands from start to end, each a process of its own.
+
+    python benchmarks/start_up.py [--runs 5] [--only status plan] [--code OTHER_CHECKOUT]
+
+Prints the least and the median CPU seconds (user and system, with the processes that a command started and
+waited for), the least seconds of the clock, and the most memory. `python -c pass` and the import of Hydra are
+the floor: a command that reads a configuration is never below both. A run before the first one writes the
+compiled modules. With `--code` the commands of another checkout take turns with these, in the same run.
+"""
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from trials import count
+
+_HERE = Path(__file__).resolve().parent.parent
+_PROGRAM = ("-m", "orchestrator")
+_MANY = (*_PROGRAM, "plan", "+sweep=single", "device=cpu", "trainer=noop", "data.source=synthetic")
+_COMMANDS = {
+    "nothing": ("-c", "pass"),
+    "import hydra": ("-c", "import hydra"),
+    "version": (*_PROGRAM, "--version"),
+    "help": (*_PROGRAM, "--help"),
+    "wrong verb": (*_PROGRAM, "plna"),
+    "completion": (*_PROGRAM, "completion", "bash", "--line=orchestrator plan +sweep="),
+    "completion of a key": (*_PROGRAM, "completion", "bash", "--line=orchestrator plan budget."),
+    "status": (*_PROGRAM, "status", "+sweep=smoke"),
+    "plan smoke": (*_PROGRAM, "plan", "+sweep=smoke"),
+    "plan tpu_vs_gpu": (*_PROGRAM, "plan", "+sweep=tpu_vs_gpu"),
+    "predict": (*_PROGRAM, "predict", "workload=vgg16", "device=t4,v100"),
+    "predict advise": (*_PROGRAM, "predict", "advise", "+sweep=smoke"),
+    "plan of 12,654": (*_MANY, "seed=range(0,12654)"),
+    "plan of 100,000": (*_MANY, "seed=range(0,100000)"),
+}
+"""Name -> words after `python`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One process."""
+
+    cpu_seconds: float
+    seconds: float
+    mebibytes: float
+
+
+def run_of(words: Sequence[str], folder: Path, *, code: Path) -> Run:
+    """Run a process; its exit code may be that of a wrong request."""
+    variables = {**os.environ, "PYTHONPATH": str(code), "PYTHONPYCACHEPREFIX": str(folder / "compiled")}
+    variables.pop("PYTHONDONTWRITEBYTECODE", None)
+    began = time.perf_counter()
+    child = subprocess.Popen(
+        [sys.executable, *words],
+        cwd=folder,
+        env=variables,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    _, _, usage = os.wait4(child.pid, 0)
+    return Run(
+        cpu_seconds=usage.ru_utime + usage.ru_stime,
+        seconds=time.perf_counter() - began,
+        mebibytes=usage.ru_maxrss / 1024,
+    )
+
+
+def row_of(command: str, runs: Sequence[Run]) -> str:
+    """Return one row of the table."""
+    cpu = [run.cpu_seconds for run in runs]
+    return (
+        f"| {command} | {min(cpu):.2f} | {statistics.median(cpu):.2f} | "
+        f"{min(run.seconds for run in runs):.2f} | {max(run.mebibytes for run in runs):.0f} |"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=count, default=5)
+    parser.add_argument("--only", nargs="+", choices=_COMMANDS, default=list(_COMMANDS))
+    parser.add_argument("--code", type=Path, help="folder of another checkout")
+    arguments = parser.parse_args()
+    codes = {"": _HERE, **({", other": arguments.code.resolve()} if arguments.code else {})}
+    print("| command | least CPU s | median CPU s | least s | most MiB |\n|---|---|---|---|---|")
+    with tempfile.TemporaryDirectory() as name:
+        for command in arguments.only:
+            words = _COMMANDS[command]
+            turns = [
+                {which: run_of(words, Path(name), code=code) for which, code in codes.items()}
+                for _ in range(arguments.runs + 1)
+            ][1:]
+            for which in codes:
+                print(row_of(f"{command}{which}", [turn[which] for turn in turns]), flush=True)
+
+
+if __name__ == "__main__":
+    main()
