@@ -46,9 +46,10 @@ _RANKS = {
 _NOTE = (
     "Predicted or compiled, not measured. Compiled: the device's own compiler estimated the step "
     "(docs/compiled.md). Brackets, and '90% within' as a factor: what is to hold 90 of 100 measurements, of "
-    "networks that were not measured before or, where own records of the very step are there, of its repeats. "
-    "Dollars: of the steady state, without set-up. Least GiB: what weights, optimizer and the values of the "
-    "backward pass take on a replica, of the device's memory: a lower bound, predicted by counting."
+    "networks that were not measured before or, where own records of the very step are there, of its "
+    "repeats. Dollars: of the steady state, without set-up. Least GiB: what weights, optimizer and the "
+    "values of the backward pass take on a replica, of the device's memory: a lower bound, predicted by "
+    "counting."
 )
 
 

@@ -54,7 +54,7 @@ COMMANDS = (
         keys=_POINT,
         examples=(
             "predict explain workload=vgg16 device=t4",
-            "predict explain workload=resnet50 device=p3.2xlarge --json",
+            "predict explain workload=resnet50 device=a100_40 precision=bf16 --json",
         ),
     ),
     Command(
