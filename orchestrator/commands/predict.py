@@ -5,12 +5,16 @@ import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, get_args
 
-from orchestrator.commands.catalogue.predictions import CONFIDENCE
+from orchestrator.commands.catalogue.predictions import CONFIDENCE, SORT
 from orchestrator.commands.catalogue.sweeps import JSON
 from orchestrator.commands.command_line import DONE, CommandLine
-from orchestrator.core.errors import ConfigError
+from orchestrator.core.errors import ConfigError, UnknownNameError
 from orchestrator.terminal.screen import Screen
+
+if TYPE_CHECKING:
+    from orchestrator.predict.prediction_table import Order
 
 # scikit-learn takes a second to import, and only these commands need it: hence imports in functions
 
@@ -19,13 +23,50 @@ def predict(line: CommandLine, screen: Screen) -> int:
     """Print predictions of points."""
     from orchestrator.commands.prediction_documents import predictions_document
     from orchestrator.pipeline.predictions import predicted
-    from orchestrator.predict.prediction_table import prediction_table
+    from orchestrator.predict.prediction_table import basis_lines, ordered, prediction_table
 
-    predictions = predicted(line.overrides, working_directory=Path.cwd())
+    order, rest = _order_of(line.overrides)
+    predictions = ordered(predicted(rest, working_directory=Path.cwd()), order)
     if JSON.name in line.flags:
         return _print_json(predictions_document(predictions))
     screen.table(prediction_table(predictions))
+    for sentence in basis_lines(predictions):
+        screen.line(sentence)
     return DONE
+
+
+def explain(line: CommandLine, screen: Screen) -> int:
+    """Print the parts of the steps of points."""
+    from orchestrator.commands.prediction_documents import predictions_document
+    from orchestrator.pipeline.predictions import predicted
+    from orchestrator.predict.breakdown_table import breakdown_sentence, breakdown_table
+    from orchestrator.predict.prediction_table import basis_lines, ordered
+
+    order, rest = _order_of(line.overrides)
+    predictions = ordered(predicted(rest, working_directory=Path.cwd()), order)
+    if JSON.name in line.flags:
+        return _print_json(predictions_document(predictions))
+    for prediction in predictions:
+        if prediction.breakdown is not None:
+            screen.table(
+                breakdown_table(prediction, prediction.breakdown, has_bars=screen.console.is_terminal)
+            )
+        screen.line(breakdown_sentence(prediction))
+    for sentence in basis_lines(predictions):
+        screen.line(sentence)
+    return DONE
+
+
+def _order_of(words: Sequence[str]) -> "tuple[Order | None, list[str]]":
+    """Return the value of the last `predict.sort=…`, and the other words."""
+    from orchestrator.predict.prediction_table import Order
+
+    given = [word.removeprefix(SORT) for word in words if word.startswith(SORT)]
+    rest = [word for word in words if not word.startswith(SORT)]
+    orders: dict[str, Order] = {order: order for order in get_args(Order)}
+    if given and given[-1] not in orders:
+        raise UnknownNameError("value of predict.sort:", given[-1], known=orders)
+    return (orders[given[-1]] if given else None), rest
 
 
 def advise(line: CommandLine, screen: Screen) -> int:

@@ -3,19 +3,16 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from orchestrator.analysis.predictions.forecasts import scaled
 from orchestrator.core import codec
 from orchestrator.core.estimate import Estimate, Refusal
 from orchestrator.core.interval import Spread
-from orchestrator.core.price import Price, Unpriced
+from orchestrator.core.price import Unpriced
 from orchestrator.core.price_label import marks_of
+from orchestrator.predict.memory_need import MemoryNeed
 from orchestrator.predict.prediction_table import Prediction
 
 if TYPE_CHECKING:  # its models are scikit-learn's
     from orchestrator.predict.profile_transfer.transfer import Transfer
-
-_SECONDS_PER_HOUR = 3600
-_MILLION = 1e6
 
 
 def predictions_document(predictions: Iterable[Prediction]) -> dict[str, Any]:
@@ -49,15 +46,20 @@ def _prediction(prediction: Prediction) -> dict[str, Any]:
         "workload": point.workload,
         "workload_options": point.workload_options,
         "device": point.device.name,
+        "instance": prediction.instance,
         "precision": point.precision,
         "num_workers": point.num_workers,
         "num_hosts": point.num_hosts,
         "global_batch_size": point.global_batch_size,
         **_step(prediction.step),
+        "interval_factor": prediction.interval_factor,
+        "command": prediction.command,
+        "memory": None if prediction.memory is None else _memory(prediction.memory),
+        "parts_seconds": prediction.breakdown,
         "roofline_seconds": None
         if roofline is None
         else {"bound": roofline.bound_seconds, **codec.to_nulls(roofline)},
-        "usd_per_million_samples": _usd(prediction.step, price, batch_size=point.global_batch_size),
+        "usd_per_million_samples": prediction.usd_per_million_samples,
         "price_marks": [] if isinstance(price, Unpriced) else marks_of(price),
         "price": None if isinstance(price, Unpriced) else price,
         "unpriced": price.reason if isinstance(price, Unpriced) else None,
@@ -79,7 +81,15 @@ def _spread(step: Estimate) -> Spread:
     return Spread(median=step.likely, low=step.low, high=step.high)
 
 
-def _usd(step: Estimate | Refusal, price: Price | Unpriced, *, batch_size: int) -> Spread | None:
-    if isinstance(step, Refusal) or isinstance(price, Unpriced):
-        return None
-    return scaled(_spread(step), price.usd_per_hour / _SECONDS_PER_HOUR * _MILLION / batch_size)
+def _memory(need: MemoryNeed) -> dict[str, Any]:
+    return {
+        "provenance": "predicted",
+        "least_bytes": need.least_bytes,
+        "capacity_bytes": need.capacity_bytes,
+        "fits": need.fits,
+        "largest_batch": need.largest_batch,
+        "weight_bytes": need.weight_bytes,
+        "gradient_bytes": need.gradient_bytes,
+        "slot_bytes": need.slot_bytes,
+        "activation_bytes": need.activation_bytes,
+    }

@@ -59,13 +59,22 @@ class ConfigError(OrchestratorError):
 
 
 class UnknownNameError(ConfigError):
-    """A name that does not exist; says the nearest one and all that do."""
+    """A name that does not exist; says the nearest one and all that do.
+
+    Attributes:
+        kind: kind of thing that was named.
+        brief: the message without the names that exist.
+        listed: those names.
+    """
 
     def __init__(self, kind: str, name: str, *, known: Iterable[str]) -> None:
         names = sorted(known)
         nearest = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
         hint = f"did you mean {nearest[0]!r}? " if nearest else ""
-        super().__init__(f"unknown {kind} {name!r}; {hint}known: {', '.join(names) or 'none'}")
+        self.kind = kind
+        self.listed = ", ".join(names) or "none"
+        self.brief = f"unknown {kind} {name!r}{f'; nearest: {nearest[0]}' if nearest else ''}"
+        super().__init__(f"unknown {kind} {name!r}; {hint}known: {self.listed}")
 
 
 class PlacementError(OrchestratorError):

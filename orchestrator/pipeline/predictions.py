@@ -11,8 +11,8 @@ from orchestrator.analysis.recommendation.jobs.jobs_of_plan import in_phases
 from orchestrator.analysis.recommendation.jobs.settings_of_records import is_failed_run, is_run
 from orchestrator.analysis.recommendation.model.criteria import criteria_of
 from orchestrator.analysis.recommendation.recommend import recommend
-from orchestrator.config.loader import load
-from orchestrator.core.errors import ConfigError
+from orchestrator.config.loader import devices_named, load
+from orchestrator.core.errors import ConfigError, UnknownNameError
 from orchestrator.core.estimate import Estimate, Refusal
 from orchestrator.core.inventory import Inventory
 from orchestrator.core.price import Price, Unpriced
@@ -27,10 +27,13 @@ from orchestrator.plan.compatibility import reason_against
 from orchestrator.plan.pricing import PriceBook
 from orchestrator.plan.slots import Slot, find_slots, host_cpu_of, hosts_of
 from orchestrator.plan.trial_specs import train_samples_of, unsuitable, workload_of
-from orchestrator.predict.advised_jobs import KnownSetting, job_of
+from orchestrator.predict.advised_jobs import KnownSetting, job_of, overrides_of
+from orchestrator.predict.instance_names import with_devices
 from orchestrator.predict.jobs import jobs_of
 from orchestrator.predict.kernel_split import SplitOutlook, require_known, split_outlooks
+from orchestrator.predict.memory_need import MemoryNeed, memory_need_of
 from orchestrator.predict.prediction_table import Prediction
+from orchestrator.predict.step_breakdown import step_breakdown_of
 from orchestrator.predict.step_time.bundled_models import DefaultModels, default_models
 from orchestrator.predict.step_time.estimator import Correction, bases_of, corrector_of, measured_step
 from orchestrator.predict.step_time.own_records import (
@@ -43,11 +46,15 @@ from orchestrator.predict.step_time.own_records import (
 from orchestrator.predict.step_time.published_estimate import published_estimate_of
 from orchestrator.predict.step_time.step_priors import error_model_of, step_prior
 from orchestrator.predict.step_time.step_query import StepQuery
-from orchestrator.train.registry import trainer_info
+from orchestrator.train.registry import trainer_info, trainers
 from workloads.spec import Workload, WorkloadSpec
 
 _NO_SWEEP = "+sweep=single"
+_GIB = 2**30
 _COMMAND = "python -m orchestrator"
+_OWN_WORKLOAD = "your own: workload_path=FOLDER workload=NAME, as docs/own_job.md shows"
+_DEFAULTS = ("data.source=auto", "num_workers=1", "steps=", "seed=", "measure.")
+"""Starts of words that a command to measure a step leaves out: what they say is not part of a step's time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,7 +143,8 @@ def predicted(overrides: Sequence[str], *, working_directory: Path) -> tuple[Pre
         ConfigError: an invalid override.
         RecordError: the sweep's own records cannot be read.
     """
-    inputs = _inputs_of(_settings(overrides, working_directory))
+    words, instances = _with_devices(overrides, working_directory)
+    inputs = _inputs_of(_settings_of(words, working_directory))
     models, corrected = inputs.models, inputs.corrected_by(inputs.own)
     alike: dict[Hashable, list[Point]] = defaultdict(list)
     for point in inputs.settings.sweep.points:
@@ -145,6 +153,8 @@ def predicted(overrides: Sequence[str], *, working_directory: Path) -> tuple[Pre
     def step_of(point: Point, query: StepQuery) -> Estimate | Refusal:
         if repeats := inputs.repeats_of(point):
             return measured_step(repeats, models.prior)
+        if refusal := _too_large(_memory_need(query), query):
+            return refusal
         compiled = inputs.compiled_of(alike[inputs.identity(point)])
         return compiled or corrected(published_estimate_of(query, models), None)
 
@@ -154,6 +164,10 @@ def predicted(overrides: Sequence[str], *, working_directory: Path) -> tuple[Pre
             roofline=None if isinstance(query, Refusal) else query.roofline,
             step=query if isinstance(query, Refusal) else step_of(point, query),
             price=inputs.price_of(point),
+            memory=None if isinstance(query, Refusal) else _memory_need(query),
+            breakdown=None if isinstance(query, Refusal) else step_breakdown_of(query, models),
+            instance=instances.get(point.device.name),
+            command=_command_of(point),
         )
         for point, query in ((point, _step_query(point)) for point in inputs.points)
     )
@@ -239,6 +253,8 @@ def _known_setting(
     refusal, prior = None, None
     if isinstance(query, Refusal):
         refusal = query
+    elif too_large := _too_large(_memory_need(query), query):
+        refusal = too_large
     elif reason := reason_against(point, trainer_info(point.trainer)):
         refusal = Refusal(reason=reason, to_measure="it with another trainer or precision")
     else:
@@ -266,7 +282,24 @@ def _in_phases(query: StepQuery) -> Refusal | None:
 
 
 def _settings(overrides: Sequence[str], working_directory: Path) -> Settings:
-    settings = load(_with_sweep(overrides), working_directory=working_directory)
+    return _settings_of(_with_devices(overrides, working_directory)[0], working_directory)
+
+
+def _with_devices(
+    overrides: Sequence[str], working_directory: Path
+) -> tuple[tuple[str, ...], Mapping[str, str]]:
+    """Return the words with devices in place of instances, and the instance that was given by device."""
+    named = with_devices(overrides, lambda: devices_named(working_directory))
+    return named.words, named.instances
+
+
+def _settings_of(overrides: Sequence[str], working_directory: Path) -> Settings:
+    try:
+        settings = load(_with_sweep(overrides), working_directory=working_directory)
+    except UnknownNameError as error:
+        if error.kind != "workload":
+            raise
+        raise ConfigError(f"{error.brief}; {_OWN_WORKLOAD}; all names: {error.listed}") from error
     for point in settings.sweep.points:
         if point.other_devices:
             raise ConfigError(
@@ -317,6 +350,44 @@ def _step_query(point: Point) -> StepQuery | Refusal:
         num_workers=point.num_workers,
         global_batch_size=point.global_batch_size,
     )
+
+
+def _memory_need(query: StepQuery) -> MemoryNeed | None:
+    return memory_need_of(
+        query.spec,
+        device=query.device,
+        precision=query.precision,
+        replicas=query.replicas,
+        global_batch_size=query.global_batch_size,
+    )
+
+
+def _too_large(need: MemoryNeed | None, query: StepQuery) -> Refusal | None:
+    """Explain that the step surely does not fit; None where it may fit."""
+    if need is None or need.capacity_bytes is None or need.fits:
+        return None
+    least, capacity = need.least_bytes / _GIB, need.capacity_bytes / _GIB
+    return Refusal(
+        reason=f"a replica needs at least {least:.1f} GiB, {query.device.name} has {capacity:.1f} GiB "
+        "(predicted by counting)",
+        to_measure=f"global_batch_size={need.largest_batch} at most"
+        if need.largest_batch
+        else "a device with more memory, or a smaller network",
+    )
+
+
+def _command_of(point: Point) -> str | None:
+    """Return the command that measures a point, with a trainer that can train it; None: none can."""
+    if unsuitable(point) is not None:
+        return None
+    names = (point.trainer, *(name for name, info in trainers().items() if info.trains))
+    tried = (replace(point, trainer=name, trainer_options={}) for name in names)
+    able = (one for one in tried if reason_against(one, trainer_info(one.trainer)) is None)
+    found = point if reason_against(point, trainer_info(point.trainer)) is None else next(able, None)
+    if found is None:
+        return None
+    words = [word for word in overrides_of(found) if not word.startswith(_DEFAULTS)]
+    return f"{_COMMAND} {shlex.join([_NO_SWEEP, *words])}"
 
 
 def _identity_of_trial(trial: TrialSpec) -> Hashable:

@@ -98,7 +98,7 @@ def _untried(setting: KnownSetting, point: Point, *, trainer: str, num_missing: 
             precision=point.precision,
             batch_size=point.global_batch_size,
             steps=point.steps,
-            words=_overrides_of(point),
+            words=overrides_of(point),
             refusal=setting.refusal,
             num_missing=num_missing,
         ),
@@ -150,7 +150,8 @@ def _setting_of(setting: KnownSetting, point: Point, *, trainer: str) -> Setting
     )
 
 
-def _overrides_of(point: Point) -> tuple[str, ...]:
+def overrides_of(point: Point) -> tuple[str, ...]:
+    """List the words of a command that asks for the point alone."""
     return words_of(
         workload=point.workload,
         workload_options=point.workload_options,

@@ -1,18 +1,22 @@
-"""Predictions with their prices as a plain table."""
+"""Predictions with their memory and prices as a plain table, and a line on the basis of each."""
 
+import math
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from orchestrator.analysis.formatting import UNKNOWN, Number, count, counted, number, spread
-from orchestrator.analysis.predictions.forecasts import origin_of
+from orchestrator.analysis.predictions.forecasts import origin_of, scaled
 from orchestrator.analysis.table import Column, Rank, Table
 from orchestrator.core.estimate import Estimate, Refusal
 from orchestrator.core.interval import Spread
 from orchestrator.core.price import Price, Unpriced
-from orchestrator.core.price_label import marks_of
+from orchestrator.core.price_label import marks_of, priced_as
 from orchestrator.core.sweep import Point
 from orchestrator.predict.jobs import describe_job
+from orchestrator.predict.memory_need import MemoryNeed
+from orchestrator.predict.step_breakdown import StepBreakdown
 from orchestrator.predict.step_time.roofline import Roofline
 
 if TYPE_CHECKING:  # its models are scikit-learn's
@@ -20,30 +24,34 @@ if TYPE_CHECKING:  # its models are scikit-learn's
 
 _MS = 1e3
 _SAMPLES = 1e6
-_ROOFLINE = "roofline ms (compute, memory, exchange)"
+_SECONDS_PER_HOUR = 3600
+_GIB = 2**30
+_MOST_NAMED = 3
+_MEMORY = "least GiB"
 _HEADERS = (
     ("workload", False),
     ("device", False),
     ("precision", False),
     ("batch", True),
     ("workers", True),
-    (_ROOFLINE, True),
     ("predicted ms [90%]", True),
     ("$/M samples [90%]", True),
-    ("from, or why not", False),
+    (_MEMORY, True),
+    ("90% within", False),
 )
 _RANKS = {
-    _ROOFLINE: Rank.DETAIL,
     "predicted ms [90%]": Rank.RATE,
     "$/M samples [90%]": Rank.COST,
-    "from, or why not": Rank.OTHER,
+    _MEMORY: Rank.QUALITY,
+    "90% within": Rank.REPEATS,
 }
 _NOTE = (
     "Predicted or compiled, not measured. Compiled: the device's own compiler estimated the step "
-    "(docs/compiled.md). Roofline: the longest of compute, memory and exchange at the devices' peaks, by "
-    "analytic counts: a bound for direct algorithms without fusion. Brackets: what is to hold 90 of 100 "
-    "measurements, of networks that were not measured before or, where own records of the very step are "
-    "there, of its repeats. Dollars: of the steady state, without set-up."
+    "(docs/compiled.md). Brackets, and '90% within' as a factor: what is to hold 90 of 100 measurements, of "
+    "networks that were not measured before or, where own records of the very step are there, of its "
+    "repeats. Dollars: of the steady state, without set-up. Least GiB: what weights, optimizer and the "
+    "values of the backward pass take on a replica, of the device's memory: a lower bound, predicted by "
+    "counting."
 )
 
 
@@ -55,12 +63,59 @@ class Prediction:
         roofline: None: its workload takes no input of that size.
         step: seconds of one optimizer step, all replicas together.
         price: price of its devices.
+        memory: least memory of a replica; None: its operations are unknown.
+        breakdown: parts of the step; None: a peak or the operations are unknown.
+        instance: name of the cloud instance that the device was asked for by; None: by its own name.
+        command: command that measures the step; None: no trainer can train it.
     """
 
     point: Point
     roofline: Roofline | None
     step: Estimate | Refusal
     price: Price | Unpriced
+    memory: MemoryNeed | None = None
+    breakdown: StepBreakdown | None = None
+    instance: str | None = None
+    command: str | None = None
+
+    @property
+    def device_label(self) -> str:
+        """`t4`, `t4 (g4dn.xlarge)`."""
+        name = self.point.device.name
+        return name if self.instance is None else f"{name} ({self.instance})"
+
+    @property
+    def interval_factor(self) -> float | None:
+        """Factor to both sides that 90 of 100 measurements are to lie within; None: refused."""
+        step = self.step
+        return None if isinstance(step, Refusal) else max(step.high / step.likely, step.likely / step.low)
+
+    @property
+    def usd_per_million_samples(self) -> Spread | None:
+        """None: refused, or without a price."""
+        if isinstance(self.step, Refusal) or isinstance(self.price, Unpriced):
+            return None
+        spent = self.price.usd_per_hour / _SECONDS_PER_HOUR * _SAMPLES / self.point.global_batch_size
+        return scaled(_spread_of(self.step), spent)
+
+
+Order = Literal["time", "cost"]
+
+
+def ordered(predictions: Iterable[Prediction], order: Order | None) -> tuple[Prediction, ...]:
+    """Sort by the time or the cost of a sample; refused and unpriced ones come last. None: as asked."""
+    keys = {"time": _seconds_per_sample, "cost": _usd_per_sample}
+    return tuple(predictions) if order is None else tuple(sorted(predictions, key=keys[order]))
+
+
+def _seconds_per_sample(prediction: Prediction) -> float:
+    step = prediction.step
+    return math.inf if isinstance(step, Refusal) else step.likely / prediction.point.global_batch_size
+
+
+def _usd_per_sample(prediction: Prediction) -> float:
+    usd = prediction.usd_per_million_samples
+    return math.inf if usd is None else usd.median
 
 
 def prediction_table(predictions: Iterable[Prediction]) -> Table:
@@ -77,20 +132,85 @@ def prediction_table(predictions: Iterable[Prediction]) -> Table:
 
 
 def _row(prediction: Prediction) -> tuple[str, ...]:
-    point, step, price = prediction.point, prediction.step, prediction.price
+    point, step = prediction.point, prediction.step
     return (
         describe_job(point),
-        point.device.name,
+        prediction.device_label,
         point.precision,
         count(point.global_batch_size),
         Number(f"{point.num_workers} on {counted(point.num_hosts, 'host')}", point.num_workers)
         if point.num_hosts
         else count(point.num_workers),
-        _roofline(prediction.roofline),
         _spread(step, factor=_MS) if isinstance(step, Estimate) else UNKNOWN,
-        _usd(step, price, batch=point.global_batch_size) if isinstance(step, Estimate) else UNKNOWN,
-        origin_of(step),
+        _usd(prediction),
+        _memory(prediction.memory),
+        _verdict(prediction),
     )
+
+
+def basis_lines(predictions: Iterable[Prediction]) -> tuple[str, ...]:
+    """Say once for predictions of the same basis what they stand on and how good that kind has been.
+
+    A refusal says why, and the command that measures the first of its points.
+    """
+    alike: dict[str, list[Prediction]] = defaultdict(list)
+    for prediction in predictions:
+        alike[_basis(prediction)].append(prediction)
+    return tuple(f"{_named(same)}: {basis}{_how_to_measure(same[0])}" for basis, same in alike.items())
+
+
+def _basis(prediction: Prediction) -> str:
+    step, factor = prediction.step, prediction.interval_factor
+    if isinstance(step, Refusal):
+        return "does not fit: " + step.reason if _is_too_large(prediction) else step.reason
+    price = prediction.price
+    priced = (
+        f"without a price: {price.reason}" if isinstance(price, Unpriced) else f"priced as {priced_as(price)}"
+    )
+    return f"{step.source}; 90 of 100 such predictions are to lie within {factor:.2f}x; {priced}"
+
+
+def _how_to_measure(prediction: Prediction) -> str:
+    step = prediction.step
+    if isinstance(step, Estimate):
+        return ""
+    if _is_too_large(prediction) or prediction.command is None:
+        return f"; possible: {step.to_measure}"
+    return f"; this measures it: {prediction.command}"
+
+
+def _named(predictions: list[Prediction]) -> str:
+    """`vgg16 on t4 in fp32, batch 64`, the first ones and the number of the others."""
+    names = [
+        f"{describe_job(one.point)} on {one.device_label} in {one.point.precision}, "
+        f"batch {one.point.global_batch_size:,}"
+        + (f", {one.point.num_workers} workers" if one.point.num_workers > 1 else "")
+        for one in predictions
+    ]
+    others = len(names) - _MOST_NAMED
+    return "; ".join(names[:_MOST_NAMED]) + (f"; and {others:,} more" if others > 0 else "")
+
+
+def _is_too_large(prediction: Prediction) -> bool:
+    return prediction.memory is not None and prediction.memory.fits is False
+
+
+def _verdict(prediction: Prediction) -> str:
+    factor = prediction.interval_factor
+    if factor is not None:
+        return f"{factor:.2f}x"
+    return "does not fit" if _is_too_large(prediction) else "refused"
+
+
+def _memory(need: MemoryNeed | None) -> str:
+    """`1.25 of 16`; without a capacity `1.25`."""
+    if need is None:
+        return UNKNOWN
+    least = need.least_bytes / _GIB
+    shown = number(least, digits=3)
+    if need.capacity_bytes is None:
+        return shown
+    return Number(f"{shown} of {number(need.capacity_bytes / _GIB, digits=3)}", least)
 
 
 def transfers_table(transfers: "Iterable[Transfer]") -> Table:
@@ -116,25 +236,22 @@ def transfers_table(transfers: "Iterable[Transfer]") -> Table:
     )
 
 
-def _roofline(roofline: Roofline | None) -> str:
-    """`60.47 (60.47, 13.44, 0)`."""
-    if roofline is None:
-        return UNKNOWN
-    parts = (roofline.compute_seconds, roofline.memory_seconds, roofline.exchange_seconds)
-    return f"{_milliseconds(roofline.bound_seconds)} ({', '.join(map(_milliseconds, parts))})"
-
-
 def _milliseconds(seconds: float | None) -> str:
     return UNKNOWN if seconds is None else number(_MS * seconds)
 
 
-def _usd(step: Estimate, price: Price | Unpriced, *, batch: int) -> str:
+def _usd(prediction: Prediction) -> str:
     """Return the dollars of a million samples."""
-    if isinstance(price, Unpriced):
+    usd, price = prediction.usd_per_million_samples, prediction.price
+    if usd is None or isinstance(price, Unpriced):
         return UNKNOWN
-    usd = _spread(step, factor=price.usd_per_hour / 3600 * _SAMPLES / batch)
-    return Number(f"{usd} {', '.join(marks_of(price))}".rstrip(), usd.value)
+    shown = spread(usd)
+    return Number(f"{shown} {', '.join(marks_of(price))}".rstrip(), shown.value)
+
+
+def _spread_of(step: Estimate) -> Spread:
+    return Spread(median=step.likely, low=step.low, high=step.high)
 
 
 def _spread(step: Estimate, *, factor: float) -> Number:
-    return spread(Spread(median=step.likely, low=step.low, high=step.high), factor=factor)
+    return spread(_spread_of(step), factor=factor)

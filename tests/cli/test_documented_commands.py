@@ -56,7 +56,9 @@ def test_a_command_is_understood(line: Line, monkeypatch: pytest.MonkeyPatch) ->
         if parsed.command == "cluster" and "--check" not in parsed.flags:
             assert render(parsed.overrides, working_directory=ROOT).findings == ()
         elif any(word.startswith("+sweep=") for word in parsed.overrides):
-            overrides = [word for word in parsed.overrides if not word.startswith("confidence=")]
+            overrides = [
+                word for word in parsed.overrides if not word.startswith(("confidence=", "predict.sort="))
+            ]
             assert load(overrides, working_directory=ROOT).sweep.points
 
 

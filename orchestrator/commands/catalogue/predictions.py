@@ -6,9 +6,12 @@ from orchestrator.commands.command_line import Command, Key
 CONFIDENCE = "confidence="
 """Start of a word that only `predict advise` knows."""
 
+SORT = "predict.sort="
+"""Start of a word that only `predict` and `predict explain` know."""
+
 _POINT = (
     Key(usage="workload=vgg16", summary="training job; its options: workload.KEY=VALUE"),
-    Key(usage="device=t4,v100", summary="devices, also those that are not here"),
+    Key(usage="device=t4,v100", summary="devices, also absent ones, or instances: g4dn.xlarge"),
     Key(usage="precision=fp16", summary="arithmetic; also global_batch_size, num_workers"),
 )
 _PRICE = Key(usage="prices.region=europe-west4", summary="region of the price list; also prices.provisioning")
@@ -32,12 +35,26 @@ COMMANDS = (
             *_POINT,
             Key(usage="+sweep=NAME", summary="points of a sweep in place of one point"),
             Key(usage="compile=full", summary="ask the TPU compiler for the time of a step"),
+            Key(usage="predict.sort=cost", summary="order by time or cost of a sample"),
             _PRICE,
         ),
         examples=(
-            "predict workload=vgg16 device=t4,v100",
+            "predict workload=vgg16 device=t4,v100 predict.sort=cost",
             "predict workload=gpt2 device=h100 global_batch_size=8,32",
             "predict +sweep=tpu_vs_gpu --json",
+        ),
+    ),
+    Command(
+        name="predict explain",
+        group="Predict",
+        arguments="workload=vgg16 device=t4",
+        summary="Show what the time of a step is spent on.",
+        run="orchestrator.commands.predict:explain",
+        flags=(JSON,),
+        keys=_POINT,
+        examples=(
+            "predict explain workload=vgg16 device=t4",
+            "predict explain workload=resnet50 device=a100_40 precision=bf16 --json",
         ),
     ),
     Command(

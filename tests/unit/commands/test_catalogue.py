@@ -58,7 +58,7 @@ def understood(command: Command, words: tuple[str, ...]) -> None:
     if command.name in OF_POOLS:
         load_cluster(["pools=gcp", "pools.project=my-project", *words], working_directory=here)
     elif command.name not in OF_DATA:
-        rest = [word for word in words if not word.startswith("confidence=")]
+        rest = [word for word in words if not word.startswith(("confidence=", "predict.sort="))]
         sweep = [] if any(word.startswith("+sweep=") for word in rest) else ["+sweep=single"]
         load([*sweep, *rest], working_directory=here)
 

@@ -1,0 +1,78 @@
+"""Parts of one step as a table, with bars in a terminal. Pure."""
+
+from dataclasses import fields
+
+from orchestrator.analysis.formatting import number, share
+from orchestrator.analysis.table import Column, Table
+from orchestrator.core.estimate import Estimate
+from orchestrator.predict.jobs import describe_job
+from orchestrator.predict.prediction_table import Prediction
+from orchestrator.predict.step_breakdown import StepBreakdown
+
+_MS = 1e3
+_WIDTH = 30  # characters of a bar of the whole
+_MEANING = {
+    "compute": "arithmetic",
+    "memory": "traffic of feature maps, weights and optimizer",
+    "launch": "launches of the layers' kernels",
+    "host": "work of the host for every step",
+    "exchange": "exchange of gradients between replicas",
+}
+
+
+def breakdown_table(prediction: Prediction, parts: StepBreakdown, *, has_bars: bool) -> Table:
+    """One row a part, in ms and as a share of their sum."""
+    whole = _sum_of(parts)
+    headers = ("part", "ms", "share", *(("",) if has_bars else ()), "meaning")
+    return Table(
+        title=_title(prediction),
+        note="Predicted from counts, not measured; parts as if each were alone.",
+        columns=tuple(Column(header=header, is_number=header in ("ms", "share")) for header in headers),
+        rows=tuple(
+            (
+                name,
+                number(_MS * seconds),
+                share(seconds / whole),
+                *((_bar(seconds / whole),) if has_bars else ()),
+                _MEANING[name],
+            )
+            for name, seconds in _items(parts)
+        ),
+    )
+
+
+def breakdown_sentence(prediction: Prediction) -> str:
+    """Say how the parts and the predicted step go together."""
+    parts, step = prediction.breakdown, prediction.step
+    if parts is None:
+        return f"{_title(prediction)}: the parts are unknown, because a peak or the operations are unknown"
+    whole = number(_MS * _sum_of(parts))
+    largest, _ = max(_items(parts), key=lambda item: item[1])
+    told = f"largest part: {largest}; the parts add up to {whole} ms"
+    bound = prediction.roofline.bound_seconds if prediction.roofline else None
+    if bound is not None:
+        told += f"; at the device's peaks the longest of them takes {number(_MS * bound)} ms (roofline)"
+    if not isinstance(step, Estimate):
+        return f"{told}; no time is predicted"
+    likely = number(_MS * step.likely)
+    return f"{told}; measurements alike put the step at {likely} ms"
+
+
+def _title(prediction: Prediction) -> str:
+    point = prediction.point
+    return (
+        f"{describe_job(point)} on {point.num_workers} x {prediction.device_label} in {point.precision}, "
+        f"batch {point.global_batch_size:,}"
+    )
+
+
+def _items(parts: StepBreakdown) -> tuple[tuple[str, float], ...]:
+    return tuple((part.name, getattr(parts, part.name)) for part in fields(parts))
+
+
+def _sum_of(parts: StepBreakdown) -> float:
+    return sum(seconds for _, seconds in _items(parts))
+
+
+def _bar(part: float) -> str:
+    return "#" * round(_WIDTH * part)

@@ -1,0 +1,135 @@
+"""Least memory that a training step takes on one replica, from analytic counts alone. Pure.
+
+At the end of the forward pass a replica holds its weights, the optimizer's slots, and the values that the
+backward pass reads. Before the update it holds weights, slots and gradients. The larger of the two is a lower
+bound for every framework that keeps what it reads again. Workspaces, the framework's own memory and
+fragmentation come on top of it.
+"""
+
+import math
+from dataclasses import dataclass
+
+from orchestrator.core.device import Device
+from orchestrator.train.precision import PRECISIONS
+from workloads.layers import Embedding
+from workloads.network import INPUT, Network
+from workloads.sequence_layers import Attention
+from workloads.shapes import network_parameters, parameters_of, shapes_of
+from workloads.spec import (
+    ContrastiveDivergence,
+    NativeSpec,
+    Optimizer,
+    ScriptSpec,
+    Sgd,
+    Workload,
+    WorkloadSpec,
+)
+from workloads.traffic import num_weights
+
+_WEIGHT_BYTES = 4  # weights, their gradients and slots are float32 at every precision
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryNeed:
+    """Least bytes on one replica, predicted by counting, beside what the device has.
+
+    Attributes:
+        activation_bytes: values that the backward pass reads, of the batch of one replica.
+        sample_bytes: activations of one sample.
+        replicas: replicas that share the global batch.
+        capacity_bytes: memory of the device; None: unknown, or a TPU, whose compiler tells it.
+    """
+
+    weight_bytes: int
+    gradient_bytes: int
+    slot_bytes: int
+    activation_bytes: int
+    sample_bytes: int
+    replicas: int
+    capacity_bytes: float | None
+
+    @property
+    def least_bytes(self) -> int:
+        """Bytes that are held at once in any case."""
+        return self.weight_bytes + self.slot_bytes + max(self.activation_bytes, self.gradient_bytes)
+
+    @property
+    def fits(self) -> bool | None:
+        """Return False where it is sure that the step does not fit; None without a capacity."""
+        return None if self.capacity_bytes is None else self.least_bytes <= self.capacity_bytes
+
+    @property
+    def largest_batch(self) -> int | None:
+        """Largest global batch for which the least bytes fit, 0 if none does; None where it is unknown."""
+        if self.capacity_bytes is None or not self.sample_bytes:
+            return None
+        fixed = self.weight_bytes + self.slot_bytes
+        if fixed + self.gradient_bytes > self.capacity_bytes:
+            return 0
+        return int((self.capacity_bytes - fixed) // self.sample_bytes) * self.replicas
+
+
+def memory_need_of(
+    spec: Workload, *, device: Device, precision: str, replicas: int, global_batch_size: int
+) -> MemoryNeed | None:
+    """Count it; None for a script, whose operations nobody knows.
+
+    Of a native job the weights and their gradients count alone: its layers and slots are its own.
+    """
+    if isinstance(spec, ScriptSpec):
+        return None
+    if isinstance(spec, NativeSpec):
+        weights = gradients = spec.cost.num_weights
+        slots, sample_bytes = 0, 0
+    else:
+        phase = spec.phases[-1]
+        names = phase.optimizers
+        weights = sum(_num_parameters(spec.networks[name]) for name in names)
+        slots = sum(_num_slots(how) * num_weights(spec.networks[name]) for name, how in names.items())
+        learns_backwards = not isinstance(phase.protocol, ContrastiveDivergence)
+        gradients = sum(num_weights(spec.networks[name]) for name in names) if learns_backwards else 0
+        sample_bytes = _sample_bytes(spec, precision) if learns_backwards else 0
+    samples = math.ceil(global_batch_size / replicas)
+    return MemoryNeed(
+        weight_bytes=_WEIGHT_BYTES * weights,
+        gradient_bytes=_WEIGHT_BYTES * gradients,
+        slot_bytes=_WEIGHT_BYTES * slots,
+        activation_bytes=samples * sample_bytes,
+        sample_bytes=sample_bytes,
+        replicas=replicas,
+        capacity_bytes=device.memory_bytes,
+    )
+
+
+def _num_parameters(network: Network) -> int:
+    """Count the parameters, those that no gradient changes too."""
+    return sum(map(math.prod, network_parameters(network).values()))
+
+
+def _num_slots(optimizer: Optimizer) -> int:
+    return int(bool(optimizer.momentum)) if isinstance(optimizer, Sgd) else 2
+
+
+def _sample_bytes(spec: WorkloadSpec, precision: str) -> int:
+    """Count what one sample leaves for the backward pass; a generator's step runs both of its networks."""
+    value_bytes = PRECISIONS[precision].value_bytes
+    return value_bytes * sum(_values_kept(spec.networks[name]) for name in spec.phases[-1].optimizers)
+
+
+def _values_kept(network: Network) -> int:
+    """Count the distinct arrays that layers with weights and attention take, and the network's output.
+
+    Other layers may work in place, or need a mask of their output alone. Ids of tokens are left out.
+    """
+    shapes = shapes_of(network)
+
+    def shape_of(index: int) -> tuple[int, ...]:
+        return network.input_shape if index == INPUT else shapes[index]
+
+    kept = {len(network.nodes) - 1}
+    for node in network.nodes:
+        if isinstance(node.layer, Embedding):
+            continue
+        if isinstance(node.layer, Attention) or parameters_of(node.layer, shape_of(node.inputs[0])):
+            kept.update(node.inputs)
+    return sum(math.prod(shape_of(index)) for index in kept)

@@ -1,0 +1,103 @@
+"""`predict` and `predict explain` show memory, basis, order, instances, and the command that measures."""
+
+import json
+
+import pytest
+
+from orchestrator.cli import main
+
+RESNET = ("workload=resnet50", "workload.image_size=224", "workload.num_classes=1000")
+
+
+@pytest.fixture(autouse=True)
+def working_directory(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def told(capsys, *words):
+    assert main(["predict", *words, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)["predictions"]
+
+
+def test_a_step_that_cannot_fit_has_no_time_but_the_largest_batch(capsys):
+    small, large = told(capsys, *RESNET, "device=v100", "global_batch_size=64,512")
+    assert small["memory"]["fits"]
+    assert small["step_seconds"]["low"] > 0
+    assert (large["memory"]["fits"], large["provenance"], large["step_seconds"]) == (False, "refused", None)
+    assert 128 <= large["memory"]["largest_batch"] < 256, "128 is trained on a V100 of 16 GB, by NVIDIA"
+    assert large["memory"]["provenance"] == "predicted"
+    assert main(["predict", *RESNET, "device=v100", "global_batch_size=512"]) == 0
+    out = capsys.readouterr().out
+    assert "does not fit: a replica needs at least 33.8 GiB, v100 has 16.0 GiB" in out
+    assert f"possible: global_batch_size={large['memory']['largest_batch']} at most" in out
+
+
+@pytest.mark.parametrize("order", ["time", "cost"])
+def test_rows_are_sorted_and_refusals_come_last(order, capsys):
+    words = (*RESNET, "device=cpu,t4,v100,a100_40", f"predict.sort={order}")
+    found = told(capsys, *words)
+    assert found[-1]["device"] == "cpu"
+    values = [
+        one["step_seconds"]["median"] if order == "time" else one["usd_per_million_samples"]["median"]
+        for one in found[:-1]
+    ]
+    assert values == sorted(values)
+
+
+@pytest.mark.parametrize(
+    ("instance", "device", "workers"),
+    [
+        ("g4dn.xlarge", "t4", 1),
+        ("p3.2xlarge", "v100", 1),
+        ("p3.8xlarge", "v100", 4),
+        ("a2-highgpu-1g", "a100_40", 1),
+        ("a2-highgpu-8g", "a100_40", 8),
+    ],
+)
+def test_an_instance_stands_for_its_devices(instance, device, workers, capsys):
+    (found,) = told(capsys, *RESNET, f"device={instance}", "precision=fp16")
+    assert (found["device"], found["instance"], found["num_workers"]) == (device, instance, workers)
+    assert main(["predict", "workload=vgg16", f"device={instance}"]) == 0
+    assert f"{device} ({instance})" in capsys.readouterr().out
+
+
+def test_given_workers_go_before_those_of_an_instance(capsys):
+    (found,) = told(capsys, *RESNET, "device=p3.8xlarge", "num_workers=2", "precision=fp16")
+    assert found["num_workers"] == 2
+
+
+@pytest.mark.parametrize(
+    "workload",
+    ["imdb_bilstm", "imdb_bigru", "mnist_gan", "mnist_dbn", "gpt2", "bert_base", "vit_b16", "llama_style"],
+)
+@pytest.mark.parametrize("device", ["t4", "tpu_v3_8", "cpu"])
+def test_every_workload_has_a_time_or_a_reason_and_a_command(workload, device, capsys):
+    (found,) = told(capsys, f"workload={workload}", f"device={device}")
+    if found["step_seconds"] is None:
+        assert found["refusal"]["reason"]
+        assert found["command"].startswith(f"python -m orchestrator +sweep=single workload={workload} ")
+        assert f"device={device} " in found["command"]
+    else:
+        assert found["interval_factor"] > 1
+
+
+def test_a_refusal_names_the_command_that_measures_it(capsys):
+    assert main(["predict", "workload=vgg16", "device=cpu"]) == 0
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if "this measures it" in line]
+    assert line.endswith(
+        "this measures it: python -m orchestrator +sweep=single workload=vgg16 device=cpu precision=fp32 "
+        "trainer=torch_ddp global_batch_size=64"
+    )
+
+
+def test_explain_shows_the_parts_of_a_step(capsys):
+    (found,) = told(capsys, "explain", "workload=vgg16", "device=v100", "num_workers=4", "precision=fp16")
+    parts = found["parts_seconds"]
+    assert list(parts) == ["compute", "memory", "launch", "host", "exchange"]
+    assert parts["exchange"] == pytest.approx(found["roofline_seconds"]["exchange_seconds"])
+    assert main(["predict", "explain", "workload=vgg16", "device=v100,cpu"]) == 0
+    out = capsys.readouterr().out
+    assert "largest part: " in out
+    assert "#" not in out, "bars are for terminals"
+    assert "vgg16 on 1 x cpu in fp32, batch 64: the parts are unknown" in out

@@ -1,0 +1,66 @@
+"""The least memory of a step: below what frameworks take, and its parts by hand."""
+
+import csv
+from pathlib import Path
+
+import pytest
+from repository import ROOT
+
+from orchestrator.config.loader import devices_named
+from orchestrator.predict.memory_need import memory_need_of
+from workloads.registry import workload
+
+MEASURED = ROOT / "benchmarks/measured/h100_steps.csv"
+
+
+@pytest.fixture(scope="module")
+def v100():
+    return devices_named(Path("/"))["v100"]
+
+
+def need(device, name, batch, *, precision="fp32", replicas=1, **options):
+    return memory_need_of(
+        workload(name, options),
+        device=device,
+        precision=precision,
+        replicas=replicas,
+        global_batch_size=batch,
+    )
+
+
+def test_it_is_below_the_count_of_all_tensors_and_above_half_of_it(v100):
+    found = need(v100, "resnet18", 8, image_size=224, num_classes=1000)
+    counted = 313.0e6  # of all tensors of a step of torch_ddp: docs/compiled.md
+    assert counted / 2 < found.least_bytes < counted
+
+
+def test_it_is_below_the_peak_that_an_h100_had(v100):
+    rows = [row for row in csv.DictReader(MEASURED.read_text().splitlines()) if row["peak_memory_bytes"]]
+    assert len(rows) > 10
+    for row in rows:
+        found = need(v100, row["workload"], int(row["global_batch_size"]), precision=row["precision"])
+        assert found.least_bytes <= float(row["peak_memory_bytes"]), row
+
+
+def test_half_precision_halves_the_activations_alone(v100):
+    full, half = (need(v100, "vgg16", 64, precision=precision) for precision in ("fp32", "fp16"))
+    assert half.activation_bytes == full.activation_bytes / 2
+    assert half.weight_bytes == full.weight_bytes == full.gradient_bytes
+
+
+def test_the_largest_batch_fits_and_one_more_does_not(v100):
+    options = {"image_size": 224, "num_classes": 1000}
+    largest = need(v100, "resnet50", 1024, replicas=4, **options).largest_batch
+    assert largest % 4 == 0
+    assert need(v100, "resnet50", largest, replicas=4, **options).fits
+    assert not need(v100, "resnet50", largest + 4, replicas=4, **options).fits
+
+
+def test_adam_has_two_slots_and_a_generator_counts_both_of_its_networks(v100):
+    found = need(v100, "mnist_gan", 64)
+    assert found.slot_bytes == 2 * found.gradient_bytes
+
+
+def test_contrastive_divergence_keeps_nothing_for_a_backward_pass(v100):
+    found = need(v100, "mnist_dbn", 64)
+    assert (found.activation_bytes, found.gradient_bytes, found.largest_batch) == (0, 0, None)
