@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from orchestrator.core.calibration import DeviceBenchmark
 from orchestrator.predict.step_time.analytic import LAUNCH_SECONDS, DevicePeaks, StepParts
 from orchestrator.predict.step_time.crossed_effects import EffectsPosterior
 
@@ -11,6 +12,10 @@ PRODUCT_OF_PEAK = 0.85
 
 COPY_OF_PEAK = 0.85
 """Share of its published peak that the copy of a large array attains: an assumption."""
+
+LAUNCHES_OF_A_LAYER = 12.0
+"""Launches that a small layer of the benchmark stands for, forward, backward and update: of ResNet50 on an
+H100 (docs/findings/h100.md)."""
 
 _LEFT = 0.5
 """Share of the deviation of a machine's effects that is left after their measurement: an assumption."""
@@ -38,6 +43,17 @@ class HostCalibration:
     def tells_work(self, precision: str) -> bool:
         """Return whether both rates that bound the device's work are measured."""
         return precision in self.flops_per_second and self.memory_bytes_per_second is not None
+
+
+def calibration_of(benchmark: DeviceBenchmark) -> HostCalibration:
+    """Return the figures of a benchmark; launches are those of its steps in fp32."""
+    layer = benchmark.layer_seconds.get("fp32")
+    return HostCalibration(
+        launch_seconds=layer / LAUNCHES_OF_A_LAYER if layer else None,
+        flops_per_second=benchmark.flops_per_second,
+        memory_bytes_per_second=benchmark.memory_bytes_per_second,
+        exchange_bytes_per_second=benchmark.exchange_bytes_per_second,
+    )
 
 
 def calibrated_peaks(peaks: DevicePeaks, calibration: HostCalibration) -> DevicePeaks:

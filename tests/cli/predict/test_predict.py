@@ -36,8 +36,8 @@ def test_a_time_and_a_cost_with_intervals_are_printed(capsys):
     assert main(["predict", "workload=vgg16", "device=t4", "workload.image_size=64"]) == 0
     out = capsys.readouterr().out
     assert "image_size=64" in out
-    assert "; 90 of 100 such predictions are to lie within 1.69x; priced as n1-standard-8+1xT4" in out
-    assert "fitted to T4" in out
+    assert "; 90 of 100 such predictions are to lie within 1.65x; priced as n1-standard-8+1xT4" in out
+    assert "vgg16 there in fp32 (PROFET)" in out
     assert "Predicted or compiled, not measured." in out
 
 

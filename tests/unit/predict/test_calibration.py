@@ -1,7 +1,9 @@
 """A machine of one's own, measured by a micro-benchmark: what its figures are worth, by replay."""
 
+import csv
 import math
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from statistics import fmean
 
@@ -10,10 +12,17 @@ from laboratory_rates import laboratory_devices, laboratory_rates
 from published_steps import query_of
 
 from orchestrator.config.cluster import load_cluster
+from orchestrator.core import codec
+from orchestrator.core.calibration import DeviceBenchmark
 from orchestrator.core.estimate import Estimate, Refusal
 from orchestrator.predict.step_time.analytic import LAUNCH_SECONDS
 from orchestrator.predict.step_time.bundled_models import default_models
-from orchestrator.predict.step_time.calibration import COPY_OF_PEAK, PRODUCT_OF_PEAK, HostCalibration
+from orchestrator.predict.step_time.calibration import (
+    COPY_OF_PEAK,
+    PRODUCT_OF_PEAK,
+    HostCalibration,
+    calibration_of,
+)
 from orchestrator.predict.step_time.published_estimate import published_estimate_of
 from orchestrator.predict.step_time.step_query import StepQuery
 from workloads.registry import kept
@@ -77,6 +86,24 @@ def test_by_replay_the_error_at_least_halves_and_the_intervals_narrow():
         narrow, wide = estimate(*job, calibration=FIGURES), estimate(*job)
         assert narrow.high / narrow.likely < wide.high / wide.likely
         assert narrow.holds(true_seconds(*job))
+    assert fmean(errors["after"]) < fmean(errors["before"]) / 2
+
+
+def test_by_replay_of_a_real_h100_the_error_at_least_halves():
+    """ResNet50 on 32 pixels, where the host decides; the launches of a layer are of these very steps."""
+    folder = Path("benchmarks/measured")
+    text = (folder / "h100_calibration.json").read_text(encoding="utf-8")
+    figures = calibration_of(codec.from_json(DeviceBenchmark, text))
+    errors = {"before": [], "after": []}
+    with (folder / "h100_steps.csv").open(encoding="utf-8", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["workload"] == "resnet50" and not row["error"]]
+    assert len(rows) == 12
+    for row, (when, calibration) in product(rows, (("before", None), ("after", figures))):
+        asked = query("resnet50", (), int(row["global_batch_size"]), device=CATALOGUE.devices["h100"])
+        asked = replace(asked, precision=row["precision"], calibration=calibration)
+        step = published_estimate_of(asked, MODELS).step
+        errors[when].append(abs(math.log(float(row["step_seconds"]) / step.likely)))
+        assert step.holds(float(row["step_seconds"])), when
     assert fmean(errors["after"]) < fmean(errors["before"]) / 2
 
 

@@ -161,7 +161,7 @@ def test_a_small_network_on_a_real_h100_lies_within_its_interval(precision):
     step = published_estimate_of(query, MODELS).step
     assert isinstance(step, Estimate)
     assert step.holds(MEASURED_MS[precision] / 1e3)
-    assert step.high / step.likely < 2.1
+    assert step.high / step.likely < 2.8
 
 
 @pytest.mark.parametrize("precision", ["bf16", "fp16"])
