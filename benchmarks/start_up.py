@@ -19,8 +19,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from trials import count
-
 _HERE = Path(__file__).resolve().parent.parent
 _PROGRAM = ("-m", "orchestrator")
 _MANY = (*_PROGRAM, "plan", "+sweep=single", "device=cpu", "trainer=noop", "data.source=synthetic")
@@ -83,7 +81,7 @@ def row_of(command: str, runs: Sequence[Run]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=count, default=5)
+    parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--only", nargs="+", choices=_COMMANDS, default=list(_COMMANDS))
     parser.add_argument("--code", type=Path, help="folder of another checkout")
     arguments = parser.parse_args()
