@@ -11,6 +11,7 @@ from orchestrator.core.result import TrialRecord, latest
 from orchestrator.core.settings import Settings
 from orchestrator.core.sweep import Sweep
 from orchestrator.pipeline.budget import budget_tracker_of, needs_budget
+from orchestrator.pipeline.host_calibrations import host_calibrations
 from orchestrator.pipeline.preflight import PreflightState
 from orchestrator.plan.order import running_order, weight_of
 from orchestrator.plan.planner import plan
@@ -62,7 +63,7 @@ def with_predictions(decided: Plan, settings: Settings, preflight: PreflightStat
     """Add predictions to a plan: of trials without their device, and of measured ones for comparison."""
     price_book, models = preflight.price_book, default_models()
     all_records = (record for records in preflight.ledgers.values() for record in records)
-    basis = bases_of(price_book.devices, models)
+    basis = bases_of(price_book.devices, models, host_calibrations(settings))
     own = step_measurements(all_records, devices=price_book.devices)
     compiled_of = estimates_from(preflight.compiled_steps)
     blind = leave_one_workload_out_estimator(basis, own, models.prior)

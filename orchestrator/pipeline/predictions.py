@@ -22,6 +22,7 @@ from orchestrator.core.sweep import Point
 from orchestrator.core.trial_spec import TrialSpec
 from orchestrator.pipeline.compilation import compiled_steps_of
 from orchestrator.pipeline.components import price_book_of
+from orchestrator.pipeline.host_calibrations import host_calibrations
 from orchestrator.pipeline.preflight import data_of, inventory_of, ledgers_of
 from orchestrator.plan.compatibility import reason_against
 from orchestrator.plan.pricing import PriceBook
@@ -35,6 +36,7 @@ from orchestrator.predict.memory_need import MemoryNeed, memory_need_of
 from orchestrator.predict.prediction_table import Prediction
 from orchestrator.predict.step_breakdown import step_breakdown_of
 from orchestrator.predict.step_time.bundled_models import DefaultModels, default_models
+from orchestrator.predict.step_time.calibration import HostCalibration
 from orchestrator.predict.step_time.estimator import Correction, bases_of, corrector_of, measured_step
 from orchestrator.predict.step_time.own_records import (
     StepMeasurement,
@@ -65,6 +67,7 @@ class _PredictionInputs:
         alike, records_alike: own measurements, and the newest records, by
             `_identity_of_trial`.
         compiled_of: finds the step of points that differ in their trainer alone, as a compiler told it.
+        calibrations: name of a device -> what `predict calibrate` measured of the user's own one.
     """
 
     settings: Settings
@@ -76,6 +79,7 @@ class _PredictionInputs:
     alike: Mapping[Hashable, Sequence[StepMeasurement]]
     records_alike: Mapping[Hashable, Sequence[TrialRecord]]
     compiled_of: Callable[[Iterable[Point]], Estimate | None]
+    calibrations: Mapping[str, HostCalibration]
 
     @property
     def points(self) -> Iterable[Point]:
@@ -86,7 +90,9 @@ class _PredictionInputs:
 
     def corrected_by(self, own: Iterable[StepMeasurement]) -> Correction:
         """Correct the published estimates by own measurements."""
-        return corrector_of(bases_of(self.settings.sweep.devices, self.models), own, self.models.prior)
+        return corrector_of(
+            bases_of(self.settings.sweep.devices, self.models, self.calibrations), own, self.models.prior
+        )
 
     def repeats_of(self, point: Point) -> tuple[StepMeasurement, ...]:
         """Return own measurements of exactly this step; of several trainers, those of the fastest."""
@@ -112,6 +118,13 @@ class _PredictionInputs:
         """Return the price of the point where its device is."""
         num_hosts = hosts_of(point, self.find_slots(point))
         return self.price_book.price_where_it_is(point.device.name, point.num_workers, num_hosts=num_hosts)
+
+    def query_of(self, point: Point) -> StepQuery | Refusal:
+        """Build the query of a point's step, or refuse it."""
+        query = _step_query(point)
+        if isinstance(query, Refusal):
+            return query
+        return replace(query, calibration=self.calibrations.get(point.device.name))
 
     def find_slots(self, point: Point) -> tuple[Slot, ...]:
         """Find the slots of the point's workers."""
@@ -169,7 +182,7 @@ def predicted(overrides: Sequence[str], *, working_directory: Path) -> tuple[Pre
             instance=instances.get(point.device.name),
             command=_command_of(point),
         )
-        for point, query in ((point, _step_query(point)) for point in inputs.points)
+        for point, query in ((point, inputs.query_of(point)) for point in inputs.points)
     )
 
 
@@ -249,7 +262,7 @@ def _known_setting(
     points: tuple[Point, ...], inputs: _PredictionInputs, corrected: Correction
 ) -> KnownSetting:
     point = points[0]
-    query = _step_query(point)
+    query = inputs.query_of(point)
     refusal, prior = None, None
     if isinstance(query, Refusal):
         refusal = query
@@ -335,6 +348,7 @@ def _inputs_of(settings: Settings) -> _PredictionInputs:
         alike=alike,
         records_alike=records_alike,
         compiled_of=compiled_steps_of(settings),
+        calibrations=host_calibrations(settings),
     )
 
 

@@ -159,6 +159,12 @@ def _contender(peaks: DevicePeaks, precision: str, seconds: float) -> Contender:
 
 
 def _source_of(query: StepQuery, models: DefaultModels) -> str:
+    """Name the basis: a calibration of the user's device, and the published steps."""
+    published = _published_source_of(query, models)
+    return f"{published}; launches and peaks calibrated here" if query.calibration else published
+
+
+def _published_source_of(query: StepQuery, models: DefaultModels) -> str:
     """Name the published steps that have most in common with the asked one."""
     if query.family is None:
         return "rough, for others measured nothing alike"
