@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 from orchestrator.predict.step_time.analytic import parts_of
 from orchestrator.predict.step_time.bundled_models import DefaultModels
+from orchestrator.predict.step_time.calibration import calibrated_parts
 from orchestrator.predict.step_time.step_query import StepQuery
 
 
@@ -36,6 +37,8 @@ def step_breakdown_of(query: StepQuery, models: DefaultModels) -> StepBreakdown 
         return None
     flops, bandwidth = peaks.flops_per_second[precision], peaks.memory_bytes_per_second
     assert bandwidth is not None, "a device without it has no parts"
+    if query.calibration:
+        parts = calibrated_parts(parts, query.calibration)
     whole = replace(demand, weight_bytes=query.replicas * demand.weight_bytes)
     terms = parts_of(
         whole,
