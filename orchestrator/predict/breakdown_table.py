@@ -55,7 +55,7 @@ def breakdown_sentence(prediction: Prediction) -> str:
     if not isinstance(step, Estimate):
         return f"{told}; no time is predicted"
     likely = number(_MS * step.likely)
-    return f"{told}; measurements alike put the step at {likely} ms"
+    return f"{told}; with what published steps show beside them, the step is predicted at {likely} ms"
 
 
 def _title(prediction: Prediction) -> str:
