@@ -161,7 +161,9 @@ def evaluate(line: CommandLine, screen: Screen) -> int:
     from orchestrator.predict.evaluation.tables import plain_of, sentences_of, tables_of
     from orchestrator.predict.latency_data.read import read_latencies
 
-    evaluation = evaluate(read_latencies(_data_of(line)), tell=screen.progress)
+    evaluation = evaluate(
+        read_latencies(_data_of(line)), tell=screen.progress if sys.stderr.isatty() else _tell_nobody
+    )
     if JSON.name in line.flags:
         return _print_json(plain_of(evaluation))
     for table in tables_of(evaluation):
@@ -169,6 +171,10 @@ def evaluate(line: CommandLine, screen: Screen) -> int:
     for sentence in sentences_of(evaluation):
         screen.line(sentence)
     return DONE
+
+
+def _tell_nobody(text: str) -> None:
+    """Leave standard error empty where it is no terminal."""
 
 
 def _data_of(line: CommandLine) -> Path:

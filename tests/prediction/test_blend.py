@@ -90,9 +90,21 @@ def test_a_profile_is_carried_to_every_other_device_or_refused(tmp_path):
     assert found[0].workload == "VGG16, batch 16, 32 pixels"
     assert found[0].step.low < found[0].measured_seconds
     renamed = mine.rows.assign(model="Mine")  # a network of which no counts are known
-    assert any(isinstance(item.step, Estimate) for item in transferred(replace(mine, rows=renamed), table))
-    strange = replace(mine, rows=renamed, op_seconds=mine.op_seconds * [0, 0, 0, 1, 0])
-    assert all(isinstance(transfer.step, Refusal) for transfer in transferred(strange, table))
+    sources = [
+        {
+            item.step.source
+            for item in transferred(replace(mine, rows=rows), table)
+            if isinstance(item.step, Estimate)
+        }
+        for rows in (mine.rows, renamed)
+    ]
+    assert sources == [
+        {"its profile, its counted operations and bytes, and 6 models measured on both"},
+        {"its profile, no counts because its network is not known, and 6 models measured on both"},
+    ]
+    for rows in (mine.rows, renamed):
+        strange = replace(mine, rows=rows, op_seconds=mine.op_seconds * [0, 0, 0, 1, 0])
+        assert all(isinstance(transfer.step, Refusal) for transfer in transferred(strange, table))
 
 
 def test_a_device_that_nobody_profiled_is_no_anchor(tmp_path):

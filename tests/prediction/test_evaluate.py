@@ -47,6 +47,20 @@ def test_every_method_is_judged_under_both_splits(found, told):
     ]
 
 
+def test_the_figures_for_programs_are_told_per_model_pair_and_quartile_too(found):
+    for splits in plain_of(found).values():
+        for whole in splits.values():
+            assert list(whole["pairs"]) == [f"{SLOW} -> {FAST}", f"{FAST} -> {SLOW}"]
+            assert list(whole["quartiles"]) == ["1", "2", "3", "4"]
+            assert len(whole["models"]) == 6
+            for kind in ("models", "pairs", "quartiles"):
+                parts = whole[kind].values()
+                assert sum(part["n"] for part in parts) == whole["n"]
+                for figure in ("mape_percent", "coverage_90"):
+                    mean = sum(part["n"] * part[figure] for part in parts) / whole["n"]
+                    assert mean == pytest.approx(whole[figure])
+
+
 def test_a_world_of_sums_is_predicted_well_by_who_takes_steps_apart(found):
     errors = {method: each["leave_one_model_out"]["mape_percent"] for method, each in plain_of(found).items()}
     assert errors["orchestrator"] < 10 < errors["ratio"]
@@ -117,3 +131,4 @@ def test_the_answer_for_programs_is_json_alone_and_needs_no_ray_and_no_framework
     )
     assert ran.returncode == 0, ran.stderr
     assert list(json.loads(ran.stdout)) == METHODS
+    assert ran.stderr == "", "progress is for terminals"

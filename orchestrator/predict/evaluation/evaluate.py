@@ -14,10 +14,13 @@ from orchestrator.core.errors import ConfigError
 from orchestrator.core.interval import Spread
 from orchestrator.predict.evaluation.held_out import SPLITS, HeldOut, held_out_predictions, with_intervals
 from orchestrator.predict.evaluation.scores import (
+    PartScore,
     RankAccuracy,
     Score,
     coverage_by_family,
     difference_over_models,
+    part_scores,
+    quartiles_of,
     rank_accuracy,
     rows_of,
     score_of,
@@ -40,6 +43,7 @@ class MethodScore:
     Attributes:
         is_member: True for a member of an ensemble.
         pairs: (anchor, target) -> mean error of the rows of that pair.
+        parts: "models", "pairs" and "quartiles" of step time -> name -> score of those rows.
         families: family -> share of its measurements inside their intervals.
         fastest, cheapest: fraction of cases with the right device; None without a ranking.
     """
@@ -49,6 +53,7 @@ class MethodScore:
     is_member: bool
     score: Score
     pairs: Mapping[tuple[str, str], float]
+    parts: Mapping[str, Mapping[str, PartScore]]
     families: Mapping[str, float]
     fastest: RankAccuracy | None
     cheapest: RankAccuracy | None
@@ -147,6 +152,11 @@ def _standing_of(held_out: Sequence[HeldOut], *, prices: Mapping[str, float]) ->
         is_member=held_out[0].method.startswith(_OF_METHODS),
         score=score_of(rows),
         pairs={(out.pair.anchor, out.pair.target): score_of(rows_of([out])).mape.median for out in held_out},
+        parts={
+            "models": part_scores(rows, rows.models),
+            "pairs": part_scores(rows, rows.pairs),
+            "quartiles": part_scores(rows, quartiles_of(rows)),
+        },
         families=coverage_by_family(rows),
         fastest=rank_accuracy(held_out, None),
         cheapest=rank_accuracy(held_out, prices),

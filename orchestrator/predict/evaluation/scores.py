@@ -76,6 +76,8 @@ class ScoredRows:
         widths: [row] (high - low) / predicted.
         models, families: [row] names.
         in_range: [row] whether the method would make the prediction to a user.
+        measured_seconds: [row] of a step on the target.
+        pairs: [row] `anchor -> target`.
     """
 
     errors: Floats
@@ -84,6 +86,8 @@ class ScoredRows:
     models: NDArray[np.str_]
     families: NDArray[np.str_]
     in_range: NDArray[np.bool_]
+    measured_seconds: Floats
+    pairs: NDArray[np.str_]
 
 
 def rows_of(held_out: Sequence[HeldOut]) -> ScoredRows:
@@ -100,6 +104,10 @@ def rows_of(held_out: Sequence[HeldOut]) -> ScoredRows:
         models=np.concatenate([pair.models for _, pair in parts]),
         families=np.concatenate([pair.families for _, pair in parts]),
         in_range=np.concatenate([_in_range(predictions) for predictions, _ in parts]),
+        measured_seconds=measured,
+        pairs=np.repeat(
+            [f"{pair.anchor} -> {pair.target}" for _, pair in parts], [len(pair.models) for _, pair in parts]
+        ),
     )
 
 
@@ -124,6 +132,42 @@ def score_of(rows: ScoredRows) -> Score:
         worst_coverage=covered[worst],
         width=float(np.median(rows.widths)),
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartScore:
+    """Score of the rows of one model, pair or quartile of step time.
+
+    Attributes:
+        mape: mean error.
+        coverage: share of measurements inside the interval that is to hold 90 of 100.
+    """
+
+    mape: float
+    coverage: float
+    n: int
+
+
+def part_scores(rows: ScoredRows, labels: NDArray[np.str_]) -> dict[str, PartScore]:
+    """Label -> score of its rows.
+
+    Args:
+        labels: [row].
+    """
+    return {
+        str(label): PartScore(
+            mape=float(rows.errors[labels == label].mean()),
+            coverage=float(rows.is_covered[labels == label].mean()),
+            n=int((labels == label).sum()),
+        )
+        for label in np.unique(labels)
+    }
+
+
+def quartiles_of(rows: ScoredRows) -> NDArray[np.str_]:
+    """[row] quartile of the measured step time, "1" the shortest."""
+    ends = np.quantile(rows.measured_seconds, (0.25, 0.5, 0.75))
+    return (np.searchsorted(ends, rows.measured_seconds) + 1).astype(np.str_)
 
 
 def coverage_by_family(rows: ScoredRows) -> dict[str, float]:

@@ -1,12 +1,13 @@
 """An evaluation as plain tables, as sentences, and as values for programs."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from orchestrator.analysis.formatting import UNKNOWN, count, share
 from orchestrator.analysis.table import Column, Table
 from orchestrator.core.interval import Spread
 from orchestrator.predict.evaluation.evaluate import MethodScore, PredictorEvaluation
-from orchestrator.predict.evaluation.scores import RankAccuracy
+from orchestrator.predict.evaluation.scores import PartScore, RankAccuracy
 from orchestrator.predict.profile_transfer.scalers import AXES
 
 _SPLITS = {
@@ -57,16 +58,24 @@ def sentences_of(evaluation: PredictorEvaluation) -> tuple[str, ...]:
     )
 
 
-def plain_of(evaluation: PredictorEvaluation) -> dict[str, dict[str, dict[str, float | int]]]:
-    """{method: {split: {mape_percent, coverage_90, n}}}."""
-    plain: dict[str, dict[str, dict[str, float | int]]] = {}
+def plain_of(evaluation: PredictorEvaluation) -> dict[str, dict[str, dict[str, Any]]]:
+    """{method: {split: {mape_percent, coverage_90, n, models, pairs, quartiles}}}."""
+    plain: dict[str, dict[str, dict[str, Any]]] = {}
     for standing in evaluation.standings:
         plain.setdefault(standing.method, {})[standing.split] = {
             "mape_percent": 100 * standing.score.mape.median,
             "coverage_90": standing.score.coverage,
             "n": standing.score.n,
+            **{kind: _plain_parts(scores) for kind, scores in standing.parts.items()},
         }
     return plain
+
+
+def _plain_parts(scores: Mapping[str, PartScore]) -> dict[str, dict[str, float | int]]:
+    return {
+        name: {"mape_percent": 100 * score.mape, "coverage_90": score.coverage, "n": score.n}
+        for name, score in scores.items()
+    }
 
 
 def _scores_table(standings: Sequence[MethodScore]) -> Table:

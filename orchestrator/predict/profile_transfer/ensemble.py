@@ -11,10 +11,11 @@ from functools import cache, partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import nnls
 from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import Matern, WhiteKernel
+from sklearn.gaussian_process.kernels import RBF, Matern, WhiteKernel
 
 from orchestrator.predict.profile_transfer.conformal import log_errors, quantile_of
 from orchestrator.predict.profile_transfer.op_classes import class_seconds, features_of
@@ -67,6 +68,7 @@ _SEED = 0
 _TREES = {"n_estimators": 100, "min_samples_leaf": 2, "max_features": 0.5, "random_state": _SEED}
 _LENGTH, _NOISE = 12.0, 0.06  # of the process: in standard deviations of a feature; part of the variance
 _SMOOTHNESS = 1.5
+_RANGE_LENGTH, _RANGE_NOISE = 4.0, 0.02
 _FARTHEST = 4.0  # standard deviations from the mean at which a feature is cut off
 MEMBERS = ("trees", "composition", "process")
 
@@ -79,6 +81,7 @@ class Members:
         trees, rest: scikit-learn's forests: of the ratio, and of the ratio over the composition's.
         process: scikit-learn's.
         means, deviations: [feature] of training.
+        range_process: scikit-learn's, of the profile alone: how far a profile is from all of training.
         is_counted: the features have the counts of the steps.
     """
 
@@ -88,6 +91,7 @@ class Members:
     process: Any
     means: Floats
     deviations: Floats
+    range_process: Any
     is_counted: bool
 
     def log_ratios(self, profiles: Profiles) -> tuple[Floats, Floats]:
@@ -97,6 +101,17 @@ class Members:
         mean, deviation = self.process.predict(self._standardised(features), return_std=True)
         members = (self.trees.predict(features), composed + self.rest.predict(features), mean)
         return np.column_stack(members), deviation
+
+    def distances(self, profiles: Profiles) -> Floats:
+        """[row] standard deviation of the process of the profile alone.
+
+        Counts have no part in it: a strange profile of a known network is strange too.
+        """
+        features = self._standardised(features_of(profiles, is_counted=self.is_counted))
+        _, distances = self.range_process.predict(
+            features[:, : self.range_process.n_features_in_], return_std=True
+        )
+        return np.asarray(distances)
 
     def _standardised(self, features: Floats) -> Floats:
         return _cut_off((features - self.means) / self.deviations)
@@ -110,15 +125,20 @@ def fit_members(training: Pair, *, is_counted: bool) -> Members:
     composed = np.log(composition.step_seconds(training.profiles) / training.profiles.step_seconds)
     means, deviations = features.mean(axis=0), features.std(axis=0)
     deviations = np.where(deviations > 0, deviations, 1.0)
+    standardised = _cut_off((features - means) / deviations)
+    of_profile = standardised[:, : features_of(training.profiles, is_counted=False).shape[1]]
+    range_kernel = RBF(_RANGE_LENGTH) + WhiteKernel(_RANGE_NOISE)
+    range_process = GaussianProcessRegressor(range_kernel, optimizer=None, normalize_y=True)
     kernel = Matern(_LENGTH, nu=_SMOOTHNESS) + WhiteKernel(_NOISE)
     process = GaussianProcessRegressor(kernel, optimizer=None, normalize_y=True)
     return Members(
         composition=composition,
         trees=ExtraTreesRegressor(**_TREES).fit(features, ratios),
         rest=ExtraTreesRegressor(**_TREES).fit(features, ratios - composed),
-        process=process.fit(_cut_off((features - means) / deviations), ratios),
+        process=process.fit(standardised, ratios),
         means=means,
         deviations=deviations,
+        range_process=range_process.fit(of_profile, ratios),
         is_counted=is_counted,
     )
 
@@ -153,7 +173,7 @@ class BlendPart:
             step_seconds=center,
             low=center / factor,
             high=center * factor,
-            in_range=deviation <= self.farthest,
+            in_range=self.members.distances(profiles) <= self.farthest,
         )
         alone = {
             f"{ORCHESTRATOR}_{name}": PredictedSteps(step_seconds=profiles.step_seconds * np.exp(column))
@@ -173,6 +193,10 @@ class Blend:
 
     counted: Callable[[], BlendPart]
     uncounted: Callable[[], BlendPart]
+
+    def uses_counts(self, profiles: Profiles) -> NDArray[np.bool_]:
+        """[row] True where the prediction sees counts of the network."""
+        return profiles.has_counts & (profiles.has_counts.any() and self.counted().members.is_counted)
 
     def predict(self, profiles: Profiles) -> Mapping[str, PredictedSteps]:
         """Predict with the ensemble `orchestrator`, with intervals, and with each of its three members."""
@@ -223,11 +247,11 @@ def _part(
     if len(models) < 2:
         return BlendPart(members=fitted(models), quantile=np.inf, farthest=-np.inf)
     tests = [(parts[model], fitted(models - {model})) for model in sorted(models)]
-    sizes, deviations = zip(*(_sizes(test, members) for test, members in tests), strict=True)
+    sizes, distances = zip(*(_sizes(test, members) for test, members in tests), strict=True)
     return BlendPart(
         members=fitted(models),
         quantile=quantile_of(np.concatenate(sizes)),
-        farthest=float(np.concatenate(deviations).max()),
+        farthest=float(np.concatenate(distances).max()),
     )
 
 
@@ -235,7 +259,9 @@ def _sizes(test: Pair, members: Members) -> tuple[Floats, Floats]:
     """[row] of a held-out model: error over s, and the process' standard deviation."""
     log_ratios, deviation = members.log_ratios(test.profiles)
     center = test.profiles.step_seconds * np.exp(log_ratios.mean(axis=1))
-    return np.abs(log_errors(center, test.target_seconds)) / _scale(log_ratios, deviation), deviation
+    return np.abs(log_errors(center, test.target_seconds)) / _scale(log_ratios, deviation), members.distances(
+        test.profiles
+    )
 
 
 def _scale(log_ratios: Floats, deviation: Floats) -> Floats:

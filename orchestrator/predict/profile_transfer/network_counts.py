@@ -1,7 +1,7 @@
 """Published name of a network and its sizes -> counts of its training step. Pure.
 
 Three small networks of the published profiles are no workloads here. Their layers are those of PROFET's
-`data_generation/workload/model_info.py` (github.com/ddps-lab/profet, Apache-2.0).
+`data_generation/workload/model_info.py` (github.com/ddps-lab/profet @e69477f, MIT).
 """
 
 from collections.abc import Callable, Iterable, Mapping

@@ -11,6 +11,9 @@ from orchestrator.predict.latency_data.table import LatencyTable
 from orchestrator.predict.profile_transfer.ensemble import ORCHESTRATOR, fit_blend
 from orchestrator.predict.profile_transfer.pairs import pair_of, profiles_of
 
+_COUNTED = "its counted operations and bytes"
+_UNCOUNTED = "no counts because its network is not known"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transfer:
@@ -53,7 +56,8 @@ def _transferred(own: LatencyTable, table: LatencyTable, *, anchor: str, target:
     low, high, in_range = (
         np.asarray(values) for values in (prediction.low, prediction.high, prediction.in_range)
     )
-    source = f"its profile, and {len(set(pair.models.tolist()))} models measured on both"
+    is_counted = fitted.uses_counts(profiles)
+    measured = f"{len(set(pair.models.tolist()))} models measured on both"
     for row, workload in enumerate(workloads):
         step: Estimate | Refusal = _out_of_range(target)
         if in_range[row]:
@@ -61,7 +65,7 @@ def _transferred(own: LatencyTable, table: LatencyTable, *, anchor: str, target:
                 low=float(low[row]),
                 likely=float(prediction.step_seconds[row]),
                 high=float(high[row]),
-                source=source,
+                source=f"its profile, {_COUNTED if is_counted[row] else _UNCOUNTED}, and {measured}",
             )
         yield Transfer(
             workload=workload,
