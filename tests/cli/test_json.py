@@ -16,6 +16,17 @@ REPORT = {
     *("skipped", "costs", "sentences", "report", "files", "unwritten"),
 }
 
+PREDICTION = {
+    *("workload", "workload_options", "device", "instance", "precision", "num_workers", "num_hosts"),
+    *("global_batch_size", "provenance", "step_seconds", "source", "refusal", "interval_factor", "command"),
+    *("memory", "parts_seconds", "roofline_seconds", "usd_per_million_samples", "price_marks", "price"),
+    "unpriced",
+}
+MEMORY = {
+    *("provenance", "least_bytes", "capacity_bytes", "fits", "largest_batch", "weight_bytes"),
+    *("gradient_bytes", "slot_bytes", "activation_bytes"),
+}
+
 
 def document_of(answer: Answer) -> Any:
     """Read the document; neither NaN nor infinity is JSON."""
@@ -139,7 +150,11 @@ def test_predictions_say_where_they_are_from(tmp_path: Path) -> None:
         assert one["provenance"] in ("predicted", "compiled", "refused")
         assert (one["step_seconds"] is None) == (one["provenance"] == "refused")
         assert one["usd_per_million_samples"] is None
+        assert set(one) == PREDICTION
+        assert set(one["memory"]) == MEMORY
+        assert one["memory"]["provenance"] == "predicted"
         assert one["unpriced"]
+    assert set(found[0]["parts_seconds"]) == {"compute", "memory", "launch", "host", "exchange"}
     assert not list(numbers_without_provenance(found))
 
 

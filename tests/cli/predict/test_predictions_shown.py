@@ -3,8 +3,10 @@
 import json
 
 import pytest
+from builders import record, train_result, trial_spec
 
 from orchestrator.cli import main
+from orchestrator.record.ledger import Ledger
 
 RESNET = ("workload=resnet50", "workload.image_size=224", "workload.num_classes=1000")
 
@@ -101,3 +103,13 @@ def test_explain_shows_the_parts_of_a_step(capsys):
     assert "largest part: " in out
     assert "#" not in out, "bars are for terminals"
     assert "vgg16 on 1 x cpu in fp32, batch 64: the parts are unknown" in out
+
+
+def test_own_records_of_a_step_go_before_the_count(working_directory, capsys):
+    (counted,) = told(capsys, "workload=vgg16", "device=t4", "global_batch_size=65536")
+    assert (counted["provenance"], counted["memory"]["fits"]) == ("refused", False)
+    spec = trial_spec(workload="vgg16", device="t4", global_batch_size=65536, host_cpu=None)
+    measured = record(spec=spec, sweep="mine", result=train_result(block_seconds=((1.0,) * 6,)))
+    Ledger(working_directory / "outputs/mine/records.jsonl").append(measured)
+    (known,) = told(capsys, "workload=vgg16", "device=t4", "global_batch_size=65536")
+    assert known["step_seconds"]["median"] == pytest.approx(0.1)
