@@ -38,7 +38,7 @@ AWS: Mapping[str, InstanceDevice] = {
     **_sizes("p5e", "h200", {"48xlarge": 8}),
     **_sizes("p5en", "h200", {"48xlarge": 8}),
 }
-"""GPU instances of AWS, from its page of accelerated computing instances. p3dn, whose V100 have 32 GB, and
+"""GPU instances of AWS, written from memory of its specifications and not checked. p3dn, whose V100 have 32 GB, and
 instances of other devices are left out."""
 
 
