@@ -38,8 +38,8 @@ AWS: Mapping[str, InstanceDevice] = {
     **_sizes("p5e", "h200", {"48xlarge": 8}),
     **_sizes("p5en", "h200", {"48xlarge": 8}),
 }
-"""GPU instances of AWS, written from memory of its specifications and not checked. p3dn, whose V100 have 32 GB, and
-instances of other devices are left out."""
+"""GPU instances of AWS, written from memory of its specifications and not checked. p3dn, whose V100 have
+32 GB, and instances of other devices are left out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
