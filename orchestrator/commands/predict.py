@@ -161,9 +161,8 @@ def evaluate(line: CommandLine, screen: Screen) -> int:
     from orchestrator.predict.evaluation.tables import plain_of, sentences_of, tables_of
     from orchestrator.predict.latency_data.read import read_latencies
 
-    evaluation = evaluate(
-        read_latencies(_data_of(line)), tell=screen.progress if sys.stderr.isatty() else _tell_nobody
-    )
+    tell = screen.progress if sys.stderr.isatty() else _tell_nobody
+    evaluation = evaluate(read_latencies(_data_of(line)), tell=tell)
     if JSON.name in line.flags:
         return _print_json(plain_of(evaluation))
     for table in tables_of(evaluation):

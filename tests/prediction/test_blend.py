@@ -92,9 +92,9 @@ def test_a_profile_is_carried_to_every_other_device_or_refused(tmp_path):
     renamed = mine.rows.assign(model="Mine")  # a network of which no counts are known
     sources = [
         {
-            item.step.source
-            for item in transferred(replace(mine, rows=rows), table)
-            if isinstance(item.step, Estimate)
+            transfer.step.source
+            for transfer in transferred(replace(mine, rows=rows), table)
+            if isinstance(transfer.step, Estimate)
         }
         for rows in (mine.rows, renamed)
     ]
