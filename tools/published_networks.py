@@ -10,30 +10,12 @@ import pandas as pd
 
 from orchestrator.core.errors import ConfigError
 from orchestrator.predict.latency_data.table import WORKLOAD, LatencyTable
+from orchestrator.predict.profile_transfer.network_counts import CLASSES, WORKLOADS
 from orchestrator.predict.step_time.analytic import parts_of
 from orchestrator.predict.step_time.roofline import StepCost, step_cost_of
 from workloads.registry import workload
 from workloads.shapes import UnsuitableInputError
 from workloads.spec import Workload
-
-_WORKLOADS = {
-    "AlexNet": "alexnet",
-    "InceptionResNetV2": "inception_resnet_v2",
-    "InceptionV3": "inception_v3",
-    "LeNet5": "lenet5",
-    "MobileNetV2": "mobilenet_v2",
-    "ResNet18": "resnet18",
-    "ResNet34": "resnet34",
-    "ResNet50": "resnet50",
-    "VGG11": "vgg11",
-    "VGG13": "vgg13",
-    "VGG16": "vgg16",
-    "VGG19": "vgg19",
-}
-"""Published name -> the same network here. The published MNIST_CNN, CIFAR10_CNN and ResNetSmall are not."""
-
-_CLASSES = {32: 10, 64: 100, 128: 100, 224: 1000, 256: 1000}
-"""Image size -> classes in the published runs: their `data_generation/`."""
 
 _VALUE_BYTES = 4
 
@@ -88,7 +70,7 @@ def measured_zoo(table: LatencyTable) -> Iterator[PublishedLatency]:
     if known.empty:
         raise ConfigError(
             f"{table.source}: none of the published devices {', '.join(PUBLISHED_DEVICES)} "
-            f"with one of the networks {', '.join(_WORKLOADS)}"
+            f"with one of the networks {', '.join(WORKLOADS)}"
         )
     middle = known.groupby(["device", *WORKLOAD])["step_seconds"].median().reset_index()
     for device, model, batch_size, image_size, seconds in middle.to_numpy():
@@ -130,15 +112,15 @@ def repeat_deviation(table: LatencyTable) -> float:
 
 
 def _known(table: LatencyTable) -> pd.DataFrame:
-    is_known = table.rows["model"].isin(_WORKLOADS) & table.rows["device"].isin(PUBLISHED_DEVICES)
+    is_known = table.rows["model"].isin(WORKLOADS) & table.rows["device"].isin(PUBLISHED_DEVICES)
     return table.rows[is_known]
 
 
 @cache
 def spec_of(model: str, image_size: int) -> Workload:
     """Return the network here that a published one is. Raises UnsuitableInputError for such images."""
-    knobs = {"image_size": image_size, "num_classes": _CLASSES.get(image_size, 10), "momentum": 0.0}
-    return workload(_WORKLOADS[model], knobs)
+    knobs = {"image_size": image_size, "num_classes": CLASSES.get(image_size, 10), "momentum": 0.0}
+    return workload(WORKLOADS[model], knobs)
 
 
 @cache
