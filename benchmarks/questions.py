@@ -128,7 +128,8 @@ def reply_to(question: Question, folder: Path) -> Reply:
     try:
         (prediction,) = predicted(shlex.split(question.words), working_directory=folder)
     except ConfigError as error:
-        return Reply(question=question, kind="wrong request", answer=str(error))
+        told = str(error).replace(str(Path.cwd()), "the working directory")
+        return Reply(question=question, kind="wrong request", answer=told)
     step, need = prediction.step, prediction.memory
     if not isinstance(step, Estimate):
         kind = "does not fit" if need is not None and need.fits is False else "refused"

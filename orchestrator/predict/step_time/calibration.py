@@ -1,4 +1,4 @@
-"""What a micro-benchmark measured on the user's machine, in place of what is assumed of machines. Pure."""
+"""Measured figures of the user's device and host, which replace assumed ones in a predicted step. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace

@@ -66,7 +66,7 @@ def estimate(*job, **changes):
 
 
 def true_seconds(*job):
-    """What such a machine would take, whose only oddity are its rates: by the parts, without any effects."""
+    """Compute the step of a machine that differs in its rates alone: by the parts, without any effects."""
     slow = replace(
         L4,
         peak_flops_per_second={"fp32": SLOWED * L4.peak_flops_per_second["fp32"]},
