@@ -25,6 +25,7 @@ from orchestrator.core.errors import ConfigError, OrchestratorError
 from orchestrator.core.printable import printable
 from orchestrator.terminal.error_line import print_error
 
+_KEPT = "; finished trials are kept, and the same command runs the rest"
 _PIPE_WIDTH = 160  # without a terminal, the width is unknown
 
 console = Console(width=None if sys.stdout.isatty() else _PIPE_WIDTH)
@@ -41,8 +42,13 @@ def main(arguments: Sequence[str]) -> int:
         print_error(error.whole)
         return WRONG_REQUEST
     except KeyboardInterrupt:
-        print_error("interrupted; finished trials are kept, and the same command runs the rest")
+        print_error(f"interrupted{'' if _keeps_nothing(arguments) else _KEPT}")
         return INTERRUPTED
+
+
+def _keeps_nothing(arguments: Sequence[str]) -> bool:
+    """Return whether the command is one of `predict`, which runs no trials."""
+    return next((word for word in arguments if not word.startswith("-")), "") == "predict"
 
 
 def _escape_unencodable_text() -> None:
