@@ -108,7 +108,11 @@ def _held_out_of(pairs: Sequence[Pair], *, tell: Callable[[str], None]) -> list[
         return list(_told(pairs, map(_predicted, pairs), tell=tell))
     spawned = multiprocessing.get_context("spawn")  # a forked child would inherit locks of BLAS threads
     with ProcessPoolExecutor(processes, mp_context=spawned, initializer=_alone) as pool:
-        return list(_told(pairs, pool.map(_predicted, pairs), tell=tell))
+        try:
+            return list(_told(pairs, pool.map(_predicted, pairs), tell=tell))
+        except BaseException:  # an interruption too: pairs that wait are not begun
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
 
 
 def _told(
