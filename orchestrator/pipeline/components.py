@@ -95,11 +95,13 @@ def tracker_of(settings: Settings) -> Tracker:
 
 
 def background_tracker_of(settings: Settings) -> Tracker:
-    """Build the tracker for a run: a thread sends to a server; a database file is written between trials."""
-    tracker = tracker_of(settings)
-    if settings.tracking_uri is None or database_of(settings.tracking_uri):
-        return tracker
-    return BackgroundTracker(tracker)
+    """Build the tracker for a run: its thread sends to a server at any time, and writes a database file
+    before trials start.
+    """
+    if settings.tracking_uri is None:
+        return NoTracker()
+    is_on_this_host = database_of(settings.tracking_uri) is not None
+    return BackgroundTracker(tracker_of(settings), is_on_this_host=is_on_this_host)
 
 
 @contextmanager

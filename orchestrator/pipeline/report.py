@@ -163,8 +163,9 @@ def report_sweep(settings: Settings, preflight: PreflightState) -> SweepReport:
     plan = plan_sweep(settings, preflight)
     outcome = write_all(settings, plan, records, preflight)
     if outcome.records:
-        tracker = tracker_of(settings)
-        tracker.attach(outcome.files, outline=outline_of(settings, kept, plan), kept=logged(kept))
+        tracker, outline = tracker_of(settings), outline_of(settings, kept, plan)
+        if not tracker.shows(outcome.files, outline=outline, kept=logged(kept)):
+            tracker.attach(outcome.files, outline=outline, kept=logged(kept))
         outcome = replace(outcome, tracked=tracked_line(settings, tracker.experiment_id))
     return outcome if settings is asked else replace(outcome, remarks=(*outcome.remarks, _AS_LAST_SEARCHED))
 

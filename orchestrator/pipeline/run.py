@@ -11,7 +11,7 @@ from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Settings
 from orchestrator.core.trial_spec import TrialSpec
 from orchestrator.core.trial_state import TrialEvent, TrialState
-from orchestrator.execute.executor import SweepContext, TrialCallback
+from orchestrator.execute.executor import Executor, SweepContext, TrialCallback
 from orchestrator.execute.scheduling.budget import BudgetTracker
 from orchestrator.execute.scheduling.queue import Queue
 from orchestrator.execute.scheduling.stop import StopSignals
@@ -25,7 +25,7 @@ from orchestrator.pipeline.report import SweepReport, write_all
 from orchestrator.pipeline.search import ReportingSearch, outlook_lines, remarks_of, search_of
 from orchestrator.pipeline.search_progress import forget_search, progress_in
 from orchestrator.pipeline.stores import SweepStores, stores_of
-from orchestrator.pipeline.tracking import outline_of, tracked_line
+from orchestrator.pipeline.tracking import logged, outline_of, tracked_line
 from orchestrator.plan.cache import reuse_results
 from orchestrator.plan.pricing import priced
 from orchestrator.record.journal import Journal
@@ -42,6 +42,7 @@ class JournalingCallback:
     """Callback that writes each trial event to the journal, then forwards it to the wrapped callback.
 
     Args:
+        settle: waits for writing that would disturb a trial on this host.
         completed: adds to a record what the ledger has of it too, as its price.
     """
 
@@ -50,14 +51,17 @@ class JournalingCallback:
         watcher: TrialCallback,
         journal: Journal,
         *,
+        settle: Callable[[], None],
         completed: Callable[[TrialRecord], TrialRecord],
     ) -> None:
         self._watcher = watcher
         self._journal = journal
+        self._settle = settle
         self._completed = completed
 
     def started(self, attempt: Attempt) -> None:
-        """Journal the start, then forward it; the attempt counts from here on."""
+        """Settle, journal the start, then forward it; the attempt counts from here on."""
+        self._settle()
         self._journal.note("starting", [_key_of(attempt)])
         self._watcher.started(attempt)
 
@@ -123,13 +127,18 @@ def run_sweep(
         if stores.checkpoints:
             stores.checkpoints.settle_all(ledger.records())
         budget_tracker = budget_tracker_of(settings, preflight.ledgers, preflight.price_book)
-        tracker.begin(outline_of(settings, ledger.records(), todo))
+        runs_trials = bool(todo.placements) and has_turn
+        executor = executor_of(settings, preflight.inventory) if runs_trials else None
+        if executor:  # imports are done: the tracker's thread imports MLflow while the executor starts
+            tracker.begin(outline_of(settings, ledger.records(), todo))
         try:
-            stores.catch_up()
+            if executor:
+                stores.catch_up()
             earlier = [record for records in preflight.ledgers.values() for record in records]
             with watch(todo, earlier) as watcher, stop_signals.handling_signals():
-                if todo.placements and has_turn:
+                if executor:
                     _execute(
+                        executor,
                         todo,
                         settings,
                         preflight,
@@ -145,9 +154,10 @@ def run_sweep(
             remarks = (*_search_remarks(settings, outcome), *remarks_on(budget_tracker))
             outcome = replace(outcome, remarks=remarks)
         except BaseException:
-            tracker.finish(())
+            if executor:
+                tracker.finish(())
             raise
-        tracker.finish(outcome.files)
+        _show(outcome, settings, todo, stores=stores, is_begun=executor is not None)
     return replace(outcome, tracked=tracked_line(settings, tracker.experiment_id))
 
 
@@ -166,7 +176,21 @@ def _turn(
     )
 
 
+def _show(
+    outcome: SweepReport, settings: Settings, todo: Plan, *, stores: SweepStores, is_begun: bool
+) -> None:
+    """Close the tracked sweep with its report; one that ran no trial is opened only if something differs."""
+    if not is_begun:
+        outline = outline_of(settings, outcome.records, todo)
+        if stores.tracker.shows(outcome.files, outline=outline, kept=logged(outcome.records)):
+            return
+        stores.tracker.begin(outline)
+        stores.catch_up()
+    stores.tracker.finish(outcome.files)
+
+
 def _execute(
+    executor: Executor,
     todo: Plan,
     settings: Settings,
     preflight: PreflightState,
@@ -198,8 +222,8 @@ def _execute(
         requested=stop_signals.requested,
         chooser=_chooser_of(settings, preflight, todo, folder=stores.ledger.path.parent, say=say),
     )
-    callback = JournalingCallback(watcher, journal, completed=completed)
-    executor_of(settings, preflight.inventory).run(queue, context, callback, keep=keep)
+    callback = JournalingCallback(watcher, journal, settle=stores.tracker.settle, completed=completed)
+    executor.run(queue, context, callback, keep=keep)
 
 
 def _chooser_of(

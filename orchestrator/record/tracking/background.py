@@ -4,7 +4,7 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from queue import SimpleQueue
-from threading import Thread
+from threading import Condition, Thread
 
 from orchestrator.core.result import TrialRecord
 from orchestrator.record.tracking.tracker import LoggedRecord, SweepOutline, Tracker
@@ -20,11 +20,18 @@ class BackgroundTracker:
     """A tracker (`base.Tracker`) that hands everything to another one, whose calls a thread makes.
 
     Whoever tells it of a record goes on at once; `finish` waits for what is left, while there is progress.
+
+    Args:
+        is_on_this_host: True of a database file. Writing it takes time from a trial that is measured here, so
+            that `settle` waits until all is written; the thread opens it while the cluster starts.
     """
 
-    def __init__(self, tracker: Tracker) -> None:
+    def __init__(self, tracker: Tracker, *, is_on_this_host: bool = False) -> None:
         self._tracker = tracker
+        self._is_on_this_host = is_on_this_host
         self._waiting: SimpleQueue[Iterable[LoggedRecord] | None] = SimpleQueue()
+        self._num_given = self._num_taken = 0  # of `begin` and what waits
+        self._changed = Condition()
         self._thread: Thread | None = None
         self._files: Sequence[Path] = ()
         self._is_interrupted = False
@@ -45,21 +52,37 @@ class BackgroundTracker:
         """Id of the sweep's experiment; None where the server has not answered so far."""
         return self._tracker.experiment_id
 
+    def shows(self, files: Sequence[Path], *, outline: SweepOutline, kept: Iterable[LoggedRecord]) -> bool:
+        """Return whether the report and the records are known to be shown, now."""
+        return self._tracker.shows(files, outline=outline, kept=kept)
+
     def begin(self, outline: SweepOutline) -> None:
         """Open the sweep, soon."""
+        self._num_given += 1
         self._thread = Thread(target=self._work, args=(outline,), daemon=True)
         self._thread.start()
 
     def sync(self, kept: Iterable[LoggedRecord]) -> None:
         """Give the server the records that it lacks, soon."""
-        self._waiting.put(kept)
+        self._give(kept)
 
     def keep(self, record: TrialRecord, metrics: Mapping[str, float]) -> None:
         """Mirror one attempt of a trial, soon."""
         if self._waiting.qsize() < _MOST_WAITING:
-            self._waiting.put([(record, metrics)])
+            self._give([(record, metrics)])
         else:
             self._left += 1
+
+    def settle(self) -> None:
+        """Wait until a database of this host has all that was given, while there is progress."""
+        if not self._is_on_this_host:
+            return
+        with self._changed:
+            before = -1
+            while before != self._num_done:
+                before = self._num_done
+                if self._changed.wait_for(lambda: self._num_taken == self._num_given, _PATIENCE_SECONDS):
+                    return
 
     def finish(self, files: Sequence[Path]) -> None:
         """Close the sweep once nothing waits; an interrupted one at once. A server that is stuck is left."""
@@ -67,7 +90,8 @@ class BackgroundTracker:
         self._is_interrupted = not files
         self._files = files
         self._waiting.put(None)
-        self._wait_for(self._thread, seconds=_PATIENCE_SECONDS if files else _INTERRUPTED_SECONDS)
+        is_hasty = self._is_interrupted and not self._is_on_this_host
+        self._wait_for(self._thread, seconds=_INTERRUPTED_SECONDS if is_hasty else _PATIENCE_SECONDS)
         if self._thread.is_alive() or self._left:
             logger.warning(
                 "the tracking server lacks records; `sync`, or the next run of the sweep, sends them"
@@ -77,15 +101,26 @@ class BackgroundTracker:
         """Put a report in the place of the sweep's former one, now."""
         self._tracker.attach(files, outline=outline, kept=kept)
 
+    def _give(self, kept: Iterable[LoggedRecord]) -> None:
+        self._num_given += 1
+        self._waiting.put(kept)
+
     def _work(self, outline: SweepOutline) -> None:
         self._tracker.begin(outline)
+        self._count_taken()
         while (waiting := self._waiting.get()) is not None:
             for record, metrics in waiting:
                 if self._is_interrupted:
                     break
                 self._tracker.keep(record, metrics)
                 self._num_done += 1
+            self._count_taken()
         self._tracker.finish(self._files)
+
+    def _count_taken(self) -> None:
+        with self._changed:
+            self._num_taken += 1
+            self._changed.notify_all()
 
     def _wait_for(self, thread: Thread, *, seconds: float) -> None:
         """Wait until the thread ends, or until it has done nothing for that long."""

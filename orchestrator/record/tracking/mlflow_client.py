@@ -6,10 +6,13 @@ import os
 import re
 import sqlite3
 from contextlib import closing
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestrator.core.errors import RecordError
+from orchestrator.record.tracking.database_template import copy_template, keep_template
+from workloads.data.sources import default_cache
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -17,6 +20,8 @@ if TYPE_CHECKING:
 _SQLITE = "sqlite:///"
 POSSIBLE = f"possible: {_SQLITE}<file>, http://…, https://…, or none: tracking=none"
 """Possible values of `tracking.uri`, for error messages."""
+
+_INSTALL = "pip install 'mlflow>=3.17,<4', or set tracking=none"
 
 _LOUD = {  # the store tells their failures, in one line
     "mlflow": logging.ERROR,
@@ -44,28 +49,43 @@ def absolute(uri: str) -> str:
     raise RecordError(f"tracking.uri={without_secrets(uri)!r} is not understood; {POSSIBLE}")
 
 
+def require_mlflow() -> None:
+    """Raise RecordError if MLflow is not installed; it is not imported, which takes seconds."""
+    if find_spec("mlflow") is None:
+        raise RecordError(f"tracking=mlflow needs MLflow; {_INSTALL}")
+
+
 def load() -> None:
-    """Import MLflow, which takes a second or two. Raises RecordError if it is not installed."""
+    """Import MLflow. Raises RecordError if it is not installed, or a package of it is missing."""
     for name, value in _SETTINGS.items():
         os.environ.setdefault(name, value)
     try:
         import mlflow  # noqa: F401  the import is what it is for
     except ImportError as error:
-        raise RecordError(
-            f"tracking=mlflow needs MLflow: {error}; pip install 'mlflow>=3.17,<4', or set tracking=none"
-        ) from error
+        raise RecordError(f"tracking=mlflow needs MLflow: {error}; {_INSTALL}") from error
     for name, level in _LOUD.items():
         logging.getLogger(name).setLevel(level)
 
 
 def client_of(uri: str) -> "MlflowClient":
-    """Open a database, made if it is not there, or a server, which is not asked yet."""
+    """Open a database, created if it is not there, or a server, which is not asked yet.
+
+    Raises:
+        RecordError: MLflow is not installed.
+    """
+    load()
     from mlflow import MlflowClient
 
     database = database_of(uri)
-    if database:
-        _require_database(database)
-    return MlflowClient(uri)
+    if not database:
+        return MlflowClient(uri)
+    database.parent.mkdir(parents=True, exist_ok=True)
+    is_created_by_mlflow = not database.exists() and not copy_template(database, cache=default_cache())
+    _require_database(database)
+    client = MlflowClient(uri)
+    if is_created_by_mlflow:
+        keep_template(database, cache=default_cache())
+    return client
 
 
 def database_of(uri: str) -> Path | None:
@@ -75,7 +95,6 @@ def database_of(uri: str) -> Path | None:
 
 def _require_database(path: Path) -> None:
     """Open it once by hand: mlflow 3.17 tries one that cannot be opened ten times, for 100 seconds."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA schema_version").fetchone()
 

@@ -16,7 +16,6 @@ from orchestrator.record.tracking.mlflow_client import (
     cause_of,
     client_of,
     database_of,
-    load,
     without_secrets,
 )
 from orchestrator.record.tracking.mlflow_run import RECORD_NAME
@@ -39,7 +38,6 @@ def read_sweep(uri: str, *, sweep: str) -> tuple[tuple[TrialRecord, ...], Plan]:
         RecordError: MLflow cannot be read, does not know the sweep or has no plan of it, or a record of a
             later version.
     """
-    load()
     where = absolute(uri)
     database = database_of(where)
     if database and not database.exists():
@@ -55,7 +53,6 @@ def read_sweep(uri: str, *, sweep: str) -> tuple[tuple[TrialRecord, ...], Plan]:
 
 def experiment_id_of(uri: str, *, sweep: str) -> str | None:
     """Return the id of a sweep's experiment; None: MLflow does not know it. Raises RecordError."""
-    load()
     where = absolute(uri)
     with _one_line_errors(where):
         experiment = client_of(where).get_experiment_by_name(sweep)

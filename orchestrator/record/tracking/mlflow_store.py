@@ -23,11 +23,13 @@ from orchestrator.record.tracking.axes import (
     varying_in,
 )
 from orchestrator.record.tracking.data_sets import data_of
+from orchestrator.record.tracking.fingerprint import FINGERPRINT_TAG, experiment_showing, fingerprint_of
 from orchestrator.record.tracking.mlflow_client import (
     absolute,
     cause_of,
     client_of,
-    load,
+    database_of,
+    require_mlflow,
     source_tags,
     without_secrets,
 )
@@ -92,7 +94,7 @@ class MlflowStore:
 
     def __init__(self, uri: str) -> None:
         self._uri = absolute(uri)
-        load()
+        require_mlflow()
         self._outline: SweepOutline | None = None
         self._values: Mapping[str, tuple[str, ...]] = {}
         self._logged: dict[RunKey, LoggedRecord] = {}
@@ -113,6 +115,21 @@ class MlflowStore:
     def _client(self) -> "MlflowClient":
         return client_of(self._uri)
 
+    def shows(self, files: Sequence[Path], *, outline: SweepOutline, kept: Iterable[LoggedRecord]) -> bool:
+        """Return whether a database shows this report and these records; a server would have to be asked."""
+        database = database_of(self._uri)
+        if not database:
+            return False
+        found = {key_of(record): (record, metrics) for record, metrics in kept}
+        try:
+            fingerprint = fingerprint_of(outline, [*found.values()], files)
+        except OSError:
+            return False
+        self.experiment_id = experiment_showing(
+            database, fingerprint, sweep=outline.name, num_attempts=len(found), files=files
+        )
+        return self.experiment_id is not None
+
     def begin(self, outline: SweepOutline) -> None:
         """Open the sweep's experiment and its parent run, which is RUNNING from here to `finish`."""
         self._outline, self._values = outline, values_in(outline.specs)
@@ -132,6 +149,9 @@ class MlflowStore:
                 self._write_once(record, metrics)
                 return
         self._missed.append((record, metrics))
+
+    def settle(self) -> None:
+        """Nothing waits: what is given is written at once."""
 
     def finish(self, files: Sequence[Path]) -> None:
         """Send again what was missed, attach the report and end the parent run; KILLED without a report."""
@@ -160,6 +180,7 @@ class MlflowStore:
                 self._client.set_terminated(run_id)
             self._log(run_id, files)
             self._summarise(run_id)
+            self._mark(run_id, files)
 
     def _write_once(self, record: TrialRecord, metrics: Mapping[str, float]) -> None:
         sweep, key = self._opened(), key_of(record)
@@ -219,6 +240,8 @@ class MlflowStore:
         parent_id = self._opened().parent_id
         self._log(parent_id, files)
         self._summarise(parent_id)
+        if files and not self._missed:
+            self._mark(parent_id, files)
         self._client.set_terminated(parent_id, status="FINISHED" if files else "KILLED")
 
     def _log(self, run_id: str, files: Sequence[Path]) -> None:
@@ -226,6 +249,11 @@ class MlflowStore:
             self._client.log_artifact(run_id, str(file))
             if file.name == MARKDOWN_NAME:
                 self._client.set_tag(run_id, NOTE_TAG, note_of(file.read_text(encoding="utf-8")))
+
+    def _mark(self, run_id: str, files: Sequence[Path]) -> None:
+        """Tag the sweep's run with the hash of all that it shows."""
+        fingerprint = fingerprint_of(self._begun(), [*self._logged.values()], files)
+        self._client.set_tag(run_id, FINGERPRINT_TAG, fingerprint)
 
     def _summarise(self, parent_id: str) -> None:
         """Give the parent run the parameters that it lacks, and the numbers of the sweep so far.

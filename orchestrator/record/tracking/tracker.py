@@ -54,6 +54,11 @@ class Tracker(Protocol):
     def experiment_id(self) -> str | None:
         """Id of the sweep's experiment; None where no server has answered."""
 
+    def shows(self, files: Sequence[Path], *, outline: SweepOutline, kept: Iterable[LoggedRecord]) -> bool:
+        """Return whether this report and these records are known to be shown; False where the server would
+        have to be opened first.
+        """
+
     def begin(self, outline: SweepOutline) -> None:
         """Open the sweep, the one of an earlier command if there is one."""
 
@@ -62,6 +67,9 @@ class Tracker(Protocol):
 
     def keep(self, record: TrialRecord, metrics: Mapping[str, float]) -> None:
         """Copy one attempt of a trial to the server, once even if called again."""
+
+    def settle(self) -> None:
+        """Wait, before a trial starts, for writing that would disturb a measurement on this host."""
 
     def finish(self, files: Sequence[Path]) -> None:
         """Send again what was missed, and close the sweep with its report; none when it was interrupted."""
@@ -78,6 +86,10 @@ class NoTracker:
     missed = sent = 0
     experiment_id = None
 
+    def shows(self, files: Sequence[Path], *, outline: SweepOutline, kept: Iterable[LoggedRecord]) -> bool:  # noqa: ARG002
+        """Nothing is to be shown."""
+        return True
+
     def begin(self, outline: SweepOutline) -> None:
         """Open nothing."""
 
@@ -86,6 +98,9 @@ class NoTracker:
 
     def keep(self, record: TrialRecord, metrics: Mapping[str, float]) -> None:
         """The ledger has it."""
+
+    def settle(self) -> None:
+        """Nothing is written."""
 
     def finish(self, files: Sequence[Path]) -> None:
         """Close nothing."""

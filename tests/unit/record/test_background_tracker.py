@@ -27,6 +27,9 @@ class Slow:
     def let(self, count=1):
         self._may_go_on.release(count)
 
+    def shows(self, files, *, outline, kept):
+        return (len(files), outline.name, len([*kept])) == (1, "example", 1)
+
     def begin(self, outline):
         self.told.append(("begin", outline.name))
 
@@ -133,6 +136,39 @@ def test_more_than_can_wait_stays_in_the_ledger_and_is_told(slow, caplog, monkey
     assert tracker.missed in (2, 3)  # the thread may have begun with the first one already
     assert tracker.sent + tracker.missed == 5
     assert caplog.messages == [LACKS]
+
+
+def test_before_a_trial_a_database_of_this_host_is_waited_for(slow):
+    tracker = BackgroundTracker(slow, is_on_this_host=True)
+    tracker.begin(outline("example"))
+    tracker.settle()
+    assert slow.told == [("begin", "example")]
+    tracker.keep(record(), {})
+    threading.Timer(0.05, slow.let).start()
+    tracker.settle()
+    assert slow.told == [("begin", "example"), ("keep", 1)]
+
+
+def test_before_a_trial_a_server_is_not_waited_for(slow):
+    tracker = begun(slow)
+    tracker.keep(record(), {})
+    tracker.settle()
+    assert ("keep", 1) not in slow.told
+
+
+@pytest.mark.usefixtures("hasty")
+def test_a_database_that_is_stuck_holds_no_trial_for_ever(slow):
+    tracker = BackgroundTracker(slow, is_on_this_host=True)
+    tracker.begin(outline("example"))
+    tracker.keep(record(), {})
+    tracker.settle()
+    assert ("keep", 1) not in slow.told
+
+
+def test_what_is_shown_is_asked_at_once(slow):
+    tracker = BackgroundTracker(slow)
+    assert tracker.shows(REPORT, outline=outline("example"), kept=[(record(), {})])
+    assert not tracker.shows(REPORT, outline=outline("example"), kept=[])
 
 
 def test_a_report_is_attached_at_once(slow):

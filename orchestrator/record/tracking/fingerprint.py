@@ -1,0 +1,91 @@
+"""Whether an MLflow database shows a sweep as it is, asked without MLflow, whose import takes seconds."""
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Iterable, Sequence
+from contextlib import closing
+from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
+
+from orchestrator.record.tracking.axes import values_in
+from orchestrator.record.tracking.mlflow_run import key_of
+from orchestrator.record.tracking.summary import summary_of
+from orchestrator.record.tracking.tracker import PLAN_NAME, LoggedRecord, SweepOutline
+
+FINGERPRINT_TAG = "content_sha256"
+"""Tag of a sweep's run: hash of the records and report that it shows."""
+
+_PARENTS = """
+SELECT experiments.experiment_id, runs.run_uuid, runs.status, runs.artifact_uri, content.value
+FROM experiments
+JOIN runs ON runs.experiment_id = experiments.experiment_id AND runs.lifecycle_stage = 'active'
+JOIN tags AS role ON role.run_uuid = runs.run_uuid AND role.key = 'role' AND role.value = 'sweep'
+LEFT JOIN tags AS content ON content.run_uuid = runs.run_uuid AND content.key = ?
+WHERE experiments.name = ? AND experiments.lifecycle_stage = 'active'
+"""
+
+_NUM_CHILDREN = """
+SELECT count(*) FROM runs
+JOIN tags ON tags.run_uuid = runs.run_uuid AND tags.key = 'mlflow.parentRunId' AND tags.value = ?
+WHERE runs.lifecycle_stage = 'active' AND runs.status != 'RUNNING'
+"""
+
+
+def fingerprint_of(outline: SweepOutline, logged: Sequence[LoggedRecord], files: Iterable[Path]) -> str:
+    """Hash what MLflow shows of a sweep: its attempts, numbers, axes and the files of its report.
+
+    The plan's file is left out: it says which trials were measured by the last command and which before it.
+
+    Raises:
+        OSError: a file cannot be read.
+    """
+    content = {
+        "attempts": sorted(key_of(record) for record, _ in logged),
+        "metrics": summary_of(logged, planned=outline.planned) if logged else {},
+        "goal": outline.goal,
+        "axes": values_in(outline.specs),
+        "planned": None if outline.planned is None else sorted(outline.planned),
+        "files": {
+            path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in files
+            if path.name != PLAN_NAME
+        },
+    }
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def experiment_showing(
+    database: Path, fingerprint: str, *, sweep: str, num_attempts: int, files: Iterable[Path]
+) -> str | None:
+    """Return the id of the sweep's experiment if the database shows all of this; None: MLflow must be asked.
+
+    Args:
+        fingerprint: that of the sweep's attempts and report, as `fingerprint_of`.
+        num_attempts: attempts of which the database must have a complete run.
+        files: files that must be among the artifacts, by their names.
+    """
+    try:
+        with closing(sqlite3.connect(f"{database.as_uri()}?mode=ro", uri=True)) as connection:
+            parents = connection.execute(_PARENTS, (FINGERPRINT_TAG, sweep)).fetchall()
+            if len(parents) != 1:
+                return None
+            ((experiment_id, run_id, status, artifacts, shown),) = parents
+            (num_children,) = connection.execute(_NUM_CHILDREN, (run_id,)).fetchone()
+    except sqlite3.Error:  # no such file, or another schema
+        return None
+    is_shown = status == "FINISHED" and shown == fingerprint and num_children == num_attempts
+    folder = _local_folder(str(artifacts))
+    if not is_shown or folder is None or not all((folder / path.name).is_file() for path in files):
+        return None
+    return str(experiment_id)
+
+
+def _local_folder(uri: str) -> Path | None:
+    """Return the folder of artifacts; None where it is not on this host."""
+    address = urlsplit(uri)
+    if address.scheme not in ("", "file") or address.netloc:
+        return None
+    folder = Path(url2pathname(address.path) if address.scheme else uri)
+    return folder if folder.is_absolute() else None
