@@ -15,6 +15,7 @@ from orchestrator.execute.trial.host import LocalHost
 from orchestrator.execute.trial.records import outcome_of
 from orchestrator.execute.trial.supervisor import Hear, record_of
 from orchestrator.train.gce_metadata import is_preempted
+from orchestrator.train.registry import trainer_info
 
 _TURN_SECONDS = 0.1
 
@@ -37,6 +38,9 @@ class InlineExecutor:
     ) -> None:
         """Run the queue to its end, one attempt at a time; workers are separate processes."""
         with HostAgent() as agent:
+            if queue.placements:  # imports its framework while the tracker opens its database
+                trainer = queue.placements[0].trial.trainer
+                agent.prepare(trainer_info(trainer), python=context.pythons[trainer])
             while not queue.is_drained:
                 attempt = queue.take()
                 if attempt is None:  # one rests after a failure

@@ -47,6 +47,7 @@ class ForkServerAddress:
 class _ForkServerProcess:
     process: "subprocess.Popen[str]"
     address: ForkServerAddress
+    log: Path
 
 
 class HostAgent:
@@ -56,7 +57,18 @@ class HostAgent:
         self._held = contextlib.ExitStack()
         self._folder = self._held.enter_context(temporary_folder("orchestrator-"))
         self._fork_servers: dict[tuple[str, str], _ForkServerProcess] = {}
+        self._starting: dict[tuple[str, str], _ForkServerProcess] = {}
         link_code(self._folder / "code")
+
+    def prepare(self, info: TrainerInfo, *, python: str) -> None:
+        """Start a fork server that `fork_server` will ask for, and do not wait until it is ready.
+
+        It imports its framework meanwhile. A failure is left to `fork_server`, which tries again.
+        """
+        key = info.name, python
+        if key not in self._fork_servers and key not in self._starting:
+            with contextlib.suppress(TrialError):
+                self._starting[key] = self._spawn(info, python=python)
 
     def fork_server(self, info: TrainerInfo, *, python: str, start_seconds: float) -> ForkServerAddress:
         """Return the address of a responsive fork server for this trainer; start one if needed.
@@ -72,11 +84,12 @@ class HostAgent:
             _kill(running.process)
             running = None
         if running is None:
-            running = self._start(info, python=python, start_seconds=until - time.monotonic())
-            self._fork_servers[info.name, python] = running
+            starting = self._starting.pop((info.name, python), None) or self._spawn(info, python=python)
+            _wait_until_ready(starting, info, python=python, seconds=until - time.monotonic())
+            running = self._fork_servers[info.name, python] = starting
         return running.address
 
-    def _start(self, info: TrainerInfo, *, python: str, start_seconds: float) -> _ForkServerProcess:
+    def _spawn(self, info: TrainerInfo, *, python: str) -> _ForkServerProcess:
         name = f"{info.name}-{secrets.token_hex(4)}"
         address = ForkServerAddress(path=str(self._folder / name), token=secrets.token_hex(16))
         log = self._folder / f"{name}.log"
@@ -87,20 +100,18 @@ class HostAgent:
         except OSError as error:
             message = f"trainer {info.name!r}: {error}; get it with: {info.install}"
             raise TrialError("environment", message) from error
-        try:
-            _greet(process, address, seconds=start_seconds)
-        except OSError as error:  # TimeoutError and ConnectionError are kinds of it
-            _kill(process)  # it may hang in an import
-            last = log.read_text(errors="replace").strip().splitlines()[-1:]
-            message = f"trainer {info.name!r}: {python} did not start: {'; '.join([str(error), *last])}"
-            raise TrialError("environment", message) from error
-        return _ForkServerProcess(process, address)
+        assert process.stdin is not None
+        with contextlib.suppress(OSError):  # of one that ended at once: `_wait_until_ready` says so
+            process.stdin.write(address.token + "\n")
+            process.stdin.flush()
+        return _ForkServerProcess(process, address, log)
 
     def close(self) -> None:
         """End every fork server, and with it every worker."""
-        for fork_server in self._fork_servers.values():
+        for fork_server in (*self._fork_servers.values(), *self._starting.values()):
             child.end(fork_server.process, seconds=_END_SECONDS)
         self._fork_servers.clear()
+        self._starting.clear()
         self._held.close()
 
     def __enter__(self) -> "HostAgent":
@@ -145,12 +156,22 @@ def _environment(code: Path) -> dict[str, str]:
     return {**without_hidden_settings(kept), "PYTHONPATH": str(code)}
 
 
-def _greet(process: "subprocess.Popen[str]", address: ForkServerAddress, *, seconds: float) -> None:
-    """Tell the token, and wait until the fork server has imported its framework and says that it is ready."""
-    assert process.stdin is not None
+def _wait_until_ready(
+    starting: _ForkServerProcess, info: TrainerInfo, *, python: str, seconds: float
+) -> None:
+    """Wait until a fork server is ready; kill it, and raise TrialError, if it ends or takes too long."""
+    try:
+        _hear_ready(starting.process, seconds=seconds)
+    except OSError as error:  # TimeoutError and ConnectionError are kinds of it
+        _kill(starting.process)  # it may hang in an import
+        last = starting.log.read_text(errors="replace").strip().splitlines()[-1:]
+        message = f"trainer {info.name!r}: {python} did not start: {'; '.join([str(error), *last])}"
+        raise TrialError("environment", message) from error
+
+
+def _hear_ready(process: "subprocess.Popen[str]", *, seconds: float) -> None:
+    """Wait until the fork server has imported its framework and says that it is ready."""
     assert process.stdout is not None
-    process.stdin.write(address.token + "\n")
-    process.stdin.flush()
     until, received = time.monotonic() + seconds, b""
     while len(received) < len(_READY):
         if not select.select([process.stdout], [], [], max(0.0, until - time.monotonic()))[0]:

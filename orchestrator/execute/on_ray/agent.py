@@ -31,6 +31,10 @@ class RayHostAgent:
         here = NodeAffinitySchedulingStrategy(self._node_id, soft=False)
         self._actor: Any = kept.options(scheduling_strategy=here).remote()
 
+    def prepare(self, info: TrainerInfo, *, python: str) -> None:
+        """Start a trainer's fork server on the driver's host, and do not wait for it."""
+        self._actor.prepare.remote(info.name, python=python)
+
     def fork_server(self, info: TrainerInfo, *, python: str, start_seconds: float) -> ForkServerAddress:
         """Return the address of a trainer's fork server, as `HostAgent.fork_server`; replace an agent that
         does not answer.
@@ -82,6 +86,10 @@ class _HostAgent:
 
     def __init__(self) -> None:
         self._agent = HostAgent()
+
+    def prepare(self, trainer: str, *, python: str) -> None:
+        """A trainer travels by its name."""
+        self._agent.prepare(trainer_info(trainer), python=python)
 
     def fork_server(self, trainer: str, *, python: str, start_seconds: float) -> ForkServerAddress | Failure:
         """A trainer travels by its name, and an error as a value: Ray would wrap it."""

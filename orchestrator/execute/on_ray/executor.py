@@ -43,6 +43,7 @@ from orchestrator.execute.on_ray.tune_adapters import (
 from orchestrator.execute.scheduling.queue import Queue
 from orchestrator.execute.trial.records import outcome_of
 from orchestrator.execute.trial.supervisor import record_of
+from orchestrator.train.registry import trainer_info
 
 _NODE_LABEL = "ray.io/node-id"
 _NO_NODE = "!none"
@@ -90,6 +91,9 @@ class RayTuneExecutor:
             held.callback(stop_requests.clear_requests)
             driver_files = held.enter_context(DriverFiles(context.folder)) if self._cluster else None
             agent = RayHostAgent()
+            if self._cluster is None and queue.placements:  # imports its framework while Tune starts
+                trainer = queue.placements[0].trial.trainer
+                agent.prepare(trainer_info(trainer), python=context.pythons[trainer])
             tuner = tune.Tuner(
                 _trainable(by_id, context, agent=agent, driver_files=driver_files, slices=self._slices()),
                 tune_config=tune.TuneConfig(

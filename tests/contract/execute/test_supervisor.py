@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -309,6 +310,31 @@ def test_fork_servers_listen_where_only_their_owner_can_and_leave_nothing_there(
 def test_trials_of_one_environment_share_a_fork_server(family, agent):
     assert fork_server(agent) == fork_server(agent)
     assert len(family.pids()) == 1
+
+
+def test_a_prepared_fork_server_is_the_one_that_is_asked_for(family, agent):
+    for _ in range(2):
+        agent.prepare(trainer_info("noop"), python=sys.executable)
+    (pid,) = family.pids()
+    address = fork_server(agent)
+    agent.prepare(trainer_info("noop"), python=sys.executable)
+    assert fork_server(agent) == address
+    assert family.pids() == {pid}
+
+
+def test_a_prepared_fork_server_that_nobody_asks_for_ends_with_its_agent(family):
+    with HostAgent() as agent:
+        agent.prepare(trainer_info("noop"), python=sys.executable)
+        assert len(family.pids()) == 1
+    family.wait_until_gone()
+
+
+@pytest.mark.parametrize("python", ["/no/such/python", "/bin/false"])
+def test_a_fork_server_that_cannot_be_prepared_fails_where_it_is_asked_for(agent, python):
+    agent.prepare(trainer_info("noop"), python=python)
+    with pytest.raises(TrialError, match=re.escape(python)) as caught:
+        agent.fork_server(trainer_info("noop"), python=python, start_seconds=20.0)
+    assert caught.value.kind == "environment"
 
 
 def test_a_fork_server_inherits_neither_the_token_nor_the_threads_of_ray(monkeypatch, family, agent):

@@ -1,4 +1,4 @@
-"""Empty MLflow databases that are kept: MLflow takes a copy for one of its own, and nobody's rows are in it."""
+"""Empty MLflow databases that are kept: MLflow uses a copy as its own, and it holds nobody's rows."""
 
 import sqlite3
 import stat
