@@ -5,7 +5,9 @@
 Prints the least and the median CPU seconds (user and system, with the processes that a command started and
 waited for), the least seconds of the clock, and the most memory. `python -c pass` and the import of Hydra are
 the floor: a command that reads a configuration is never below both. A run before the first one writes the
-compiled modules. With `--code` the commands of another checkout take turns with these, in the same run.
+compiled modules. `sweep again` finds the sweep that this run finished. `first sweep` is a no-op trial on Ray
+with a new MLflow database. With `--code` the commands of another checkout take turns with these, in the same
+run.
 """
 
 import argparse
@@ -22,6 +24,7 @@ from pathlib import Path
 _HERE = Path(__file__).resolve().parent.parent
 _PROGRAM = ("-m", "orchestrator")
 _MANY = (*_PROGRAM, "plan", "+sweep=single", "device=cpu", "trainer=noop", "data.source=synthetic")
+_NOOP = ("+sweep=smoke", "trainer=noop", "precision=fp32", "sweep.include=[]", "data.source=synthetic")
 _COMMANDS = {
     "nothing": ("-c", "pass"),
     "import hydra": ("-c", "import hydra"),
@@ -35,10 +38,13 @@ _COMMANDS = {
     "plan tpu_vs_gpu": (*_PROGRAM, "plan", "+sweep=tpu_vs_gpu"),
     "predict": (*_PROGRAM, "predict", "workload=vgg16", "device=t4,v100"),
     "predict advise": (*_PROGRAM, "predict", "advise", "+sweep=smoke"),
+    "sweep again": (*_PROGRAM, *_NOOP, "executor=inline"),
+    "first sweep": (*_PROGRAM, *_NOOP),
     "plan of 12,654": (*_MANY, "seed=range(0,12654)"),
     "plan of 100,000": (*_MANY, "seed=range(0,100000)"),
 }
 """Name -> words after `python`."""
+_IN_NEW_FOLDERS = {"first sweep"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,9 +56,13 @@ class Run:
     mebibytes: float
 
 
-def run_of(words: Sequence[str], folder: Path, *, code: Path) -> Run:
-    """Run a process; its exit code may be that of a wrong request."""
-    variables = {**os.environ, "PYTHONPATH": str(code), "PYTHONPYCACHEPREFIX": str(folder / "compiled")}
+def run_of(words: Sequence[str], folder: Path, *, code: Path, compiled: Path) -> Run:
+    """Run a process in a folder; its exit code may be that of a wrong request.
+
+    Args:
+        compiled: folder of the compiled modules.
+    """
+    variables = {**os.environ, "PYTHONPATH": str(code), "PYTHONPYCACHEPREFIX": str(compiled)}
     variables.pop("PYTHONDONTWRITEBYTECODE", None)
     began = time.perf_counter()
     child = subprocess.Popen(
@@ -68,6 +78,11 @@ def run_of(words: Sequence[str], folder: Path, *, code: Path) -> Run:
         seconds=time.perf_counter() - began,
         mebibytes=usage.ru_maxrss / 1024,
     )
+
+
+def _folder_of(command: str, parent: Path) -> Path:
+    """Return the folder in which a command runs; some leave files that would change their next run."""
+    return Path(tempfile.mkdtemp(dir=parent)) if command in _IN_NEW_FOLDERS else parent
 
 
 def row_of(command: str, runs: Sequence[Run]) -> str:
@@ -91,7 +106,12 @@ def main() -> None:
         for command in arguments.only:
             words = _COMMANDS[command]
             turns = [
-                {which: run_of(words, Path(name), code=code) for which, code in codes.items()}
+                {
+                    which: run_of(
+                        words, _folder_of(command, Path(name)), code=code, compiled=Path(name) / "compiled"
+                    )
+                    for which, code in codes.items()
+                }
                 for _ in range(arguments.runs + 1)
             ][1:]
             for which in codes:
