@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from latency_builders import SPEED_UPS, known_pair
 
-from orchestrator.predict.profile_transfer.ensemble import fit_composition
+from orchestrator.predict.profile_transfer.composition import fit_composition
+from orchestrator.predict.profile_transfer.network_counts import COUNTS
 from orchestrator.predict.profile_transfer.op_classes import OP_CLASSES, class_of, class_seconds, features_of
 from orchestrator.predict.profile_transfer.pairs import Profiles, middle_of_repeats
 
@@ -43,7 +44,7 @@ def test_what_the_host_did_is_in_no_class():
         ops=("Host_MatMul", "Device_MatMul"),
         op_seconds=np.array([[5.0, 2.0]]),
         step_seconds=np.array([4.0]),
-        counts=np.array([[8.0, 4.0, 2.0, 1.0]]),
+        counts=np.array([[8.0, 4.0, 2.0, 1.0, 3.0, 12.0]]),
     )
     assert dict(zip(OP_CLASSES, class_seconds(profiles)[0], strict=True))["product"] == 2
     assert class_seconds(profiles).sum() == 2
@@ -52,20 +53,20 @@ def test_what_the_host_did_is_in_no_class():
 
 
 def test_counts_add_the_physics_of_the_step_to_what_its_profile_tells():
-    """8 operations, 4 bytes of features, 2 of weights and 1 layer in 4 s."""
+    """8 operations, 4 bytes of features, 2 of weights, 1 layer and 3 images of 4 pixels in 4 s."""
     profiles = Profiles(
         ops=("Device_MatMul",),
         op_seconds=np.array([[2.0]]),
         step_seconds=np.array([4.0]),
-        counts=np.array([[8.0, 4.0, 2.0, 1.0]]),
+        counts=np.array([[8.0, 4.0, 2.0, 1.0, 3.0, 12.0]]),
     )
     alone, counted = (features_of(profiles, is_counted=is_counted)[0] for is_counted in (False, True))
     assert np.array_equal(counted[: len(alone)], alone)
-    assert np.exp(counted[len(alone) :]) == pytest.approx([2, 1, 0.5, 1e-5 / 4, 2, 8 / 6])
+    assert np.exp(counted[len(alone) :]) == pytest.approx([2, 1, 0.5, 1e-5 / 4, 2, 8 / 6, 3, 4])
 
 
 def test_a_step_that_is_a_sum_of_ops_is_taken_apart(pair):
-    found = fit_composition(pair)
+    found = fit_composition(pair, is_counted=False)
     factors = dict(zip(OP_CLASSES, found.factors, strict=False))
     expected = [1 / speed_up for speed_up in SPEED_UPS]
     assert [factors[name] for name in ("convolution", "product", "elementwise")] == pytest.approx(
@@ -75,5 +76,15 @@ def test_a_step_that_is_a_sum_of_ops_is_taken_apart(pair):
 
 
 def test_a_class_that_training_lacks_goes_at_the_middle_ratio(pair):
-    found = fit_composition(replace(pair, target_seconds=pair.profiles.step_seconds / 2))
+    half = replace(pair, target_seconds=pair.profiles.step_seconds / 2)
+    found = fit_composition(half, is_counted=False)
     assert found.factors[OP_CLASSES.index("transfer")] == pytest.approx(0.5)
+
+
+def test_a_step_that_takes_its_time_for_pixels_is_told_by_counts_alone(pair):
+    planted = replace(pair, target_seconds=pair.profiles.counts[:, COUNTS.index("pixels")] / 1e7)
+    errors = [
+        np.abs(found.step_seconds(planted.profiles) / planted.target_seconds - 1).mean()
+        for found in (fit_composition(planted, is_counted=is_counted) for is_counted in (False, True))
+    ]
+    assert errors[1] < 0.05 < errors[0]

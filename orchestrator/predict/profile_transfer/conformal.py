@@ -19,6 +19,24 @@ def quantile_of(sizes: Floats) -> float:
     return float(np.quantile(sizes, min(1.0, COVERAGE * (1 + 1 / len(sizes))), method="higher"))
 
 
+_OF_DISTANCE, _OF_SECONDS = 0.75, -0.1
+"""Powers of a scale, found by likelihood and rounded: docs/findings/prediction.md."""
+
+
+def scale_of(distances: Floats, step_seconds: Floats) -> Floats:
+    """[row] how large an error is to be expected, but for a factor that is the same for all rows.
+
+    Errors grow with the distance from training. Those of short steps, which launches and the host decide, are
+    larger.
+
+    Args:
+        distances: [row] standard deviation of a process that knows the profile alone.
+        step_seconds: [row] predicted.
+    """
+    scale: Floats = distances**_OF_DISTANCE * step_seconds**_OF_SECONDS
+    return scale
+
+
 def log_errors(predicted: Floats, measured: Floats) -> Floats:
     """[row] log(measured / predicted)."""
     logs: Floats = np.log(measured / np.maximum(predicted, _LEAST_SECONDS))

@@ -20,8 +20,8 @@ from workloads.shapes import UnsuitableInputError
 from workloads.spec import WorkloadSpec
 from workloads.traffic import train_step_bytes
 
-COUNTS = ("flops", "value_bytes", "weight_bytes", "layers")
-"""Columns of counts: as the fields of `StepCost`, in fp32."""
+COUNTS = ("flops", "value_bytes", "weight_bytes", "layers", "samples", "pixels")
+"""Columns of counts of one step in fp32; pixels are those of all its images."""
 
 WORKLOADS = {
     "AlexNet": "alexnet",
@@ -68,7 +68,9 @@ def _counted(model: str, batch_size: int, image_size: int) -> tuple[float, ...] 
     weight_bytes = train_step_bytes(spec, 0, value_bytes=_VALUE_BYTES)
     value_bytes = train_step_bytes(spec, batch_size, value_bytes=_VALUE_BYTES) - weight_bytes
     layers = sum(len(network.nodes) for network in spec.networks.values())
-    return train_step_flops(spec, batch_size), value_bytes, weight_bytes, float(layers)
+    pixels = batch_size * image_size**2
+    flops = train_step_flops(spec, batch_size)
+    return flops, value_bytes, weight_bytes, float(layers), float(batch_size), float(pixels)
 
 
 def published_spec(model: str, *, image_size: int) -> WorkloadSpec | None:

@@ -51,11 +51,12 @@ _LAYER_SECONDS = 1e-5  # of launches
 def features_of(profiles: Profiles, *, is_counted: bool) -> Floats:
     """[row, feature]: logarithm of the latency, of the busy time, busy share, share of each op class.
 
-    Shares are of the latency. Sizes of batch and image are in them already and changed nothing.
+    Shares are of the latency.
 
     Args:
         is_counted: add the physics of the step: logarithms of operations, bytes of feature maps and bytes of
-            weights over the latency, of launches over it, and of operations over bytes. The rows have counts.
+            weights over the latency, of launches over it, of operations over bytes, of the images, and of the
+            pixels of an image. The rows have counts.
     """
     if is_counted:
         return np.column_stack((_of_profile(profiles), _of_counts(profiles)))
@@ -64,9 +65,10 @@ def features_of(profiles: Profiles, *, is_counted: bool) -> Floats:
 
 def _of_counts(profiles: Profiles) -> Floats:
     step = profiles.step_seconds
-    flops, values, weights, layers = profiles.counts.T
+    flops, values, weights, layers, samples, pixels = profiles.counts.T
     rates = (flops / step, values / step, weights / step, _LAYER_SECONDS * layers / step)
-    logs: Floats = np.log(np.column_stack((*rates, flops / values, flops / (values + weights))))
+    intensities = (flops / values, flops / (values + weights))
+    logs: Floats = np.log(np.column_stack((*rates, *intensities, samples, pixels / samples)))
     return logs
 
 
