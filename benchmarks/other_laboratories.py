@@ -4,7 +4,7 @@
 
 A laboratory is held out as a whole: all its machines, networks and frameworks. The coefficients of the parts
 and the deviations of the effects saw it; only PROFET has the small steps that the former are fitted to. It
-prints the table for `docs/prediction_accuracy.md`.
+prints the table for `docs/prediction/accuracy.md`.
 """
 
 import sys

@@ -5,7 +5,7 @@
 Each device and each network on it is held out of the fit; so many of the other networks, each at one size
 drawn at random, are then "measured" on that device, and the network that was held out is predicted at all of
 its sizes. The deviations and the quantile are those that travel with the code, which saw all these devices.
-Prints a table for `docs/prediction_accuracy.md`.
+Prints a table for `docs/prediction/accuracy.md`.
 """
 
 import argparse

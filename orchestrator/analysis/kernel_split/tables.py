@@ -25,8 +25,8 @@ from orchestrator.core.interval import Spread
 _NOTE = (
     "Speed-up: samples/s over those of one worker that is alike in all else, with its 95% interval over "
     "repeats. Held: kernels of each worker in the convolution with the most work. Predicted, not measured: "
-    "by the model of time (docs/prediction.md) from the calibrations of all other settings. Bound: Amdahl's, "
-    "with free traffic. Convolutions: their part of the step of one worker, predicted."
+    "by the model of time (docs/prediction/models.md) from the calibrations of all other settings. "
+    "Bound: Amdahl's, with free traffic. Convolutions: their part of the step of one worker, predicted."
 )
 
 

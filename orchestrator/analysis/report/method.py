@@ -65,7 +65,7 @@ _TERMS = (
     (
         "predicted",
         "the device was not available, and nothing was run for it. Published measurements, or "
-        "own measurements of other trials, give the step time. docs/prediction.md has the method "
+        "own measurements of other trials, give the step time. docs/prediction/README.md has the method "
         "and its errors",
     ),
     (
