@@ -35,7 +35,7 @@ def page_of(found: Mapping[str, Mapping[str, Mapping[str, Any]]], *, written: st
     lines = [
         "# Transfers between GPUs, evaluated",
         "",
-        "Written by `python benchmarks/evaluation_page.py FILE > docs/prediction/evaluation.md` from a file with",
+        "Written by `python benchmarks/evaluation_page.py FILE > docs/prediction/evaluation.md`; FILE has",
         "the output of `python -m orchestrator predict evaluate data=$ORCHESTRATOR_DATA/profet --json`.",
         f"{written}.",
         "",

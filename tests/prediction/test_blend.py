@@ -55,6 +55,16 @@ def test_a_profile_like_none_of_training_is_out_of_range(pair):
     assert (found.high / found.low).min() > np.median(known.high / known.low)
 
 
+def test_intervals_hold_nine_in_ten_of_a_family_that_was_not_seen(pair):
+    held = []
+    for family in np.unique(pair.families):
+        (fitted,) = fit_blend([pair[pair.families != family]])
+        test = pair[pair.families == family]
+        found = fitted.predict(test.profiles)["orchestrator"]
+        held += ((found.low <= test.target_seconds) & (test.target_seconds <= found.high)).tolist()
+    assert np.mean(held) > 0.75
+
+
 def test_of_a_single_model_nothing_is_known(pair):
     (fitted,) = fit_blend([only(pair, "VGG16")])
     found = fitted.predict(pair.profiles)["orchestrator"]

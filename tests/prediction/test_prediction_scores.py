@@ -14,7 +14,7 @@ from orchestrator.predict.evaluation.scores import (
     rows_of,
     score_of,
 )
-from orchestrator.predict.profile_transfer.conformal import quantile_of
+from orchestrator.predict.profile_transfer.conformal import quantile_of, scale_of
 from orchestrator.predict.profile_transfer.network_counts import COUNTS
 from orchestrator.predict.profile_transfer.pairs import Pair, Profiles
 from orchestrator.predict.profile_transfer.predictor import PredictedSteps
@@ -79,6 +79,12 @@ def test_what_is_out_of_range_is_counted_and_judged_like_the_rest():
 def test_nine_sizes_in_ten_stay_within_the_quantile_and_of_few_the_largest_counts():
     assert quantile_of(np.arange(1.0, 101.0)) == 91
     assert quantile_of(np.array([1.0, 5.0, 3.0])) == 5
+
+
+def test_an_error_is_expected_to_be_larger_far_from_training_and_in_a_short_step():
+    near, far, short = scale_of(np.array([0.1, 0.2, 0.1]), np.array([1.0, 1.0, 0.01]))
+    assert far / near == pytest.approx(2**0.75)
+    assert short / near == pytest.approx(100**0.1)
 
 
 def test_intervals_of_a_model_come_from_the_errors_on_the_others():

@@ -16,7 +16,7 @@ from orchestrator.predict.profile_transfer.standards import Standards, standards
 MEMBERS = ("trees", "composition", "process")
 
 _SEED = 0
-_TREES = {"n_estimators": 100, "min_samples_leaf": 2, "max_features": 0.5, "random_state": _SEED}
+_TREES = {"n_estimators": 40, "min_samples_leaf": 2, "max_features": 0.5, "random_state": _SEED}
 _LENGTH, _NOISE = 12.0, 0.06  # of the process: in standard deviations of a feature; part of the variance
 _SMOOTHNESS = 1.5
 

@@ -1,0 +1,59 @@
+"""Transfers of published profiles: errors and coverage on what was held out. Needs ORCHESTRATOR_DATA.
+
+Two of the twelve pairs, for time; `benchmarks/published_level.py` judges all of them.
+"""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from orchestrator.predict.evaluation.held_out import SPLITS, held_out_predictions, with_intervals
+from orchestrator.predict.evaluation.scores import part_scores, quartiles_of, rows_of, score_of
+from orchestrator.predict.latency_data.read import read_latencies
+from orchestrator.predict.profile_transfer.ensemble import fit_blend
+from orchestrator.predict.profile_transfer.pairs import pair_of
+from orchestrator.predict.profile_transfer.predictor import fit_log_quadratic
+
+DATA = Path(os.environ.get("ORCHESTRATOR_DATA", "unset")) / "profet"
+pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="ORCHESTRATOR_DATA has no folder `profet`")
+
+PAIRS = (("p3.2xlarge", "g4dn.xlarge"), ("p2.xlarge", "p3.2xlarge"))
+
+
+@pytest.fixture(scope="module")
+def pairs():
+    table = read_latencies(DATA)
+    return [pair_of(table, anchor=anchor, target=target) for anchor, target in PAIRS]
+
+
+@pytest.fixture(scope="module")
+def rows(pairs):
+    """Split -> rows of both pairs."""
+    found = [out for pair in pairs for out in held_out_predictions(pair, fit_blend)]
+    return {
+        split: rows_of([out for out in found if (out.method, out.split) == ("orchestrator", split)])
+        for split in SPLITS
+    }
+
+
+@pytest.mark.parametrize(("split", "most"), zip(SPLITS, (MODEL_BOUND, FAMILY_BOUND), strict=True))
+def test_errors_stay_within_their_bound_and_below_half_of_those_of_a_latency_alone(pairs, rows, split, most):
+    error = score_of(rows[split]).mape.median
+    alone = [
+        with_intervals(out)
+        for pair in pairs
+        for out in held_out_predictions(pair, fit_log_quadratic)
+        if out.split == split
+    ]
+    assert error < most
+    assert error < score_of(rows_of(alone)).mape.median / 2
+
+
+@pytest.mark.parametrize("split", SPLITS)
+def test_intervals_hold_about_nine_in_ten_of_every_quarter_and_are_not_wide(rows, split):
+    score = score_of(rows[split])
+    assert 0.86 < score.coverage < 0.95
+    assert score.width < WIDTH_BOUND
+    quarters = part_scores(rows[split], quartiles_of(rows[split]))
+    assert min(quarter.coverage for quarter in quarters.values()) > QUARTER_BOUND
