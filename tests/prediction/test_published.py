@@ -1,4 +1,4 @@
-"""The published data: units, clusters, scalers, and the files that tools make of it. Needs ORCHESTRATOR_DATA."""
+"""The published data: units, clusters, scalers, files that tools make of it. Needs ORCHESTRATOR_DATA."""
 
 import os
 from pathlib import Path

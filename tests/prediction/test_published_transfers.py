@@ -18,7 +18,11 @@ from orchestrator.predict.profile_transfer.predictor import fit_log_quadratic
 DATA = Path(os.environ.get("ORCHESTRATOR_DATA", "unset")) / "profet"
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="ORCHESTRATOR_DATA has no folder `profet`")
 
-PAIRS = (("p3.2xlarge", "g4dn.xlarge"), ("p2.xlarge", "p3.2xlarge"))
+PAIRS = (("p2.xlarge", "g4dn.xlarge"), ("p3.2xlarge", "p2.xlarge"))
+ERRORS = dict(zip(SPLITS, (0.072, 0.091), strict=True))
+"""Split -> largest mean error; 0.067 and 0.086 were found."""
+WIDTHS = dict(zip(SPLITS, (0.26, 0.45), strict=True))
+"""Split -> largest median of (high - low) / predicted; 0.23 and 0.41 were found."""
 
 
 @pytest.fixture(scope="module")
@@ -37,8 +41,8 @@ def rows(pairs):
     }
 
 
-@pytest.mark.parametrize(("split", "most"), zip(SPLITS, (MODEL_BOUND, FAMILY_BOUND), strict=True))
-def test_errors_stay_within_their_bound_and_below_half_of_those_of_a_latency_alone(pairs, rows, split, most):
+@pytest.mark.parametrize("split", SPLITS)
+def test_errors_stay_within_their_bound_and_below_half_of_those_of_a_latency_alone(pairs, rows, split):
     error = score_of(rows[split]).mape.median
     alone = [
         with_intervals(out)
@@ -46,14 +50,14 @@ def test_errors_stay_within_their_bound_and_below_half_of_those_of_a_latency_alo
         for out in held_out_predictions(pair, fit_log_quadratic)
         if out.split == split
     ]
-    assert error < most
+    assert error < ERRORS[split]
     assert error < score_of(rows_of(alone)).mape.median / 2
 
 
 @pytest.mark.parametrize("split", SPLITS)
 def test_intervals_hold_about_nine_in_ten_of_every_quarter_and_are_not_wide(rows, split):
     score = score_of(rows[split])
-    assert 0.86 < score.coverage < 0.95
-    assert score.width < WIDTH_BOUND
+    assert 0.87 < score.coverage < 0.93
+    assert score.width < WIDTHS[split]
     quarters = part_scores(rows[split], quartiles_of(rows[split]))
-    assert min(quarter.coverage for quarter in quarters.values()) > QUARTER_BOUND
+    assert min(quarter.coverage for quarter in quarters.values()) > 0.84
