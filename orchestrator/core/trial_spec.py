@@ -224,17 +224,25 @@ def setting_id(trial: TrialSpec) -> str:
 def _differing(value: Any) -> dict[str, object]:
     """Return the fields of a dataclass that differ from their defaults or have none, nested ones too."""
     differing: dict[str, object] = {}
-    for name, default in _defaults_of(cast(Hashable, type(value))):
+    for name, default, may_nest in _defaults_of(cast(Hashable, type(value))):
         current = getattr(value, name)
-        if current != default:
-            differing[name] = _differing(current) if dataclasses.is_dataclass(current) else current
+        if current is not default and current != default:
+            is_nested = may_nest and dataclasses.is_dataclass(current)
+            differing[name] = _differing(current) if is_nested else current
     return differing
 
 
 @cache
-def _defaults_of(kind: Any) -> tuple[tuple[str, object], ...]:
-    """Return name and default of the fields of a dataclass; one without a default has MISSING."""
-    return tuple((field_.name, _default_of(field_)) for field_ in dataclasses.fields(kind))
+def _defaults_of(kind: Any) -> tuple[tuple[str, object, bool], ...]:
+    """Return name and default of the fields of a dataclass, and whether a value may be a dataclass.
+
+    A field without a default has MISSING.
+    """
+    defaults = ((field_.name, _default_of(field_)) for field_ in dataclasses.fields(kind))
+    return tuple(
+        (name, default, default is dataclasses.MISSING or dataclasses.is_dataclass(default))
+        for name, default in defaults
+    )
 
 
 def _default_of(field: "dataclasses.Field[object]") -> object:

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cache
 
 from orchestrator.analysis.formatting import counted, data_name
 from orchestrator.core.placement import Plan
@@ -92,7 +93,7 @@ def setting_of(spec: TrialSpec) -> Setting:
         ),
         trainer_options=_options_of("trainer", spec.trainer_options),
         process_model=spec.process_model,
-        timing=_options_of("measure", timing_options(spec.timing)),
+        timing=_timing_text(spec.timing),
         data=spec.data,
         host=spec.host_cpu or "",
         workload_version=spec.workload_version,
@@ -168,6 +169,11 @@ def namer(trials: Iterable[TrialSpec]) -> Namer:
         return " ".join([*(words_of(setting, name) for name in names), *apart])
 
     return name_of
+
+
+@cache
+def _timing_text(timing: TimingSpec) -> str:
+    return _options_of("measure", timing_options(timing))
 
 
 def _options_of(group: str, options: Mapping[str, Option]) -> str:
