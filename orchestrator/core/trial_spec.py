@@ -207,8 +207,7 @@ def trial_id(trial: TrialSpec) -> str:
 
     Fields at their default are left out, so a field added later changes no id.
     """
-    identity = {"schema_version": SCHEMA_VERSION, **_differing(trial)}
-    return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
+    return _id_of(_differing(trial))
 
 
 def representative(trial: TrialSpec) -> TrialSpec:
@@ -218,7 +217,13 @@ def representative(trial: TrialSpec) -> TrialSpec:
 
 def setting_id(trial: TrialSpec) -> str:
     """Name a setting: equal in all seeds and repeats of a trial, and in nothing else."""
-    return trial_id(representative(trial))
+    differing = _differing(trial)
+    return _id_of({name: value for name, value in differing.items() if name not in ("seed", "repeat")})
+
+
+def _id_of(differing: Mapping[str, object]) -> str:
+    identity = {"schema_version": SCHEMA_VERSION, **differing}
+    return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _differing(value: Any) -> dict[str, object]:

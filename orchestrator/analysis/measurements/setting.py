@@ -2,8 +2,9 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import cache
+from operator import attrgetter
 
 from orchestrator.analysis.formatting import counted, data_name
 from orchestrator.core.placement import Plan
@@ -104,6 +105,9 @@ def setting_of(spec: TrialSpec) -> Setting:
 _NAMES = tuple(field_.name for field_ in fields(Setting))
 
 
+_OTHERS = attrgetter(*(name for name in _NAMES if name not in IMPLIED))
+
+
 def plain_setting(setting: Setting) -> dict[str, object]:
     """Name -> value of every field; `dataclasses.asdict` would copy each value."""
     return {name: getattr(setting, name) for name in _NAMES}
@@ -123,11 +127,9 @@ def varying(settings: Sequence[Setting], among: Iterable[str]) -> tuple[str, ...
 def _varies(settings: Sequence[Setting], name: str) -> bool:
     if name not in IMPLIED:
         return len({getattr(setting, name) for setting in settings}) > 1
-    alike: dict[Setting, set[str]] = defaultdict(set)
+    alike: dict[tuple[object, ...], set[object]] = defaultdict(set)
     for setting in settings:
-        alike[replace(setting, process_model="", workload_version=0, trainer_version=0)].add(
-            getattr(setting, name)
-        )
+        alike[_OTHERS(setting)].add(getattr(setting, name))
     return any(len(values) > 1 for values in alike.values())
 
 
@@ -177,7 +179,7 @@ def _timing_text(timing: TimingSpec) -> str:
 
 
 def _options_of(group: str, options: Mapping[str, Option]) -> str:
-    return " ".join(f"{group}.{name}={options[name]}" for name in sorted(options))
+    return " ".join(f"{group}.{name}={options[name]}" for name in sorted(options)) if options else ""
 
 
 def timing_options(timing: TimingSpec) -> dict[str, Option]:

@@ -9,8 +9,9 @@ import functools
 from ray._private import parameter
 from ray.autoscaler._private.fake_multi_node.node_provider import FakeMultiNodeProvider
 
-parameter.RayParams = functools.partial(  # type: ignore[misc, assignment, arg-type]  # Ray says str
-    parameter.RayParams, include_log_monitor=False
+parameter.RayParams = functools.partial(  # type: ignore[misc, assignment]
+    parameter.RayParams,
+    include_log_monitor=False,  # type: ignore[arg-type] # Ray declares a text
 )
 
 
