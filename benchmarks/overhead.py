@@ -1,20 +1,30 @@
 """Overhead of the orchestrator: equal trials inline and on Ray, and the time until workers train.
 
     python benchmarks/overhead.py [--pairs 5] [--noops 30]
+    python benchmarks/overhead.py --driver 1000 [--queued 10000]
 
 Prints tables for `docs/findings/overhead_and_rates.md`. Figures are ratios and differences within one run;
-run it on a quiet machine.
+run it on a quiet machine. With `--driver` it prints the driver's CPU time of a trial in each tenth of a long
+sweep on Ray, which a busy machine changes little.
 """
 
 import argparse
 import itertools
+import resource
 import statistics
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 
-from trials import count, records_of, steps_per_second
+from trials import Unwatched, count, records_of, steps_per_second, sweep_of
 
+from orchestrator.core.placement import Plan
 from orchestrator.core.result import TrialRecord
+from orchestrator.execute.scheduling.stop import request
+from orchestrator.pipeline.components import ledger_of
+from orchestrator.pipeline.run import run_sweep
 
 
 def seconds_between_ends(records: Sequence[TrialRecord]) -> float:
@@ -88,11 +98,58 @@ def _launch_seconds(trainer: str, num_workers: int, method: str) -> float:
     return statistics.median(result.launch_seconds + result.first_step_seconds for result in results)
 
 
+class DriverClock(Unwatched):
+    """Callback that notes the driver's CPU seconds at the end of each trial, and pauses the sweep after some.
+
+    Args:
+        most: number of trials after which nothing more is started.
+        folder: folder of the sweep.
+    """
+
+    def __init__(self, *, most: int, folder: Path) -> None:
+        self._most = most
+        self._folder = folder
+        self.ends = [time.process_time()]
+
+    def ended(self, _record: TrialRecord) -> None:
+        """Note the time."""
+        self.ends.append(time.process_time())
+        if len(self.ends) == self._most + 1:
+            request(self._folder, "pause")
+
+
+def driver_seconds(trials: int, queued: int) -> None:
+    print(f"\n## CPU time of the driver: {trials:,} no-op trials on Ray, {queued:,} queued at the start\n")
+    print("| tenth of the trials | CPU ms a trial |\n|---|---|")
+    words = ("+sweep=smoke", "trainer=noop", "precision=fp32", "sweep.include=[]", f"seed=range(0,{queued})")
+    with sweep_of(*words) as (settings, preflight):
+        clock = DriverClock(most=trials, folder=ledger_of(settings).path.parent)
+
+        @contextmanager
+        def watch(_plan: Plan, _earlier: Sequence[TrialRecord]) -> Iterator[DriverClock]:
+            clock.ends[0] = time.process_time()
+            yield clock
+
+        run_sweep(settings, preflight, watch=watch, say=print, ask=None)
+    for tenth in range(10):
+        first, last = (number * trials // 10 for number in (tenth, tenth + 1))
+        spent = 1000 * (clock.ends[last] - clock.ends[first]) / (last - first)
+        print(f"| {tenth + 1}{', with the start of Ray' if tenth == 0 else ''} | {spent:.1f} |")
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    after = time.process_time() - clock.ends[-1]
+    print(f"\n{after:.2f} CPU s after the last trial, with the report; at most {memory:.0f} MiB", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--driver", type=partial(count, least=10))
+    parser.add_argument("--queued", type=count)
     parser.add_argument("--pairs", type=count, default=5)
     parser.add_argument("--noops", type=partial(count, least=2), default=30)
     arguments = parser.parse_args()
+    if arguments.driver:
+        driver_seconds(arguments.driver, max(arguments.driver, arguments.queued or 0))
+        return
     noop_trials(arguments.noops)
     launches()
     real_trials(arguments.pairs)

@@ -22,7 +22,6 @@ from pathlib import Path
 import pandas as pd
 from rich.console import Console
 
-from orchestrator.analysis.findings import tables_of
 from orchestrator.analysis.predictions.forecasts import predicted_of, predicted_table
 from orchestrator.analysis.report.export import comparisons_frame, recommendations_frame
 from orchestrator.analysis.report.headline import headline_of
@@ -137,7 +136,7 @@ class Report:
         return "\n".join((*self.headline, *self.outcome.remarks, *written, *self.outcome.unwritten))
 
     def _repr_html_(self) -> str:
-        named = {table.title: table for table in tables_of(self.outcome.findings)}
+        named = {table.title: table for table in self.outcome.findings.tables}
         tables = (
             [named[MEASURED]] if MEASURED in named else list(named.values())[:1]
         )  # the page has the others

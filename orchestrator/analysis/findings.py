@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import pandas as pd
 
@@ -45,7 +46,7 @@ from orchestrator.core.placement import Plan
 from orchestrator.core.result import TrialRecord, latest
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Findings:
     """Results that the records give for a plan.
 
@@ -98,6 +99,39 @@ class Findings:
     num_missing: int
     num_others: int
 
+    @cached_property
+    def tables(self) -> tuple[Table, ...]:
+        """Tables that have rows: measurements and comparisons, then the outcomes of all other trials."""
+        plan = self.plan
+        name_of = names_in(plan)
+        tables = (
+            ranked_table(self.recommendations),
+            next_table(self.recommendations),
+            measured_table(self.measured),
+            runs_table(self.runs, name_of),
+            compared_table([comparison for group in self.compared for comparison in group]),
+            baseline_table(self.against),
+            matrix_table(self.matrices),
+            scaling_table(self.scaling),
+            split_table(self.splits),
+            paper_table(self.splits),
+            step_cost_table(self.step_costs),
+            left_out_table(self.recommendations),
+            predicted_table(self.predicted),
+            hindsight_table(self.hindsights, plan.track_record),
+            target_table(to_target_of(self.records)),
+            utilisation_table(self.records, name_of),
+            cost_table(self.costs, name_of),
+            prices_table((attempt.spec, attempt.price) for attempt in self.attempts),
+            warnings_table(self.records, name_of),
+            failed_table(self.failed, name_of),
+            pruned_table(self.pruned, name_of),
+            rehearsed_table(self.rehearsed),
+            skipped_table(plan.skipped),
+            stale_table(plan.cached, name_of),
+        )
+        return tuple(table for table in tables if table.rows)
+
 
 def findings_of(records: Sequence[TrialRecord], plan: Plan, objective: Objective = FASTEST) -> Findings:
     """Sort a ledger's records by what the plan asks for."""
@@ -137,38 +171,3 @@ def findings_of(records: Sequence[TrialRecord], plan: Plan, objective: Objective
         num_missing=len(places) - len(own),
         num_others=len(standing.keys() - places.keys()),
     )
-
-
-def tables_of(findings: Findings) -> tuple[Table, ...]:
-    """Return the tables that have rows: measurements and comparisons, then the outcomes of all other
-    trials.
-    """
-    plan = findings.plan
-    name_of = names_in(plan)
-    tables = (
-        ranked_table(findings.recommendations),
-        next_table(findings.recommendations),
-        measured_table(findings.measured),
-        runs_table(findings.runs, name_of),
-        compared_table([comparison for group in findings.compared for comparison in group]),
-        baseline_table(findings.against),
-        matrix_table(findings.matrices),
-        scaling_table(findings.scaling),
-        split_table(findings.splits),
-        paper_table(findings.splits),
-        step_cost_table(findings.step_costs),
-        left_out_table(findings.recommendations),
-        predicted_table(findings.predicted),
-        hindsight_table(findings.hindsights, plan.track_record),
-        target_table(to_target_of(findings.records)),
-        utilisation_table(findings.records, name_of),
-        cost_table(findings.costs, name_of),
-        prices_table((attempt.spec, attempt.price) for attempt in findings.attempts),
-        warnings_table(findings.records, name_of),
-        failed_table(findings.failed, name_of),
-        pruned_table(findings.pruned, name_of),
-        rehearsed_table(findings.rehearsed),
-        skipped_table(plan.skipped),
-        stale_table(plan.cached, name_of),
-    )
-    return tuple(table for table in tables if table.rows)

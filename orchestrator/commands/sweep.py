@@ -12,9 +12,9 @@ from rich.console import Console
 
 from orchestrator.analysis.recommendation.answer.answer import Recommendation
 from orchestrator.analysis.tables.plan import memory_lines, time_lines
-from orchestrator.compile.step_time import NOT_ASKED
 from orchestrator.config.loader import devices_named, load
 from orchestrator.core.budget import BudgetStatus
+from orchestrator.core.compiled_step import NOT_ASKED
 from orchestrator.core.placement import Plan
 from orchestrator.core.price import Price, Unpriced
 from orchestrator.core.result import TrialRecord
@@ -22,7 +22,6 @@ from orchestrator.core.settings import Settings
 from orchestrator.core.trial_spec import TrialSpec
 from orchestrator.execute.executor import TrialCallback
 from orchestrator.pipeline.budget import Ask
-from orchestrator.pipeline.compilation import asks_compiler, with_compilers
 from orchestrator.pipeline.components import ledger_of, require_places
 from orchestrator.pipeline.planning import answers_so_far, plan_sweep, prospect_of, with_predictions
 from orchestrator.pipeline.preflight import PreflightState, inspect, unused_accelerators
@@ -153,8 +152,10 @@ def _preflight(
             "checkpoints: in a folder, so a lost trial starts anew on another node unless nodes share it; "
             "checkpoint.path=gs://BUCKET/FOLDER is visible to all nodes",
         )
-    if not asks_compiler(settings):
+    if not settings.asks_compiler:
         return preflight
+    from orchestrator.pipeline.compilation import with_compilers
+
     decided = plan_sweep(settings, preflight)
     say = partial(print_line, console)
     return with_compilers(preflight, settings, decided, compiles=compiles, say=say)

@@ -174,14 +174,13 @@ def _end(outcome: "SweepReport", line: CommandLine, screen: Screen) -> int:
 
 def _print_report(report: "SweepReport", screen: Screen, line: CommandLine) -> int:
     """Print the answers or all tables, the remarks, where the results are, and the files not written."""
-    from orchestrator.analysis.findings import tables_of
     from orchestrator.analysis.report.headline import headline_of
     from orchestrator.analysis.table import cut
     from orchestrator.pipeline.report import command_with
     from orchestrator.terminal.ending import ending_of
 
     if FULL.name in line.flags:
-        for table in tables_of(report.findings):
+        for table in report.findings.tables:
             screen.table(cut(table, most_rows=_MAX_ROWS))
         for sentence in (*headline_of(report.findings), *report.remarks):
             screen.line(sentence)

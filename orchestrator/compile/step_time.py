@@ -6,10 +6,9 @@ from orchestrator.compile.program_cost import ProgramCost, UnpricedProgramError,
 from orchestrator.compile.step import StepProgram
 from orchestrator.compile.targets import target_of
 from orchestrator.compile.tpu_programs import NoProgramError, TpuProgram, TpuPrograms, refusal_in
-from orchestrator.core.compiled_step import CompiledStep, NotCompiled
+from orchestrator.core.compiled_step import NOT_ASKED, CompiledStep, NotCompiled
 from orchestrator.core.device import Device
 
-NOT_ASKED = NotCompiled(reason="compile=full asks the TPU's compiler, for about a minute each")
 """The answer for a step that may be compiled, and was not."""
 
 _HOST_SECONDS = 5e-3

@@ -165,10 +165,14 @@ def _union_reader(kinds: tuple[Any, ...]) -> _Reader:
     readers = [_reader_of(kind) for kind in kinds if kind is not types.NoneType]
     may_be_null = types.NoneType in kinds
     expected = " | ".join(_name_of(kind) for kind in kinds)
+    before_float = kinds[: kinds.index(float)] if float in kinds else kinds  # a float is read of other types
+    as_they_are = {kind for kind in (str, int, bool) if kind in before_float} | ({float} & {*kinds})
 
     def read(plain: Any) -> Any:
         if plain is None and may_be_null:
             return None
+        if type(plain) in as_they_are:
+            return plain
         errors = []
         for reader in readers:
             try:

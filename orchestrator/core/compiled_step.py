@@ -44,3 +44,6 @@ class NotCompiled:
     """Reason why no time of a step is known from a compiler."""
 
     reason: str
+
+
+NOT_ASKED = NotCompiled(reason="compile=full asks the TPU's compiler, for about a minute each")

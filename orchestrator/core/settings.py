@@ -182,6 +182,12 @@ class Settings:
         self._check_cluster()
 
     @property
+    def asks_compiler(self) -> bool:
+        """True where the sweep has accelerators whose memory is asked about."""
+        has_any = any(device.kind != "cpu" for device in self.sweep.devices.values())
+        return has_any and self.compiling.stage != "off"
+
+    @property
     def is_fake(self) -> bool:
         """True where the nodes are processes of this machine."""
         return self.cluster_address == "fake"

@@ -207,8 +207,7 @@ def trial_id(trial: TrialSpec) -> str:
 
     Fields at their default are left out, so a field added later changes no id.
     """
-    identity = {"schema_version": SCHEMA_VERSION, **_differing(trial)}
-    return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
+    return _id_of(_differing(trial))
 
 
 def representative(trial: TrialSpec) -> TrialSpec:
@@ -218,23 +217,37 @@ def representative(trial: TrialSpec) -> TrialSpec:
 
 def setting_id(trial: TrialSpec) -> str:
     """Name a setting: equal in all seeds and repeats of a trial, and in nothing else."""
-    return trial_id(representative(trial))
+    differing = _differing(trial)
+    return _id_of({name: value for name, value in differing.items() if name not in ("seed", "repeat")})
+
+
+def _id_of(differing: Mapping[str, object]) -> str:
+    identity = {"schema_version": SCHEMA_VERSION, **differing}
+    return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _differing(value: Any) -> dict[str, object]:
     """Return the fields of a dataclass that differ from their defaults or have none, nested ones too."""
     differing: dict[str, object] = {}
-    for name, default in _defaults_of(cast(Hashable, type(value))):
+    for name, default, may_nest in _defaults_of(cast(Hashable, type(value))):
         current = getattr(value, name)
-        if current != default:
-            differing[name] = _differing(current) if dataclasses.is_dataclass(current) else current
+        if current is not default and current != default:
+            is_nested = may_nest and dataclasses.is_dataclass(current)
+            differing[name] = _differing(current) if is_nested else current
     return differing
 
 
 @cache
-def _defaults_of(kind: Any) -> tuple[tuple[str, object], ...]:
-    """Return name and default of the fields of a dataclass; one without a default has MISSING."""
-    return tuple((field_.name, _default_of(field_)) for field_ in dataclasses.fields(kind))
+def _defaults_of(kind: Any) -> tuple[tuple[str, object, bool], ...]:
+    """Return name and default of the fields of a dataclass, and whether a value may be a dataclass.
+
+    A field without a default has MISSING.
+    """
+    defaults = ((field_.name, _default_of(field_)) for field_ in dataclasses.fields(kind))
+    return tuple(
+        (name, default, default is dataclasses.MISSING or dataclasses.is_dataclass(default))
+        for name, default in defaults
+    )
 
 
 def _default_of(field: "dataclasses.Field[object]") -> object:

@@ -28,7 +28,6 @@ from orchestrator.execute.machine.agent import OWN_PYTHON
 from orchestrator.execute.machine.environment_probe import trainer_environment
 from orchestrator.pipeline.preflight import PreflightState, code_sha256_of, origins_of
 from orchestrator.plan.memory import MemoryKey, memory_key
-from orchestrator.predict.step_time.compiled_estimate import compiled_estimate
 from orchestrator.train.capture.request import CaptureRequest
 from orchestrator.train.registry import trainer_info
 from workloads.data.sources import default_cache
@@ -89,19 +88,15 @@ def with_answers(record: TrialRecord, preflight: PreflightState) -> TrialRecord:
     )
 
 
-def asks_compiler(settings: Settings) -> bool:
-    """Return whether a sweep has accelerators whose memory is asked about."""
-    has_any = any(device.kind != "cpu" for device in settings.sweep.devices.values())
-    return has_any and settings.compiling.stage != "off"
-
-
 def compiled_steps_of(settings: Settings) -> Callable[[Iterable[Point]], Estimate | None]:
     """Return a function that finds the compiled step of points that differ in their trainer alone.
 
     It uses what plans and sweeps compiled earlier, and starts no compiler.
     """
-    if not asks_compiler(settings):
+    if not settings.asks_compiler:
         return lambda _: None
+    from orchestrator.predict.step_time.compiled_estimate import compiled_estimate
+
     compiler = TpuStepCompiler(
         _programs_of(settings, code_sha256_of(settings), captures=False), compiles=False
     )

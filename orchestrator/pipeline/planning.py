@@ -11,18 +11,11 @@ from orchestrator.core.result import TrialRecord, latest
 from orchestrator.core.settings import Settings
 from orchestrator.core.sweep import Sweep
 from orchestrator.pipeline.budget import budget_tracker_of, needs_budget
-from orchestrator.pipeline.host_calibrations import host_calibrations
 from orchestrator.pipeline.preflight import PreflightState
 from orchestrator.plan.order import running_order, weight_of
 from orchestrator.plan.planner import plan
 from orchestrator.plan.pricing import PriceBook, prices_by_trial, repriced
 from orchestrator.plan.trial_specs import DataKey, data_key, tasks_of, train_samples_of, workload_of
-from orchestrator.predict.step_time.bundled_models import default_models
-from orchestrator.predict.step_time.compiled_estimate import estimates_from
-from orchestrator.predict.step_time.estimator import bases_of, estimator_of, leave_one_workload_out_estimator
-from orchestrator.predict.step_time.own_records import step_measurements
-from orchestrator.predict.step_time.plan_forecasts import forecasts_of, hindcasts_of, track_record_of
-from orchestrator.predict.step_time.step_priors import error_model_of, step_priors_of
 from orchestrator.train.registry import trainers
 from workloads.data.sources import DataRef
 
@@ -61,6 +54,18 @@ def _train_samples(sweep: Sweep, data: Mapping[DataKey, DataRef]) -> dict[str, i
 
 def with_predictions(decided: Plan, settings: Settings, preflight: PreflightState) -> Plan:
     """Add predictions to a plan: of trials without their device, and of measured ones for comparison."""
+    from orchestrator.pipeline.host_calibrations import host_calibrations
+    from orchestrator.predict.step_time.bundled_models import default_models
+    from orchestrator.predict.step_time.compiled_estimate import estimates_from
+    from orchestrator.predict.step_time.estimator import (
+        bases_of,
+        estimator_of,
+        leave_one_workload_out_estimator,
+    )
+    from orchestrator.predict.step_time.own_records import step_measurements
+    from orchestrator.predict.step_time.plan_forecasts import forecasts_of, hindcasts_of, track_record_of
+    from orchestrator.predict.step_time.step_priors import error_model_of, step_priors_of
+
     price_book, models = preflight.price_book, default_models()
     all_records = (record for records in preflight.ledgers.values() for record in records)
     basis = bases_of(price_book.devices, models, host_calibrations(settings))

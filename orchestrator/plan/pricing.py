@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from orchestrator.core.device import Device
@@ -134,9 +134,19 @@ class PriceBook:
     prices: PriceList
     today: str
     pools: Mapping[str, Pool] = field(default_factory=dict)
+    _found: dict[Hashable, Price | Unpriced] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def price_of(self, placement: Placement) -> Price | Unpriced:
         """Return the price of the requested hardware, also where the trial is only rehearsed."""
+        trial = placement.trial
+        hardware = (placement.pool, placement.unequal, trial.devices, trial.num_hosts)
+        if hardware not in self._found:
+            self._found[hardware] = self._look_up(placement)
+        return self._found[hardware]
+
+    def _look_up(self, placement: Placement) -> Price | Unpriced:
         pools = Counter(part.pool for part in placement.unequal if part.pool is not None)
         if pools and pools.keys() <= self.pools.keys():
             return price_together([self._price_in(pool, num_hosts) for pool, num_hosts in pools.items()])

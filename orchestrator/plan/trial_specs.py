@@ -16,6 +16,8 @@ from workloads.spec import NativeSpec, Workload, WorkloadSpec, phase_steps
 OWN_SOURCE = "own"
 """Source of the data that a native job brings with it."""
 
+_USUAL = TimingSpec()
+
 DataKey = tuple[str, str]
 """(data set, requested source); of a native job (id of its data, OWN_SOURCE)."""
 
@@ -128,15 +130,17 @@ def _timing_of(spec: Workload, point: Point) -> TimingSpec:
     """
     timing, target = point.timing, point.timing.target
     if all(device.kind == "cpu" for device in (point.device, *point.other_devices)):
-        usual = TimingSpec()
-        timing = replace(
-            timing,
-            min_warmup_seconds=usual.min_warmup_seconds,
-            min_block_seconds=usual.min_block_seconds,
-        )
+        timing = _with_usual_seconds(timing)
     if target is None:
         return timing
     return replace(timing, target=_declared_target(spec) if target == "workload" else float(target))
+
+
+def _with_usual_seconds(timing: TimingSpec) -> TimingSpec:
+    least = (_USUAL.min_warmup_seconds, _USUAL.min_block_seconds)
+    if (timing.min_warmup_seconds, timing.min_block_seconds) == least:
+        return timing
+    return replace(timing, min_warmup_seconds=least[0], min_block_seconds=least[1])
 
 
 def _declared_target(spec: Workload) -> float:

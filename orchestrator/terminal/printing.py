@@ -72,7 +72,7 @@ def print_plan(
         else [
             plan_groups_table(plan),
             skipped_groups_table(plan.skipped),
-            stale_table(plan.cached, names_in(plan)),
+            *([stale_table(plan.cached, names_in(plan))] if any(one.stale for one in plan.cached) else []),
         ]
     )
     for table in (*of_points, prices_table(prices), predicted_table(predicted_of(plan.forecasts))):

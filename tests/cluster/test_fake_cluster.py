@@ -11,7 +11,7 @@ from typing import Any
 import psutil
 import pytest
 from cli_process import ask, records_in, start
-from process_tracking import Family
+from process_tracking import Family, command_of
 
 pytest.importorskip("ray", reason="Ray is not installed")
 
@@ -33,13 +33,19 @@ def place_of(record: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def test_a_pool_whose_nodes_never_come_fails_its_trials_in_time_and_no_others(tmp_path, relatives):
-    """The one node that the cluster may have is the other pool's."""
+    """The one node that the cluster may have is the other pool's, and one actor runs all trials there."""
     only_cpus = ("pools.max_nodes=1", "pools.nodes.cpu.min_nodes=1")
     words = (*WORDS, "device=t4,cpu", "seed=0,1,2,3", "executor.resources_seconds=30", *only_cpus)
-    answer = ask(*words, cwd=tmp_path)
+    supervisors = set()
+    with start(*words, cwd=tmp_path) as driver:
+        while driver.poll() is None:
+            supervisors |= {pid for pid in relatives.pids() if command_of(pid).startswith("ray::Implicit")}
+            time.sleep(0.2)
+        said, _ = driver.communicate()
     records = records_in(tmp_path)
-    assert answer.code == 1
-    assert "supervise" not in answer.out + answer.err, "Tune's own words"
+    assert driver.returncode == 1
+    assert "supervise" not in said, "Tune's own words"
+    assert len(supervisors) == 1, "a waiting trial of another pool must not end the actor"
     failures = [record["failure"] for record in records if record["spec"]["device"] == "t4"]
     assert [record["failure"] for record in records if record["spec"]["device"] == "cpu"] == [None] * 4
     assert {failure["kind"] for failure in failures} == {"infeasible"}

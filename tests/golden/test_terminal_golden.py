@@ -15,7 +15,7 @@ from report_builders import PRICE, tpu_vs_gpu
 from rich.console import Console
 from stage_files import at_stage, timing
 
-from orchestrator.analysis.findings import findings_of, tables_of
+from orchestrator.analysis.findings import findings_of
 from orchestrator.core.placement import Attempt, Cached, Plan
 from orchestrator.core.trial_spec import TimingSpec
 from orchestrator.core.trial_state import TrialEvent
@@ -51,7 +51,7 @@ def end(console: Console, _: Path) -> None:
 
 def full(console: Console, _: Path) -> None:
     """The tables of `report --full`."""
-    for table in tables_of(findings_of(RECORDS, REPORTED)):
+    for table in findings_of(RECORDS, REPORTED).tables:
         print_table(console, table)
 
 

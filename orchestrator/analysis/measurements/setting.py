@@ -2,7 +2,9 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
+from functools import cache
+from operator import attrgetter
 
 from orchestrator.analysis.formatting import counted, data_name
 from orchestrator.core.placement import Plan
@@ -92,7 +94,7 @@ def setting_of(spec: TrialSpec) -> Setting:
         ),
         trainer_options=_options_of("trainer", spec.trainer_options),
         process_model=spec.process_model,
-        timing=_options_of("measure", timing_options(spec.timing)),
+        timing=_timing_text(spec.timing),
         data=spec.data,
         host=spec.host_cpu or "",
         workload_version=spec.workload_version,
@@ -101,6 +103,9 @@ def setting_of(spec: TrialSpec) -> Setting:
 
 
 _NAMES = tuple(field_.name for field_ in fields(Setting))
+
+
+_OTHERS = attrgetter(*(name for name in _NAMES if name not in IMPLIED))
 
 
 def plain_setting(setting: Setting) -> dict[str, object]:
@@ -122,11 +127,9 @@ def varying(settings: Sequence[Setting], among: Iterable[str]) -> tuple[str, ...
 def _varies(settings: Sequence[Setting], name: str) -> bool:
     if name not in IMPLIED:
         return len({getattr(setting, name) for setting in settings}) > 1
-    alike: dict[Setting, set[str]] = defaultdict(set)
+    alike: dict[tuple[object, ...], set[object]] = defaultdict(set)
     for setting in settings:
-        alike[replace(setting, process_model="", workload_version=0, trainer_version=0)].add(
-            getattr(setting, name)
-        )
+        alike[_OTHERS(setting)].add(getattr(setting, name))
     return any(len(values) > 1 for values in alike.values())
 
 
@@ -170,8 +173,13 @@ def namer(trials: Iterable[TrialSpec]) -> Namer:
     return name_of
 
 
+@cache
+def _timing_text(timing: TimingSpec) -> str:
+    return _options_of("measure", timing_options(timing))
+
+
 def _options_of(group: str, options: Mapping[str, Option]) -> str:
-    return " ".join(f"{group}.{name}={options[name]}" for name in sorted(options))
+    return " ".join(f"{group}.{name}={options[name]}" for name in sorted(options)) if options else ""
 
 
 def timing_options(timing: TimingSpec) -> dict[str, Option]:

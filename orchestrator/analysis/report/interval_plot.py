@@ -84,7 +84,7 @@ def plot_markup(value: Spread, axis: Axis, *, mark: str, rings: Sequence[float] 
 
     Args:
         mark: `measured`, `compiled` or `predicted`: the style sheet draws each in its own way.
-        rings: value of every repeat.
+        rings: value of every repeat; those at one place are one ring.
         title: what a pointer on the plot is told.
     """
     place = f"{axis.place(value.median):.1f}%"
@@ -94,8 +94,8 @@ def plot_markup(value: Spread, axis: Axis, *, mark: str, rings: Sequence[float] 
         parts.append(element("line", x1=low, x2=high, y1=_MIDDLE, y2=_MIDDLE))
     if len(rings) > 1:
         parts += [
-            element("circle", class_="ring", cx=f"{axis.place(ring):.1f}%", cy=_MIDDLE, r="3")
-            for ring in rings
+            element("circle", class_="ring", cx=place_of_ring, cy=_MIDDLE, r="3")
+            for place_of_ring in dict.fromkeys(f"{axis.place(ring):.1f}%" for ring in rings)
         ]
     if mark == "compiled":
         diamond = element("path", d="M0 5 6 11 0 17-6 11z")

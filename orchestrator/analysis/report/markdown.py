@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from orchestrator.analysis.findings import Findings, tables_of
+from orchestrator.analysis.findings import Findings
 from orchestrator.analysis.report.headline import headline_of
 from orchestrator.analysis.table import Table, cut
 
@@ -14,7 +14,7 @@ _MARKUP = re.compile(r"([\\`*_\[\]#|<>~&@])")
 def markdown_of(sweep: str, findings: Findings) -> str:
     """One section per table; a long one is cut, and says so."""
     blocks = [f"## {_escaped(sweep)}", "\n".join(f"- {_escaped(name)}" for name in headline_of(findings))]
-    for table in tables_of(findings):
+    for table in findings.tables:
         blocks += _section(cut(table, most_rows=_MOST_ROWS))
     return "\n\n".join(blocks) + "\n"
 

@@ -9,7 +9,7 @@ from importlib.resources import files
 from orchestrator.analysis.figures.drawing import svg_of
 from orchestrator.analysis.figures.palette import variables
 from orchestrator.analysis.figures.vega_lite import Figure
-from orchestrator.analysis.findings import Findings, tables_of
+from orchestrator.analysis.findings import Findings
 from orchestrator.analysis.formatting import counted
 from orchestrator.analysis.recommendation.answer.answer import Recommendation
 from orchestrator.analysis.recommendation.tables import NEXT, RANKED
@@ -165,7 +165,7 @@ def _sections_of(findings: Findings) -> Iterator[Section]:
     figures = figures_of(findings)
     if figures:
         yield Section(title="Figures", figures=figures)
-    for table in tables_of(findings):
+    for table in findings.tables:
         if table.title != RANKED:
             shown = cut(table, most_rows=_MOST_ROWS)
             yield Section(title=shown.title, note=shown.note, table=shown)

@@ -131,9 +131,11 @@ def prices_table(priced: Iterable[tuple[TrialSpec, Price | Unpriced | None]]) ->
     Args:
         priced: each trial with its price.
     """
-    pairs = tuple(priced)
-    counts = Counter((_devices_of(trial), *_price_cells(price)) for trial, price in pairs)
-    marks = [marks_of(price) for _, price in pairs if isinstance(price, Price)]
+    of_prices = Counter((_devices_of(trial), price) for trial, price in priced)
+    counts: Counter[tuple[str, ...]] = Counter()
+    for (devices, price), trials in of_prices.items():
+        counts[devices, *_price_cells(price)] += trials
+    marks = [marks_of(price) for _, price in of_prices if isinstance(price, Price)]
     notes = [
         f"{mark.capitalize()}: {meaning}."
         for mark, meaning in MARKS.items()

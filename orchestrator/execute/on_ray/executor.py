@@ -33,6 +33,7 @@ from orchestrator.execute.on_ray.file_transfer import DriverFiles, staged_inputs
 from orchestrator.execute.on_ray.head_monitor import head_monitor
 from orchestrator.execute.on_ray.placement_group import bundles_of, hosts_of_group, placement_strategy
 from orchestrator.execute.on_ray.tune_adapters import (
+    CAN_GO_ON,
     PROGRESS,
     DeadlineScheduler,
     DriverError,
@@ -147,7 +148,7 @@ def _trainable(
         attempt = Attempt(placement=placements[config["trial_id"]], number=config["attempt"])
         resources = bundles_of(attempt.placement, context)
         device_ids = [str(id_) for id_ in ray.get_gpu_ids()]
-        started_at = time.time()
+        started_at, can_go_on = time.time(), False
 
         def hear(progress: TrialProgress) -> None:
             tune.report({PROGRESS: codec.to_json(progress)})
@@ -163,10 +164,11 @@ def _trainable(
                     resources=resources,
                 )
                 record = record_of(placed, here, hosts=hosts, hear=hear, device_ids=device_ids)
+                can_go_on = record.failure is None and not any(host.is_leaving() for host in hosts)
         except TrialError as error:
             failure = Failure(kind=error.kind, message=str(error))
             record = outcome_of(attempt, context, started_at=started_at, ended_with=failure, versions={})
-        tune.report({"record": codec.to_json(record)})
+        tune.report({"record": codec.to_json(record), CAN_GO_ON: can_go_on})
 
     def bundles(config: Mapping[str, Any]) -> tune.PlacementGroupFactory:
         placement = placements[config["trial_id"]]

@@ -115,7 +115,7 @@ def _autoscaler_config(cluster: Cluster, *, gcs_address: str) -> dict[str, Any]:
         "available_node_types": {_HEAD_TYPE: head, **workers},
         "provider": {
             "type": "external",
-            "module": "ray.autoscaler._private.fake_multi_node.node_provider.FakeMultiNodeProvider",
+            "module": "orchestrator.execute.on_ray.fake_nodes.FakeNodes",
             "gcs_address": gcs_address,
             "head_node_id": _HEAD_ID,
             "launch_multiple": True,

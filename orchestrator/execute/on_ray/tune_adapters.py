@@ -21,6 +21,7 @@ from orchestrator.core.trial_progress import TrialProgress
 from orchestrator.execute.executor import SweepContext, TrialCallback
 from orchestrator.execute.on_ray import cluster as ray_cluster
 from orchestrator.execute.on_ray import stop_requests
+from orchestrator.execute.on_ray.kept_actors import KeptActors
 from orchestrator.execute.on_ray.placement_group import describe_request
 from orchestrator.execute.on_ray.starting_nodes import FirstSigns
 from orchestrator.execute.scheduling.queue import Queue
@@ -28,6 +29,9 @@ from orchestrator.execute.trial.records import outcome_of
 
 PROGRESS = "progress"
 """Key of what a trial reports on its way; its record has another one."""
+
+CAN_GO_ON = "can_go_on"
+"""Key beside a record: another trial can run where this one ran."""
 
 _GRACE_SECONDS = 15.0  # a supervisor that is alive ends its trial sooner after the deadlines
 _LOW_ON_MEMORY = "due to the node running low on memory"  # Ray's words; Tune keeps no more of its error
@@ -195,14 +199,25 @@ class DeadlineScheduler(FIFOScheduler):
         self._supervised_seconds = deadlines.start_seconds + deadlines.run_seconds + _GRACE_SECONDS
         self._searcher = searcher
         self._first_signs = first_signs or FirstSigns()
+        self._kept_actors = KeptActors()
         self._since: dict[str, tuple[str, float]] = {}
 
     def on_trial_error(self, _tune_controller: Any, trial: Any) -> None:
         """Classify what Tune has written down of the error."""
         self._searcher.on_failure(trial.trial_id, _supervisor_died(Path(trial.error_file).read_text()))
 
-    def choose_trial_to_run(self, tune_controller: Any) -> Any:
-        """First come, first served, after leavers are told, and those that waited too long are ended."""
+    def on_trial_complete(self, tune_controller: Any, trial: Any, result: Mapping[str, Any]) -> None:
+        """Keep the trial's actor for the next one. Tune tells the scheduler before it ends the actor."""
+        self._since.pop(trial.trial_id, None)
+        if result.get(CAN_GO_ON):
+            self._kept_actors.keep(tune_controller, trial)
+
+    def choose_trial_to_run(self, tune_controller: Any) -> None:
+        """Tell leavers, and end trials that waited too long. Tune starts the others in their order.
+
+        Tune's own choice of the first pending trial would look at every trial that has ended.
+        """
+        self._kept_actors.release()
         self._searcher.request_stops()
         is_stopped = self._searcher.is_stopped
         for trial in tuple(tune_controller.get_live_trials()):  # stopping one takes it out of that set
@@ -213,7 +228,6 @@ class DeadlineScheduler(FIFOScheduler):
             elif trial.status == trial.RUNNING and seconds > self._supervised_seconds:
                 self._searcher.on_failure(trial.trial_id, _supervisor_hangs(self._supervised_seconds))
                 ray.kill(trial.temporary_state.ray_actor)
-        return super().choose_trial_to_run(tune_controller)
 
     def _seconds_in_status(self, trial: Any) -> float:
         status, since = self._since.get(trial.trial_id, ("", 0.0))

@@ -1,7 +1,7 @@
 """(predicted steps, fitted models) -> priors of step times, and the model of their errors. Pure."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from functools import cache
 
@@ -66,8 +66,8 @@ def step_priors_of(
         return corrector_of(basis_of_trial, [one for one in records if one.trial.workload != name], prior)
 
     priors: dict[str, StepPrior] = {}
-    for trial in _requested_trials(plan):
-        if trial.trainer not in training or trial.other_devices or _num_phases(trial) > 1:
+    for first_id, trial in _first_repeats(plan, training).items():
+        if trial.other_devices or _num_phases(trial) > 1:
             continue
         basis = basis_of_trial(trial)
         prior_of_trial = step_prior(
@@ -77,14 +77,18 @@ def step_priors_of(
             prior=prior,
         )
         if prior_of_trial is not None:
-            priors[trial_id(trial)] = prior_of_trial
+            priors[first_id] = prior_of_trial
     return priors
 
 
-def _requested_trials(plan: Plan) -> Sequence[TrialSpec]:
-    """Every setting once, as its first repeat."""
-    trials = (*(one.trial for one in plan.asked), *plan.absent)
-    return list({trial_id(first): first for first in (replace(one, repeat=0) for one in trials)}.values())
+def _first_repeats(plan: Plan, trainer_names: Collection[str]) -> Mapping[str, TrialSpec]:
+    """Return the first repeat of every setting that one of these trainers trains, by its trial_id."""
+    asked = [one for one in plan.asked if one.trial.trainer in trainer_names]
+    known = {one.trial_id: one.trial for one in asked if one.trial.repeat == 0}
+    absent = [trial for trial in plan.absent if trial.trainer in trainer_names]
+    others = [one.trial for one in asked if one.trial.repeat]
+    firsts = (replace(trial, repeat=0) if trial.repeat else trial for trial in (*others, *absent))
+    return known | {trial_id(first): first for first in firsts}
 
 
 def _num_phases(trial: TrialSpec) -> int:

@@ -19,10 +19,10 @@ from orchestrator.compile import tpu_programs
 from orchestrator.compile.child import Limits
 from orchestrator.compile.memory import TpuMemoryCompiler
 from orchestrator.compile.step import StepProgram
-from orchestrator.compile.step_time import NOT_ASKED, TpuStepCompiler
+from orchestrator.compile.step_time import TpuStepCompiler
 from orchestrator.compile.tpu_programs import TpuPrograms
 from orchestrator.config.loader import devices_named
-from orchestrator.core.compiled_step import CompiledStep, NotCompiled
+from orchestrator.core.compiled_step import NOT_ASKED, CompiledStep, NotCompiled
 from orchestrator.core.memory_fit import MemoryFit, NoFit
 from orchestrator.core.trainer import TrainerEnvironment
 from orchestrator.train.capture.request import CaptureRequest

@@ -7,7 +7,7 @@ from builders import record
 from price_builders import price
 from searched_worlds import World, grid, true_seconds
 
-from orchestrator.analysis.findings import findings_of, tables_of
+from orchestrator.analysis.findings import findings_of
 from orchestrator.core import codec
 from orchestrator.core.objective import FASTEST, Objective
 from orchestrator.core.result import Failure, TrialRecord
@@ -49,7 +49,7 @@ def test_a_pruned_trial_is_no_result_and_no_failure():
     findings = findings_of(world.records, world.plan(), FASTEST)
     assert len(findings.pruned) == len(pruned_in(world)) > 0
     assert not findings.failed
-    (table,) = [one for one in tables_of(findings) if one.title == "Pruned"]
+    (table,) = [one for one in findings.tables if one.title == "Pruned"]
     assert len(table.rows) == len(findings.pruned)
     assert findings.num_measured == len(world.records) - len(findings.pruned)
     (answer,) = findings.recommendations

@@ -4,7 +4,7 @@ import pytest
 from report_builders import baseline_of, measured, plan_of, repeats
 
 from orchestrator.analysis.comparison.baseline import AgainstBaseline, against_baseline
-from orchestrator.analysis.findings import findings_of, tables_of
+from orchestrator.analysis.findings import findings_of
 from orchestrator.analysis.measurements.frame import frame_of
 from orchestrator.analysis.measurements.measured import measured_of
 
@@ -111,6 +111,6 @@ def test_the_table_tells_it_and_what_has_no_baseline():
         *repeats(rates=FAST, steps=400, precision="bf16"),
     ]
     plan = plan_of(records, baseline=baseline_of(records, precision="fp32"))
-    table = {one.title: one for one in tables_of(findings_of(records, plan))}["Against the baseline"]
+    table = {one.title: one for one in findings_of(records, plan).tables}["Against the baseline"]
     assert table.rows == (("mnist_cnn, 300 steps", "bf16", "fp32", "1.30x [1.29, 1.31]", "faster"),)
     assert table.note.endswith("The baseline of 1 setting was not measured.")

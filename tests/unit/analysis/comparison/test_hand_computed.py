@@ -35,7 +35,7 @@ from builders import pursuit, record, train_result, trial_spec
 from price_builders import price
 from report_builders import baseline_of, plan_of
 
-from orchestrator.analysis.findings import findings_of, tables_of
+from orchestrator.analysis.findings import findings_of
 from orchestrator.analysis.report.headline import headline_of
 from orchestrator.core.objective import Objective
 
@@ -74,7 +74,7 @@ def findings():
 
 
 def rows(findings, title):
-    (table,) = (table for table in tables_of(findings) if table.title == title)
+    (table,) = (table for table in findings.tables if table.title == title)
     return [dict(zip((column.header for column in table.columns), row, strict=True)) for row in table.rows]
 
 

@@ -9,7 +9,7 @@ from kernel_split_builders import KERNELS, LINK, OFF, SPEEDS, split_record, spli
 from report_builders import plan_of
 
 from orchestrator.analysis.figures.drawing import svg_of
-from orchestrator.analysis.findings import findings_of, tables_of
+from orchestrator.analysis.findings import findings_of
 from orchestrator.analysis.kernel_split.calibration import read_off, split_layers
 from orchestrator.analysis.kernel_split.figures import split_figures
 from orchestrator.analysis.kernel_split.speedups import SplitConfig, splits_of
@@ -242,7 +242,7 @@ def test_a_workload_whose_code_is_not_here_is_told_and_named():
 def test_the_report_has_both_tables_and_four_figures():
     records, plan = split_sweep()
     findings = findings_of(records, plan)
-    titles = [table.title for table in tables_of(findings)]
+    titles = [table.title for table in findings.tables]
     assert {"Split convolutions", "What Amdahl's law says of the paper"} <= set(titles)
     named = [figure for figure in figures_of(findings) if figure.startswith("speed-up-over")]
     assert [figure.split("-")[3] for figure in named] == ["workers", "kernels", "batch", "bandwidth"]
@@ -268,7 +268,7 @@ def test_a_sweep_of_one_worker_alone_has_a_report_without_any_of_that():
     findings = findings_of(records, plan_of(records))
     assert not [figure for figure in figures_of(findings) if figure.startswith("speed-up-over")]
     assert not {"Split convolutions", "What Amdahl's law says of the paper"} & {
-        table.title for table in tables_of(findings)
+        table.title for table in findings.tables
     }
 
 

@@ -8,7 +8,7 @@ from price_builders import price
 from report_builders import baseline_of, forecast, measured, plan_of, repeats
 
 from orchestrator.analysis.comparison.speedup_matrix import matrices_of, matrix_table
-from orchestrator.analysis.findings import findings_of, tables_of
+from orchestrator.analysis.findings import findings_of
 from orchestrator.analysis.measurements.frame import frame_of
 from orchestrator.analysis.measurements.measured import measured_of
 from orchestrator.analysis.measurements.setting import setting_of
@@ -29,7 +29,7 @@ def measured_in(records):
 
 
 def table_of(title, records, **changes):
-    tables = tables_of(findings_of(records, plan_of(records, **changes)))
+    tables = findings_of(records, plan_of(records, **changes)).tables
     return next(table for table in tables if table.title == title)
 
 

@@ -7,7 +7,7 @@ import pytest
 from builders import train_result
 from report_builders import measured, plan_of
 
-from orchestrator.analysis.findings import findings_of, tables_of
+from orchestrator.analysis.findings import findings_of
 from orchestrator.analysis.measurements.frame import frame_of
 from orchestrator.analysis.measurements.measured import measured_of
 from orchestrator.analysis.metrics.quality import QualityInterval, quality_interval, shown_better
@@ -124,7 +124,7 @@ def test_the_table_has_the_interval_of_a_quality_where_one_is_known_and_says_wha
     records = [
         measured(recorded={"quality": {"accuracy": 0.9, "held_out_loss": 0.25}, "held_out_samples": 100})
     ]
-    table = tables_of(findings_of(records, plan_of(records)))[0]
+    table = findings_of(records, plan_of(records)).tables[0]
     row = dict(zip((column.header for column in table.columns), table.rows[0], strict=True))
     assert row["accuracy"] == "0.9000 [0.8256, 0.9448]"
     assert row["held_out_loss"] == "0.2500"

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from orchestrator.analysis.comparison.baseline import verdict_of
 from orchestrator.analysis.comparison.compare import comparisons_of
-from orchestrator.analysis.findings import findings_of, tables_of
+from orchestrator.analysis.findings import findings_of
 from orchestrator.analysis.measurements.frame import frame_of
 from orchestrator.analysis.measurements.measured import measured_of
 from orchestrator.analysis.metrics.cost import costs_of
@@ -30,7 +30,7 @@ def of(*records):
 
 
 def cells(records, title: str, column: str) -> list[str]:
-    tables = tables_of(findings_of(records, plan_of(records)))
+    tables = findings_of(records, plan_of(records)).tables
     (table,) = (table for table in tables if table.title == title)
     place = [column.header for column in table.columns].index(column)
     return [row[place] for row in table.rows]
@@ -53,7 +53,7 @@ def test_what_a_resumed_repeat_cost_is_not_that_of_a_job():
 def test_results_and_their_note_say_resumed():
     records = [measured(), measured("tensorflow", recorded=RESUMED)]
     assert sorted(cells(records, "Measured", "over")) == ["15 blocks", "15 blocks, resumed"]
-    (table,) = (one for one in tables_of(findings_of(records, plan_of(records))) if one.title == "Measured")
+    (table,) = (one for one in findings_of(records, plan_of(records)).tables if one.title == "Measured")
     assert "Resumed: a worker was lost and the training went on from a checkpoint." in table.note
 
 

@@ -3,7 +3,7 @@
 import pytest
 from report_builders import forecast, measured, plan_of, repeats
 
-from orchestrator.analysis.findings import findings_of, tables_of
+from orchestrator.analysis.findings import findings_of
 from orchestrator.analysis.report.headline import headline_of
 
 
@@ -18,7 +18,7 @@ def found(records, so_far=(0, 0), **step_seconds):
 
 
 def table_of(findings):
-    (one,) = [table for table in tables_of(findings) if table.title == "Predicted, then measured"]
+    (one,) = [table for table in findings.tables if table.title == "Predicted, then measured"]
     return one
 
 
@@ -81,7 +81,7 @@ def test_the_intervals_of_all_sweeps_are_counted_where_there_are_more_than_these
 
 def test_without_a_prediction_there_is_neither_table_nor_sentence():
     findings = found([measured()])
-    assert not [table for table in tables_of(findings) if table.title == "Predicted, then measured"]
+    assert not [table for table in findings.tables if table.title == "Predicted, then measured"]
     assert not [name for name in headline_of(findings) if "predicted" in name]
 
 

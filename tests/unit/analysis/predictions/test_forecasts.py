@@ -6,7 +6,7 @@ import pytest
 from price_builders import price
 from report_builders import forecast, measured, plan_of, repeats
 
-from orchestrator.analysis.findings import findings_of, tables_of
+from orchestrator.analysis.findings import findings_of
 from orchestrator.analysis.formatting import UNKNOWN
 from orchestrator.analysis.predictions.forecasts import predicted_of, predicted_table
 from orchestrator.analysis.recommendation.tables import RANKED as SETTINGS
@@ -28,7 +28,7 @@ def found(records, forecasts, goal="fastest"):
 
 
 def table(records, forecasts, title):
-    (one,) = [table for table in tables_of(found(records, forecasts)) if table.title == title]
+    (one,) = [table for table in found(records, forecasts).tables if table.title == title]
     return one
 
 
@@ -101,7 +101,7 @@ def test_what_is_predicted_stands_beside_what_was_measured_and_each_says_which_i
     assert predicted["cost $"].endswith("] hypothetical")
     (refused,) = rows_of(table(records, [forecast(), TPU], "Not judged"))
     assert (refused["setting"], refused["why"]) == ("tpu_v3_8, fp32", "no TPU was measured")
-    assert {one.title for one in tables_of(found(records, [TPU]))} == {
+    assert {one.title for one in found(records, [TPU]).tables} == {
         "Measured",
         "Not judged",
         "Predicted",

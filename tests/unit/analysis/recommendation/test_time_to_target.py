@@ -3,7 +3,7 @@
 from builders import pursuit
 from report_builders import measured, plan_of
 
-from orchestrator.analysis.findings import findings_of, tables_of
+from orchestrator.analysis.findings import findings_of
 from orchestrator.analysis.recommendation.time_to_target import to_target_of
 from orchestrator.core.trial_spec import TimingSpec
 
@@ -18,9 +18,7 @@ def training(*qualities, higher_is_better=True, **changes):
 
 def rows_of(records):
     (table,) = (
-        table
-        for table in tables_of(findings_of(records, plan_of(records)))
-        if table.title == "Time to target"
+        table for table in findings_of(records, plan_of(records)).tables if table.title == "Time to target"
     )
     return [dict(zip((column.header for column in table.columns), row, strict=True)) for row in table.rows]
 
@@ -95,6 +93,4 @@ def test_repeats_of_a_seed_are_trainings_too_and_a_noisy_one_is_counted():
 def test_what_had_no_target_is_in_no_row():
     records = [measured()]
     assert to_target_of(records) == ()
-    assert "Time to target" not in [
-        table.title for table in tables_of(findings_of(records, plan_of(records)))
-    ]
+    assert "Time to target" not in [table.title for table in findings_of(records, plan_of(records)).tables]

@@ -4,7 +4,7 @@ from builders import record, trial_spec
 from price_builders import price
 from report_builders import measured, plan_of, rehearsed, repeats
 
-from orchestrator.analysis.findings import findings_of, tables_of
+from orchestrator.analysis.findings import findings_of
 from orchestrator.analysis.formatting import UNKNOWN
 from orchestrator.analysis.report.headline import facts_of
 from orchestrator.analysis.report.method import method_of
@@ -18,7 +18,7 @@ LABEL = "cpu-box on demand in here, $3.6/h of 2026-09-01"
 
 
 def tables(records):
-    return {table.title: table for table in tables_of(findings_of(records, plan_of(records)))}
+    return {table.title: table for table in findings_of(records, plan_of(records)).tables}
 
 
 def rows_of(table):

@@ -5,7 +5,7 @@ from builders import record, train_result, trial_spec
 from price_builders import price
 from report_builders import baseline_of, measured, plan_of, rehearsed, repeats, tpu_vs_gpu
 
-from orchestrator.analysis.findings import findings_of, tables_of
+from orchestrator.analysis.findings import findings_of
 from orchestrator.analysis.formatting import UNKNOWN
 from orchestrator.analysis.report.headline import facts_of, headline_of
 from orchestrator.core.errors import FAILURE_KINDS
@@ -19,7 +19,7 @@ FAILED = Failure(kind="oom", message="the host killed it")
 
 
 def tables(records, **changes):
-    return {table.title: table for table in tables_of(findings_of(records, plan_of(records, **changes)))}
+    return {table.title: table for table in findings_of(records, plan_of(records, **changes)).tables}
 
 
 def rows_of(table):
@@ -33,7 +33,7 @@ def facts(records, **changes):
 
 def test_a_sweep_has_a_table_for_each_fate_and_none_that_is_empty():
     records, plan = tpu_vs_gpu()
-    assert [table.title for table in tables_of(findings_of(records, plan))] == [
+    assert [table.title for table in findings_of(records, plan).tables] == [
         "Settings of the job",
         "Measure next",
         "Measured",
@@ -54,7 +54,7 @@ def test_records_are_told_in_the_order_of_the_plan_in_whatever_order_they_came()
     records, plan = tpu_vs_gpu()
     first, second = (findings_of(value, plan) for value in (records, records[::-1]))
     assert list(second.frame["trial_id"]) == [cached_trial.trial_id for cached_trial in plan.cached]
-    assert tables_of(first) == tables_of(second)
+    assert first.tables == second.tables
 
 
 def test_a_trial_costs_its_failed_attempts_too_in_the_frame():
