@@ -1,4 +1,4 @@
-# The two commands of the README are `make sweep` and `make test`; both install what they need first.
+# `make smoke`, `make sweep` and `make test` install what they need first.
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 
@@ -7,6 +7,7 @@ VENV ?= .venv
 XLA_VENV ?= .venv-xla
 TENSORFLOW_VENV ?= .venv-tensorflow
 COMPILE_VENV ?= .venv-tpu-compile
+LIGHT_VENV ?= .venv-light
 XLA ?= 1
 SWEEP ?= tpu_vs_gpu
 
@@ -27,7 +28,9 @@ CONSTRAINTS := $(shell $(PYTHON) -c 'import sys; sys.version_info[:2] == (3, 11)
 
 .PHONY: install xla gpu tpu tpu-compile sweep smoke test test-clusters test-fuzz test-slow test-all fuzz chaos hardware-test check audit constraints fix notebook docs docs-serve docs-links docs-pictures
 
-install: $(ENVIRONMENTS)
+# Side by side: pip has one core at most, and waits for the network.
+install:
+	@$(MAKE) --no-print-directory --jobs 2 $(ENVIRONMENTS)
 
 xla: $(XLA_VENV)/.installed
 
@@ -36,7 +39,7 @@ gpu: $(VENV)/.installed $(TENSORFLOW_VENV)/.installed
 	ORCHESTRATOR_TENSORFLOW_PYTHON=$(TENSORFLOW_VENV)/bin/python $(VENV)/bin/python -m orchestrator doctor
 
 # A TPU VM: torch_xla with libtpu.
-tpu: $(ENVIRONMENTS) $(XLA_VENV)/.libtpu
+tpu: install $(XLA_VENV)/.libtpu
 	$(VENV)/bin/python -m orchestrator doctor
 
 # Google's TPU compiler, which needs no TPU: tells whether a training step fits one.
@@ -67,6 +70,17 @@ $(XLA_VENV)/.libtpu: $(XLA_VENV)/.installed
 	$(PYTHON) -c '$(REQUIREMENTS)' xla-tpu | $(XLA_VENV)/bin/pip install --quiet --requirement /dev/stdin
 	touch $@
 
+# One framework, without Ray and MLflow. pip would compile every file, in two thirds of its time: the import compiles
+# what a trial needs of torch.
+LIGHT := import tomllib; project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
+print(*(name for name in project["dependencies"] if not name.startswith(("ray", "mlflow"))), *project["optional-dependencies"]["torch"], sep="\n")
+
+$(LIGHT_VENV)/.installed: pyproject.toml $(PINNED) | python
+	$(PYTHON) -m venv $(LIGHT_VENV)
+	$(PYTHON) -c '$(LIGHT)' | $(LIGHT_VENV)/bin/pip install --quiet --no-compile $(CONSTRAINTS) --requirement /dev/stdin
+	PYTHONDONTWRITEBYTECODE= $(LIGHT_VENV)/bin/python -c 'import torch'
+	touch $@
+
 $(TENSORFLOW_VENV)/.installed: pyproject.toml | python
 	$(PYTHON) -m venv $(TENSORFLOW_VENV)
 	$(PYTHON) -c '$(REQUIREMENTS)' tensorflow-gpu | $(TENSORFLOW_VENV)/bin/pip install --quiet --requirement /dev/stdin
@@ -77,29 +91,32 @@ $(COMPILE_VENV)/.installed: pyproject.toml | python
 	$(PYTHON) -c '$(REQUIREMENTS)' tpu-compile | $(COMPILE_VENV)/bin/pip install --quiet --requirement /dev/stdin
 	touch $@
 
-sweep: $(ENVIRONMENTS)
+sweep: install
 	$(VENV)/bin/python -m orchestrator +sweep=$(SWEEP)
 
-smoke: $(ENVIRONMENTS)
-	$(VENV)/bin/python -m orchestrator +sweep=smoke
+# The first answer, from one framework; `make sweep SWEEP=smoke` has all of them, Ray and MLflow.
+smoke: $(LIGHT_VENV)/.installed
+	$(LIGHT_VENV)/bin/python -m orchestrator +sweep=smoke trainer=torch_ddp precision=fp32,bf16 \
+		sweep.include=[] executor=inline tracking=none data.source=synthetic
 
 PYTEST := $(VENV)/bin/python -m pytest -n 2 --dist loadfile
 TESTS := tests/integration tests/contract tests/equivalence tests/cli tests/data tests/golden tests/prediction
 
-# The files are taken in this order, the longest first. A third process makes it no faster on two cores.
-test: $(ENVIRONMENTS) $(COMPILE_VENV)/.installed check
+# Files are taken in the order of their collection, those of tests/longest.txt first. A third process makes it no faster
+# on two cores.
+test: install $(COMPILE_VENV)/.installed check
 	$(PYTEST) --no-loadscope-reorder --durations=40 -m "not slow" $(TESTS)
 
 # Nodes that come, go and die, each a process of this machine or a namespace of it.
-test-clusters: $(ENVIRONMENTS)
+test-clusters: install
 	$(PYTEST) tests/cluster
 
 # Bad input.
-test-fuzz: $(ENVIRONMENTS)
+test-fuzz: install
 	$(PYTEST) tests/fuzz
 
 # What there is no time for in `make test`: tests/slow.txt.
-test-slow: $(ENVIRONMENTS)
+test-slow: install
 	$(PYTEST) -m slow $(TESTS)
 
 test-all: test test-clusters test-fuzz test-slow
@@ -140,7 +157,7 @@ fix: $(VENV)/.installed
 	$(VENV)/bin/ruff format .
 
 # Run docs/notebook.ipynb, and keep what its cells show.
-notebook: $(ENVIRONMENTS)
+notebook: install
 	$(VENV)/bin/python tools/run_notebook.py
 
 # The documentation as a site in site/, without a network; a warning is an error.
@@ -155,5 +172,5 @@ docs-links: docs
 	$(VENV)/bin/python tools/docs_links.py site
 
 # Screenshots, the sample report and the terminal recording, from a real sweep on this machine; takes minutes.
-docs-pictures: $(ENVIRONMENTS)
+docs-pictures: install
 	$(VENV)/bin/python tools/docs_pictures.py

@@ -31,12 +31,18 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what `slow.txt` lists."""
-    lines = Path(__file__).with_name("slow.txt").read_text().splitlines()
-    slow = [line.split(maxsplit=1) for line in lines if not line.startswith("#")]
+    """Mark what `slow.txt` lists, and begin with the files of `longest.txt`."""
+    slow = [line.split(maxsplit=1) for line in _lines_of("slow.txt")]
     for item in items:
         if any(item.nodeid.startswith(f"{file}::") and part in item.nodeid for file, part in slow):
             item.add_marker("slow")
+    places = {file: place for place, file in enumerate(_lines_of("longest.txt"))}
+    items.sort(key=lambda item: places.get(item.nodeid.partition("::")[0], len(places)))
+
+
+def _lines_of(name: str) -> list[str]:
+    lines = Path(__file__).with_name(name).read_text().splitlines()
+    return [line for line in lines if not line.startswith("#")]
 
 
 def pytest_collection_finish() -> None:

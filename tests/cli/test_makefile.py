@@ -6,7 +6,10 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 from repository import ROOT
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
 def dry(*words: str) -> str:
@@ -42,15 +45,31 @@ def test_an_environment_has_the_packages_of_its_extra(tmp_path: Path, goal: str,
     names = [f"PYTHON={python}", f"XLA_VENV={tmp_path}/xla", f"TENSORFLOW_VENV={tmp_path}/tf"]
     run = ["make", *[f"{tmp_path}/{name}" for name in goals], *names]
     printed = subprocess.run(run, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    wanted = [item for extra in sorted(extras) for item in project["optional-dependencies"][extra]]
+    wanted = [item for extra in sorted(extras) for item in PROJECT["optional-dependencies"][extra]]
     assert [line for line in printed if line.startswith(("torch", "tensorflow", "numpy", "pillow"))] == wanted
 
 
-@pytest.mark.parametrize("goal", ["install", "gpu", "tpu", "sweep"])
+def test_the_light_environment_has_all_but_ray_mlflow_and_other_frameworks(tmp_path: Path) -> None:
+    light, python = tmp_path / "light", fake_python(tmp_path, version=(3, 11))
+    run = ["make", "--silent", f"{light}/.installed", f"PYTHON={python}", f"LIGHT_VENV={light}"]
+    printed = subprocess.run(run, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    needed = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["torch"]]
+    assert printed == [item for item in needed if Requirement(item).name not in ("ray", "mlflow")]
+    assert len(printed) == len(needed) - 2
+
+
+def test_the_first_command_needs_only_the_light_environment() -> None:
+    told = subprocess.run(
+        ["make", "-n", "smoke"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    assert ".venv-light/bin/python -m orchestrator +sweep=smoke trainer=torch_ddp" in told
+    assert ".venv-xla" not in told
+
+
+@pytest.mark.parametrize("goal", ["install", "gpu", "tpu", "smoke", "sweep"])
 def test_an_old_python_is_refused_with_what_to_type(tmp_path: Path, goal: str) -> None:
     python = fake_python(tmp_path, version=(3, 10))
-    names = [f"{name}={tmp_path}/{name}" for name in ("VENV", "XLA_VENV", "TENSORFLOW_VENV")]
+    names = [f"{name}={tmp_path}/{name}" for name in ("VENV", "XLA_VENV", "TENSORFLOW_VENV", "LIGHT_VENV")]
     run = ["make", goal, f"PYTHON={python}", *names]
     refused = subprocess.run(run, cwd=ROOT, capture_output=True, text=True)
     assert refused.returncode == 2
@@ -68,7 +87,8 @@ def fake_python(folder: Path, *, version: tuple[int, int]) -> Path:
     python.write_text(
         "#!/bin/sh\n"
         'if [ "$1 $2" = "-m venv" ]; then\n'
-        '  mkdir -p "$3/bin" && printf "#!/bin/sh\\ncat\\n" > "$3/bin/pip" && chmod +x "$3/bin/pip"; exit\n'
+        '  mkdir -p "$3/bin" && printf "#!/bin/sh\\ncat\\n" > "$3/bin/pip" && chmod +x "$3/bin/pip"\n'
+        '  ln -s /bin/true "$3/bin/python"; exit\n'
         "fi\n"
         f'case "$2" in *version_info*) exec {sys.executable} -c "import sys; '
         f'sys.version_info = {version}; $(echo "$2" | sed s/^import.sys\\;//)";; esac\n'
@@ -92,6 +112,11 @@ def test_only_the_python_of_the_tests_is_held_to_their_versions(python: str, is_
         line for line in told if " --editable '.[torch,tensorflow,dev]'" in line and "$" not in line
     ]
     assert ("--constraint constraints.txt" in installed) == is_held
+
+
+def test_the_longest_files_are_there():
+    lines = (ROOT / "tests" / "longest.txt").read_text().splitlines()
+    assert all((ROOT / line).is_file() for line in lines if not line.startswith("#"))
 
 
 def test_what_is_left_to_test_all_is_there():

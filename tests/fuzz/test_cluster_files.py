@@ -8,7 +8,8 @@ import yaml
 from hostile_values import damaged, many, mutated, outcome, plain, texts
 from hypothesis import example, given
 from hypothesis import strategies as st
-from launcher_file_builders import catalogue, rendered
+from launcher_file_builders import rendered
+from shipped_devices import shipped_catalogue
 
 from orchestrator.commands.cluster import _findings
 from orchestrator.config.cluster import price_list_of
@@ -39,7 +40,7 @@ def texts_of(pools: str) -> tuple[bytes, str]:
 def test_a_damaged_file_is_looked_through_or_refused(pools: str, data: st.DataObject) -> None:
     content = data.draw(damaged(texts_of(pools)[0])).decode(errors="replace")
     with outcome(ConfigError):
-        list(_findings(content, "a file", catalogue()))
+        list(_findings(content, "a file", shipped_catalogue()))
 
 
 @many(120)
@@ -48,7 +49,7 @@ def test_a_file_may_say_anything(pools: str, data: st.DataObject) -> None:
     documents = data.draw(mutated(json.loads(texts_of(pools)[1])))
     content = "\n---\n".join(json.dumps(document) for document in documents)
     with outcome(ConfigError):
-        list(_findings(content, "a file", catalogue()))
+        list(_findings(content, "a file", shipped_catalogue()))
 
 
 @many(60)
@@ -62,7 +63,7 @@ def test_a_file_may_say_anything(pools: str, data: st.DataObject) -> None:
 @example("a: &a [*a]")
 def test_any_text_is_no_file_for_a_cluster(content: str) -> None:
     with outcome(ConfigError):
-        list(_findings(content, "a file", catalogue()))
+        list(_findings(content, "a file", shipped_catalogue()))
 
 
 @many(300)

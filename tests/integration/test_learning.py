@@ -101,8 +101,8 @@ def point_of(name: str, lesson: Lesson) -> Mapping[str, Any]:
     }
 
 
-LONG = ("bert_base", "vgg16", "vgg19")
-"""Lessons that take over a minute; `gpt2`, `vgg11` and `vgg13` train the same layers in less."""
+LONG = ("bert_base", "resnet34", "vgg13", "vgg16", "vgg19")
+"""Lessons that take long; `gpt2`, `resnet18` and `vgg11` train the same layers in less."""
 
 
 @pytest.fixture(scope="module", params=["short", "long"])

@@ -4,13 +4,12 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from statistics import fmean, median
 
 from published_steps import query_of_transformer
+from shipped_devices import shipped_catalogue
 from transformer_rates import TRANSFORMER_RATES
 
-from orchestrator.config.cluster import load_cluster
 from orchestrator.core.estimate import Estimate
 from orchestrator.predict.step_time.bundled_models import default_models
 from orchestrator.predict.step_time.published_estimate import published_estimate_of
@@ -19,7 +18,7 @@ from orchestrator.predict.step_time.step_query import network_label
 
 def errors_without_own_network() -> Mapping[str, list[tuple[float, float]]]:
     """Network -> (log error, log factor of the interval) of each of its steps, predicted by the others."""
-    models, (_, catalogue) = default_models(), load_cluster((), working_directory=Path.cwd())
+    models, catalogue = default_models(), shipped_catalogue()
     errors = defaultdict(list)
     networks: dict[str, set[str]] = defaultdict(set)
     asked = [

@@ -4,7 +4,8 @@ from copy import deepcopy
 
 import pytest
 import yaml
-from launcher_file_builders import catalogue, rendered
+from launcher_file_builders import rendered
+from shipped_devices import shipped_catalogue
 
 from orchestrator.deploy.checks.kuberay import check_manifests
 from orchestrator.deploy.checks.ray_launcher import check_launcher
@@ -45,6 +46,6 @@ def test_no_value_in_any_place_breaks_a_check(make, check, odd):
     for holder, key in places(top):
         kept = holder[key]
         holder[key] = deepcopy(odd)
-        check(top, catalogue())
+        check(top, shipped_catalogue())
         holder[key] = kept
-    assert check(top, catalogue()) == []
+    assert check(top, shipped_catalogue()) == []

@@ -4,7 +4,8 @@ from copy import deepcopy
 from dataclasses import replace
 
 import pytest
-from launcher_file_builders import catalogue, config, put, rendered
+from launcher_file_builders import config, put, rendered
+from shipped_devices import shipped_catalogue
 
 from orchestrator.deploy.checks.ray_launcher import check_launcher
 
@@ -120,7 +121,9 @@ SOWN = [
 
 
 def found_in(top, known=None):
-    return [f"{finding.key}: {finding.message}" for finding in check_launcher(top, known or catalogue())]
+    return [
+        f"{finding.key}: {finding.message}" for finding in check_launcher(top, known or shipped_catalogue())
+    ]
 
 
 @pytest.mark.parametrize("zone", ["us-central1-a", "us-central1-b", "us-central2-b"])
@@ -146,11 +149,11 @@ def test_two_pools_of_the_same_machine_are_one_too_many():
 
 
 def test_what_is_not_sold_on_spot_or_in_the_region_is_found():
-    rows = {each: dict(known) for each, known in catalogue().prices.rows.items()}
+    rows = {each: dict(known) for each, known in shipped_catalogue().prices.rows.items()}
     here = rows["us-central1"]
     here["n1-standard-8+1xT4"] = replace(here["n1-standard-8+1xT4"], spot_usd_per_hour=None)
     del here["v3-8"]
-    known = replace(catalogue(), prices=replace(catalogue().prices, rows=rows))
+    known = replace(shipped_catalogue(), prices=replace(shipped_catalogue().prices, rows=rows))
     lines = found_in(config(), known)
     assert (
         "available_node_types.t4-spot.node_config: n1-standard-8+1xT4 is not sold spot in us-central1"

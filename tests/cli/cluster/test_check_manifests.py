@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from launcher_file_builders import catalogue, put, rendered
+from launcher_file_builders import put, rendered
+from shipped_devices import shipped_catalogue
 
 from orchestrator.deploy.checks.kuberay import check_manifests
 
@@ -109,7 +110,7 @@ def test_a_sown_error_is_found_and_named(key, value, message):
     put(documents, key, value)
     lines = [
         f"{check_manifest.key}: {check_manifest.message}"
-        for check_manifest in check_manifests(documents, catalogue())
+        for check_manifest in check_manifests(documents, shipped_catalogue())
     ]
     assert [line for line in lines if message in line], lines
 

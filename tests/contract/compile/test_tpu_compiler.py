@@ -212,23 +212,24 @@ def test_a_loop_counts_once_for_every_trip(tmp_path):
     assert 1.6 < long.device_seconds / short.device_seconds < 2.4
 
 
-def test_a_short_step_of_tensorflow_has_no_time_because_its_host_is_not_known(tmp_path):
-    compiled = timer(tmp_path).step_of(step("tensorflow"))
+def test_a_short_step_of_tensorflow_has_no_time_because_its_host_is_not_known(cache):
+    compiled = timer(cache).step_of(step("tensorflow"))
     assert compiled == NotCompiled(
         reason="the host's part of tensorflow is not known, and the device's is below 5 ms"
     )
 
 
-def test_a_time_that_was_not_asked_for_and_one_that_takes_too_long(tmp_path):
-    assert compiler(tmp_path).fit_of(step())
-    assert timer(tmp_path, compiles=False).step_of(step()) == NOT_ASKED
-    late = timer(tmp_path, seconds=0.2).step_of(step())
+def test_a_time_that_was_not_asked_for_and_one_that_takes_too_long(cache):
+    untimed = step(device="tpu_v4_8")
+    assert isinstance(compiler(cache).fit_of(untimed), MemoryFit)
+    assert timer(cache, compiles=False).step_of(untimed) == NOT_ASKED
+    late = timer(cache, seconds=0.2).step_of(untimed)
     assert late == NotCompiled(reason="it took longer than 0.2 s")
-    assert timer(tmp_path, compiles=False).step_of(step()) == NOT_ASKED
+    assert timer(cache, compiles=False).step_of(untimed) == NOT_ASKED
 
 
-def test_a_generation_whose_cycles_have_no_known_unit_is_refused(tmp_path):
-    compiled = timer(tmp_path).step_of(step(device="tpu_v6e_1"))
+def test_a_generation_whose_cycles_have_no_known_unit_is_refused(cache):
+    compiled = timer(cache).step_of(step(device="tpu_v6e_1"))
     assert compiled == NotCompiled(reason="the unit of the TPU compiler's cycles is not known for tpu_v6e_1")
 
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 from builders import placement, trial_spec
-from launcher_file_builders import catalogue
 from noop_trials import context, planted, python_with
 from queues import queue_for
+from shipped_devices import shipped_catalogue
 from trainer_runs import WORKLOADS, python_of
 from trials import Unwatched
 
@@ -23,7 +23,7 @@ def record_on(device: str, folder: Path, monkeypatch: pytest.MonkeyPatch, **chan
     """Run a trial of mnist_cnn on a whole TPU of one host that PJRT's CPU devices stand for."""
     if not python_of("torch_xla").exists():
         pytest.skip(f"{python_of('torch_xla')} is absent; get it with: make xla")
-    tpu = catalogue().devices[device]
+    tpu = shipped_catalogue().devices[device]
     monkeypatch.setenv("TPU_ACCELERATOR_TYPE", str(tpu.slice_type))
     data = resolve("workloads.data.mnist:MNIST", "synthetic", cache=folder, download=False)
     code = planted(f"import fake_tpu; fake_tpu.plant({tpu.replicas})")
@@ -71,7 +71,7 @@ def test_a_trial_on_every_chip_of_a_host_has_a_result(
     assert record.failure is None, record.failure
     assert record.result is not None
     (facts,) = record.result.devices
-    tpu = catalogue().devices[device]
+    tpu = shipped_catalogue().devices[device]
     assert (facts.kind, facts.count) == ("tpu", tpu.replicas)
     assert facts.name in tpu.driver_names
     assert facts.peak_memory_bytes is None  # not counted under SPMD, nor by PJRT's CPU client

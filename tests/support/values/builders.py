@@ -1,6 +1,5 @@
 """Real small values with defaults, so that a test shows only what matters to it."""
 
-from dataclasses import replace
 from typing import Any
 
 from orchestrator.core.host_usage import HostUsage
@@ -12,74 +11,74 @@ from orchestrator.core.trial_spec import TimingSpec, TrialSpec, trial_id
 
 def trial_spec(**changes: Any) -> TrialSpec:
     """mnist_cnn under torch_ddp on a CPU, fp32, batch 64, 120 steps."""
-    base = TrialSpec(
-        workload="mnist_cnn",
-        workload_version=1,
-        trainer="torch_ddp",
-        trainer_version=1,
-        device="cpu",
-        precision="fp32",
-        data="synthetic:1",
-        global_batch_size=64,
-        steps=120,
-        host_cpu="Some CPU x2",
-        timing=TimingSpec(min_blocks=6, max_blocks=6),
-    )
-    return replace(base, **changes)
+    usual = {
+        "workload": "mnist_cnn",
+        "workload_version": 1,
+        "trainer": "torch_ddp",
+        "trainer_version": 1,
+        "device": "cpu",
+        "precision": "fp32",
+        "data": "synthetic:1",
+        "global_batch_size": 64,
+        "steps": 120,
+        "host_cpu": "Some CPU x2",
+        "timing": TimingSpec(min_blocks=6, max_blocks=6),
+    }
+    return TrialSpec(**usual | changes)
 
 
 def placement(trial: TrialSpec | None = None, **changes: Any) -> Placement:
     """Place the trial: measured by one process that holds both cores of the host."""
     trial = trial or trial_spec()
-    base = Placement(
-        trial=trial,
-        trial_id=trial_id(trial),
-        provenance="measured",
-        kind="cpu",
-        precision=trial.precision,
-        replicas=1,
-        num_processes=1,
-        threads=2,
-        node="localhost",
-        cpus=2,
-        devices=0,
-    )
-    return replace(base, **changes)
+    usual = {
+        "trial": trial,
+        "trial_id": trial_id(trial),
+        "provenance": "measured",
+        "kind": "cpu",
+        "precision": trial.precision,
+        "replicas": 1,
+        "num_processes": 1,
+        "threads": 2,
+        "node": "localhost",
+        "cpus": 2,
+        "devices": 0,
+    }
+    return Placement(**usual | changes)
 
 
 def train_result(**changes: Any) -> TrainResult:
     """A healthy result: six blocks of ten steps at 10 ms a step, loss falling from 2.3 to 0.1."""
-    base = TrainResult(
-        launch_seconds=0.6,
-        setup_seconds=0.5,
-        first_step_seconds=0.2,
-        warmup_steps=3,
-        warmup_seconds=0.03,
-        steps_per_block=10,
-        block_seconds=((0.1, 0.1, 0.1, 0.1, 0.1, 0.1),),
-        stopped_because="interval",
-        compile_counts=None,
-        steps=120,
-        samples=7680,
-        training_seconds=1.4,
-        phase_seconds={"training": 1.3},
-        losses=((1, 2.3), (64, 0.5), (120, 0.1)),
-        network_losses={"model": ((1, 2.3), (64, 0.5), (120, 0.1))},
-        quality={"accuracy": 0.97},
-        held_out_samples=1000,
-        evaluation_seconds=0.1,
-        flops_per_step=1e9,
-        bytes_per_step=1e8,
-        data_wait_seconds=0.0,
-        pipeline_samples_per_second=None,
-        cpu_seconds=(0.6,),
-        load_average=(0.5, 0.6),
-        peak_host_bytes=(400_000_000,),
-        devices=(DeviceFacts(kind="cpu", name="Some CPU", count=1, precision="fp32"),),
-        reading_seconds=(((0.001, 0.001),) * 6,),
-        train_samples=4000,
-    )
-    return replace(base, **changes)
+    usual = {
+        "launch_seconds": 0.6,
+        "setup_seconds": 0.5,
+        "first_step_seconds": 0.2,
+        "warmup_steps": 3,
+        "warmup_seconds": 0.03,
+        "steps_per_block": 10,
+        "block_seconds": ((0.1, 0.1, 0.1, 0.1, 0.1, 0.1),),
+        "stopped_because": "interval",
+        "compile_counts": None,
+        "steps": 120,
+        "samples": 7680,
+        "training_seconds": 1.4,
+        "phase_seconds": {"training": 1.3},
+        "losses": ((1, 2.3), (64, 0.5), (120, 0.1)),
+        "network_losses": {"model": ((1, 2.3), (64, 0.5), (120, 0.1))},
+        "quality": {"accuracy": 0.97},
+        "held_out_samples": 1000,
+        "evaluation_seconds": 0.1,
+        "flops_per_step": 1e9,
+        "bytes_per_step": 1e8,
+        "data_wait_seconds": 0.0,
+        "pipeline_samples_per_second": None,
+        "cpu_seconds": (0.6,),
+        "load_average": (0.5, 0.6),
+        "peak_host_bytes": (400_000_000,),
+        "devices": (DeviceFacts(kind="cpu", name="Some CPU", count=1, precision="fp32"),),
+        "reading_seconds": (((0.001, 0.001),) * 6,),
+        "train_samples": 4000,
+    }
+    return TrainResult(**usual | changes)
 
 
 def pursuit(*qualities: float, higher_is_better: bool = True) -> TargetRun:
@@ -97,19 +96,21 @@ def pursuit(*qualities: float, higher_is_better: bool = True) -> TargetRun:
 def record(**changes: Any) -> TrialRecord:
     """The finished record of `placement()` with `train_result()`, unless told otherwise."""
     place = changes.pop("placement", None) or placement(changes.pop("spec", None))
-    base = TrialRecord(
-        trial_id=place.trial_id,
-        sweep="example",
-        provenance=place.provenance,
-        attempt=1,
-        spec=place.trial,
-        placement=place,
-        started_at=1_790_000_000.0,
-        ended_at=1_790_000_003.0,
-        result=None if "failure" in changes else train_result(),
-        failure=changes.pop("failure", None),
-    )
-    return replace(base, **changes)
+    if not changes.keys() & {"result", "failure"}:
+        changes["result"] = train_result()
+    usual = {
+        "trial_id": place.trial_id,
+        "sweep": "example",
+        "provenance": place.provenance,
+        "attempt": 1,
+        "spec": place.trial,
+        "placement": place,
+        "started_at": 1_790_000_000.0,
+        "ended_at": 1_790_000_003.0,
+        "result": None,
+        "failure": None,
+    }
+    return TrialRecord(**usual | changes)
 
 
 def host_use(*, at: float = 0.0, busy: float = 0.0, of: float = 0.0, **changes: Any) -> HostUsage:

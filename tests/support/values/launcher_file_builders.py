@@ -7,8 +7,6 @@ import yaml
 from repository import ROOT
 
 from orchestrator.commands.cluster import Rendered, render
-from orchestrator.config.cluster import load_cluster
-from orchestrator.core.pool import Catalogue
 
 CONF = ROOT
 PROJECT = "pools.project=my-project"
@@ -17,11 +15,6 @@ PROJECT = "pools.project=my-project"
 @cache
 def rendered(pools: str, *words: str) -> Rendered:
     return render([f"pools={pools}", PROJECT, *words], working_directory=CONF)
-
-
-@cache
-def catalogue() -> Catalogue:
-    return load_cluster([], working_directory=CONF)[1]
 
 
 def config(pools: str = "gcp") -> Any:

@@ -2,6 +2,7 @@
 
 import inspect
 import shlex
+from functools import cache
 from pathlib import Path
 from pkgutil import resolve_name
 
@@ -54,13 +55,22 @@ def test_keys_are_understood(command: Command) -> None:
 def understood(command: Command, words: tuple[str, ...]) -> None:
     """Load the words as the command does. Raises ConfigError."""
     words = tuple(word.replace("=ID", "=my-project") for word in words)
-    here = Path("/")
     if command.name in OF_POOLS:
-        load_cluster(["pools=gcp", "pools.project=my-project", *words], working_directory=here)
+        understood_of_pools(words)
     elif command.name not in OF_DATA:
         rest = [word for word in words if not word.startswith(("confidence=", "predict.sort="))]
         sweep = [] if any(word.startswith("+sweep=") for word in rest) else ["+sweep=single"]
-        load([*sweep, *rest], working_directory=here)
+        understood_of_sweeps((*sweep, *rest))
+
+
+@cache
+def understood_of_pools(words: tuple[str, ...]) -> None:
+    load_cluster(["pools=gcp", "pools.project=my-project", *words], working_directory=Path("/"))
+
+
+@cache  # commands share keys and examples
+def understood_of_sweeps(words: tuple[str, ...]) -> None:
+    load(words, working_directory=Path("/"))
 
 
 def test_a_flag_has_one_meaning() -> None:

@@ -10,8 +10,8 @@ from statistics import fmean
 import pytest
 from laboratory_rates import laboratory_devices, laboratory_rates
 from published_steps import query_of
+from shipped_devices import shipped_catalogue
 
-from orchestrator.config.cluster import load_cluster
 from orchestrator.core import codec
 from orchestrator.core.calibration import DeviceBenchmark
 from orchestrator.core.estimate import Estimate, Refusal
@@ -28,7 +28,7 @@ from orchestrator.predict.step_time.step_query import StepQuery
 from workloads.registry import kept
 
 MODELS = default_models()
-_, CATALOGUE = load_cluster((), working_directory=Path.cwd())
+CATALOGUE = shipped_catalogue()
 L4 = CATALOGUE.devices["l4"]
 SLOWED, STARVED = 0.4, 3.0
 """A card that keeps so much of its rates, on a host that launches so many times as slowly."""

@@ -1,22 +1,21 @@
 """Published rates: what is kept of them, and what is answered at their very points."""
 
 import math
-from pathlib import Path
 from statistics import median
 
 import pytest
 from imagenet_rates import RATES
 from laboratory_rates import laboratory_rates
 from published_steps import measured_steps, over_parts, query_of, query_of_transformer
+from shipped_devices import shipped_catalogue
 from transformer_rates import TRANSFORMER_RATES
 
-from orchestrator.config.cluster import load_cluster
 from orchestrator.core.estimate import Estimate
 from orchestrator.predict.step_time.bundled_models import default_models
 from orchestrator.predict.step_time.published_estimate import published_estimate_of
 
 MODELS = default_models()
-_, CATALOGUE = load_cluster((), working_directory=Path.cwd())
+CATALOGUE = shipped_catalogue()
 KNOWN = [rate for rate in (*RATES, *laboratory_rates()) if rate.device in CATALOGUE.devices]
 DISPUTED = ("h100", "resnet50")
 """Device and network of which NVIDIA submitted 2.7 times Lambda's rate to MLPerf, in 16 bit."""

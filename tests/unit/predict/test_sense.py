@@ -1,13 +1,12 @@
 """Orders that no prediction may break, on any device of conf/device."""
 
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as some
+from shipped_devices import shipped_catalogue
 
-from orchestrator.config.cluster import load_cluster
 from orchestrator.core.estimate import Estimate, Refusal
 from orchestrator.predict.step_time.analytic import peaks_at_work
 from orchestrator.predict.step_time.bundled_models import default_models
@@ -17,7 +16,7 @@ from orchestrator.train.precision import PRECISIONS
 from workloads.registry import kept
 
 MODELS = default_models()
-_, CATALOGUE = load_cluster((), working_directory=Path.cwd())
+CATALOGUE = shipped_catalogue()
 DEVICES = {name: device for name, device in CATALOGUE.devices.items() if device.kind != "cpu"}
 JOBS = (
     ("alexnet", (("image_size", 224), ("num_classes", 1000))),

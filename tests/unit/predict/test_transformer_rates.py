@@ -1,11 +1,10 @@
 """Published rates of transformers: what is predicted from them, and what is refused."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
+from shipped_devices import shipped_catalogue
 
-from orchestrator.config.cluster import load_cluster
 from orchestrator.core.estimate import Estimate, Refusal
 from orchestrator.predict.step_time.bundled_models import default_models
 from orchestrator.predict.step_time.published_estimate import published_estimate_of
@@ -16,7 +15,7 @@ from workloads.registry import workload
 from workloads.sequence_layers import Attention
 
 MODELS = default_models()
-_, CATALOGUE = load_cluster((), working_directory=Path.cwd())
+CATALOGUE = shipped_catalogue()
 
 
 def test_a_transformer_that_nobody_published_is_predicted_roughly_and_says_by_what():

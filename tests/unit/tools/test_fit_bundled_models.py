@@ -1,14 +1,13 @@
 """Requirements on a file to which default models can be fitted."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pandas as pd
 import pytest
 from fit_bundled_models import fit_default_models
 from latency_builders import FAST, SLOW
+from shipped_devices import shipped_catalogue
 
-from orchestrator.config.cluster import load_cluster
 from orchestrator.core.errors import ConfigError
 from orchestrator.predict.latency_data.table import LatencyTable
 
@@ -44,7 +43,7 @@ def test_what_repeats_differ_by_is_measured():
 
 
 def test_a_rate_needs_the_peaks_of_its_device():
-    _, catalogue = load_cluster((), working_directory=Path.cwd())
+    catalogue = shipped_catalogue()
     unknown = replace(catalogue.devices["a100_40"], link_bytes_per_second=None)
     with pytest.raises(ConfigError, match=r"^conf/device/a100_40\.yaml: the tf32, memory and link peaks are"):
         fit_default_models(table({SLOW: BOTH, FAST: BOTH}), devices={**catalogue.devices, "a100_40": unknown})
