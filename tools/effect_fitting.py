@@ -1,8 +1,8 @@
 """Published steps -> the coefficients of their parts, and the deviations of their crossed effects.
 
-Coefficients: least squares of logarithms over PROFET's measurements, which alone have small steps. Its
-devices, hosts and networks have offsets of their own, pulled towards 0; the pull on hosts has heavy tails,
-for the host of its K80 is from another time.
+Coefficients: least squares of logarithms over the measurements of classifiers on GPUs by PROFET and this
+project, which alone have small steps. Devices, hosts and networks have offsets of their own, pulled towards
+0; the pull on hosts has heavy tails, for the host of PROFET's K80 is from another time.
 
 Deviations: the maximum of the marginal likelihood of all steps, with a weak prior. They are kept to two
 digits, so that the file does not depend on the last steps of an optimiser.
@@ -19,12 +19,12 @@ from statistics import fmean, median
 
 import numpy as np
 from numpy.typing import NDArray
-from published_steps import PROFET, MeasuredStep
+from published_steps import PROFET, PROJECT, MeasuredStep
 from scipy.optimize import least_squares, minimize
 
 from orchestrator.predict.profile_transfer.conformal import quantile_of
 from orchestrator.predict.profile_transfer.pairs import Floats
-from orchestrator.predict.step_time.analytic import Analytic, parts_of
+from orchestrator.predict.step_time.analytic import LAUNCHES, Analytic, parts_of
 from orchestrator.predict.step_time.crossed_effects import (
     DEVICE_EFFECTS,
     HOST_EFFECTS,
@@ -35,19 +35,36 @@ from orchestrator.predict.step_time.crossed_effects import (
 _START = (0.5, 2.0, 2.0, 15.0, 0.5)
 _START_DEVIATION = 1.5
 _OFFSETS = {"device": 0.4, "host": 0.1, "network": 0.3}  # deviations of the pulls
+_NUM_OF_DEVICE = 3  # terms; the others are of the host
 _NOISE = 0.2
 _TYPICAL, _TYPICAL_DEVIATION = 0.15, 0.8  # of a deviation, and of its logarithm: the weak prior
 _LEAST, _MOST = 0.01, 2.0
 _NORMAL_QUANTILE = 1.64
-_AT_LEAST: Mapping[str, float] = {"kind": 0.4, "network on a device": 0.3, "laboratory": 0.15, "host": 0.5}
-"""Deviations that are not taken for smaller. Two kinds of devices tell nothing of their deviation; rates of
+_AT_LEAST: Mapping[str, float] = {
+    "kind": 0.4,
+    "network on a device": 0.3,
+    "laboratory": 0.15,
+    "host": 0.4,
+    "host of a device": 0.4,
+    "unlike network": 0.5,
+    "unlike network at a size": 0.3,
+    "host of an unlike network": 0.5,
+}
+"""Deviations that are not taken for smaller. Three kinds of devices tell nothing of their deviation; rates of
 one network on one device count for themselves; people who publish benchmarks are more alike than others;
-small steps are of four rented hosts of 2016 to 2019, and the host of an H100 launched twice as fast."""
+small steps are of five hosts, of which that of an H100 launches twice as fast as four of 2016 to 2019; four
+networks are unlike all others, and recurrent ones took up to four times their parts."""
 
 
 def fit_parts(steps: Sequence[MeasuredStep]) -> Analytic:
-    """Fit the coefficients to PROFET's steps, and the cost of replicas to pairs of rates."""
-    own = [step for step in steps if step.laboratory == PROFET]
+    """Fit the coefficients to small steps on GPUs, and the cost of replicas to pairs of rates."""
+    own = [
+        step
+        for step in steps
+        if step.laboratory in (PROFET, PROJECT)
+        and step.query.device.kind == "gpu"
+        and step.query.family == "classifier"
+    ]
     terms = np.array([_terms(step) for step in own])
     logs = np.log([step.seconds for step in own])
     devices, networks = ([getattr(step.labels, name) for step in own] for name in ("device", "network"))
@@ -89,19 +106,21 @@ def _codes(names: Sequence[str]) -> tuple[NDArray[np.int64], int]:
 def _terms(step: MeasuredStep) -> Floats:
     peaks = step.query.peaks
     assert peaks.memory_bytes_per_second is not None, "published devices have it"
-    return parts_of(
+    terms = parts_of(
         step.query.demand,
         flops_per_second=peaks.flops_per_second[step.query.precision],
         bytes_per_second=peaks.memory_bytes_per_second,
     )
+    terms[_NUM_OF_DEVICE:] *= LAUNCHES.get(step.query.precision, 1.0)
+    return terms
 
 
 def _residuals(values: Floats, terms: Floats, logs: Floats, offsets: _Offsets) -> Floats:
     logarithms, rest = values[: len(_START)], values[len(_START) :]
     coefficients = np.exp(logarithms)
     of_device, of_host = offsets.of_rows(rest)
-    device = np.exp(of_device) * (terms[:, :3] @ coefficients[:3])
-    host = np.exp(of_host) * (terms[:, 3:] @ coefficients[3:])
+    device = np.exp(of_device) * (terms[:, :_NUM_OF_DEVICE] @ coefficients[:_NUM_OF_DEVICE])
+    host = np.exp(of_host) * (terms[:, _NUM_OF_DEVICE:] @ coefficients[_NUM_OF_DEVICE:])
     by_device, by_host, by_network = offsets.split(rest)
     return np.concatenate(
         (
@@ -195,12 +214,12 @@ def held_out_scores(
     for laboratory in dict.fromkeys(step.labels.laboratory for step in steps):
         others = CrossedEffects([step for step in steps if step.labels.laboratory != laboratory], deviations)
         own = [step for step in steps if step.labels.laboratory == laboratory]
-        found[laboratory] = [_score(step, others) for step in own]
+        found[laboratory] = [score(step, others) for step in own]
     return found
 
 
-def _score(step: PublishedStep, others: CrossedEffects) -> tuple[float, float]:
-    """Return the error of a step and its deviation, to first order in the effects."""
+def score(step: PublishedStep, others: CrossedEffects) -> tuple[float, float]:
+    """Return the error of a step that somebody else measures, and its deviation, to first order."""
     posterior = others.posterior(replace(step.labels, laboratory="", software=""))
     device, host = step.device_share, step.host_share
     error = step.log - device * posterior.device - host * posterior.host

@@ -25,12 +25,12 @@ from orchestrator.core.errors import ConfigError
 from orchestrator.predict.latency_data.table import LatencyTable
 from orchestrator.predict.step_time.analytic import COUNTS, peaks_at_work
 from orchestrator.predict.step_time.bundled_models import DefaultModels, PublishedSizes
-from orchestrator.predict.step_time.crossed_effects import Family
 
 _NOTICE = (
     "Fitted to measurements published with PROFET (Lee, Hur, Park and Lee 2022), ddps-lab/profet @e69477f, "
     "MIT License, Copyright (c) 2021 anonymous-profet; rates published by NVIDIA, Lambda, MosaicML, BAAI and "
-    "others, and for MLPerf: tools/imagenet_rates.py, tools/laboratory_rates.py, tools/transformer_rates.py"
+    "others, and for MLPerf: tools/imagenet_rates.py, tools/laboratory_rates.py, tools/transformer_rates.py; "
+    "steps of an H100 and of a CPU measured by this project: benchmarks/measured/"
 )
 _MADE_BY = "python tools/fit_bundled_models.py $ORCHESTRATOR_DATA/profet"
 _MIN_COUNT = 2  # of devices, and of networks on each: one is held out
@@ -70,11 +70,10 @@ def fit_default_models(table: LatencyTable, *, devices: Mapping[str, Device]) ->
     )
 
 
-def _sizes_of(measured: Iterable[MeasuredStep]) -> Mapping[Family, PublishedSizes]:
-    families: dict[Family, list[MeasuredStep]] = defaultdict(list)
+def _sizes_of(measured: Iterable[MeasuredStep]) -> Mapping[str, PublishedSizes]:
+    families: dict[str, list[MeasuredStep]] = defaultdict(list)
     for step in measured:
-        if step.query.family is not None:
-            families[step.query.family].append(step)
+        families[step.query.family or "unlike"].append(step)
     return {family: _sizes(steps) for family, steps in families.items()}
 
 

@@ -1,23 +1,37 @@
 """All published steps, of every laboratory: what each asks of its device, and how long it took."""
 
+import csv
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 
 from imagenet_rates import NUM_CLASSES, RATES, PublishedRate
 from laboratory_rates import laboratory_devices, laboratory_rates
 from published_networks import PublishedLatency, spec_of
 from transformer_rates import TRANSFORMER_RATES, TransformerRate
 
+from orchestrator.core import codec
+from orchestrator.core.calibration import DeviceBenchmark
 from orchestrator.core.device import Device
 from orchestrator.core.errors import ConfigError
+from orchestrator.core.trial_spec import Option
 from orchestrator.predict.step_time.analytic import Analytic, StepParts
 from orchestrator.predict.step_time.crossed_effects import PublishedStep, StepLabels
 from orchestrator.predict.step_time.step_query import StepQuery
 from workloads.registry import kept
 
 PROFET = "PROFET"
+PROJECT = "this project"
+
+_MEASURED = Path(__file__).parents[1] / "benchmarks" / "measured"
+_LARGE: tuple[tuple[str, Option], ...] = (("image_size", 224), ("num_classes", 1000))
+_OPTIONS: Mapping[str, tuple[tuple[str, Option], ...]] = {
+    "": (),
+    "224 pixels": _LARGE,
+    "small": (("size", "small"),),
+}
 
 _PROFET_DEVICES = {"g3s.xlarge": "m60", "g4dn.xlarge": "t4", "p2.xlarge": "k80", "p3.2xlarge": "v100"}
 _PROFET_BATCHES = (16, 64, 256)  # of five: the others lie between them
@@ -48,15 +62,12 @@ class MeasuredStep:
     @cached_property
     def labels(self) -> StepLabels:
         """Labels of its effects."""
-        labels = self.query.labels(self.query.peaks, self.query.precision)
-        return replace(labels, laboratory=self.laboratory, software=self.software)
+        return replace(self.query.own_labels, laboratory=self.laboratory, software=self.software)
 
     def parts(self, model: Analytic) -> StepParts:
         """Return its parts before all effects. Raises ConfigError for a device without peaks."""
         query = self.query
-        parts = model.parts(
-            query.demand, peaks=query.peaks, precision=query.precision, num_workers=query.num_workers
-        )
+        parts = query.parts(model)
         if parts is None:
             raise ConfigError(
                 f"conf/device/{query.device.name}.yaml: the {query.precision}, memory and link peaks are "
@@ -76,7 +87,33 @@ def measured_steps(
     known = {**laboratory_devices(), **devices}
     rates = (_of_rate(rate, known[rate.device]) for rate in (*RATES, *laboratory_rates()))
     transformers = (_of_transformer(rate, known[rate.device]) for rate in TRANSFORMER_RATES)
-    return (*_of_profet(latencies, known), *rates, *transformers)
+    return (*_of_profet(latencies, known), *rates, *transformers, *project_steps(known))
+
+
+def project_steps(devices: Mapping[str, Device]) -> Iterator[MeasuredStep]:
+    """Yield the steps that this project measured: of one H100, and of one core of a CPU with its calibration.
+
+    Of batches of one network in one precision, the H100 has steps bound by its host alone.
+    """
+    calibration = codec.from_json(DeviceBenchmark, (_MEASURED / "cpu_calibration.json").read_text("utf-8"))
+    for name in ("h100_steps.csv", "h100_trials.csv", "cpu_steps.csv"):
+        with (_MEASURED / name).open(encoding="utf-8", newline="") as file:
+            for row in csv.DictReader(file):
+                is_cpu = name.startswith("cpu")
+                yield MeasuredStep(
+                    query=StepQuery(
+                        spec=kept(row["workload"], _OPTIONS[row.get("options", "")]),
+                        device=devices["cpu" if is_cpu else "h100"],
+                        precision=row["precision"],
+                        num_workers=1,
+                        global_batch_size=int(row["global_batch_size"]),
+                        calibration=calibration if is_cpu else None,
+                        host_cpu=row["device"] if is_cpu else None,
+                    ),
+                    laboratory=PROJECT,
+                    software=f"PyTorch {row['torch']}",
+                    seconds=float(row["step_seconds"]),
+                )
 
 
 def query_of(rate: PublishedRate, device: Device) -> StepQuery:

@@ -118,12 +118,8 @@ def calibrate(line: CommandLine, screen: Screen) -> int:
             f"The host was busy (load average {calibration.load_average:.1f}): times of launches may be too "
             "long. Repeat it on a quiet host."
         )
-    use = (
-        "predictions of CPUs come from records of this host alone"
-        if device.kind == "cpu"
-        else f"`predict`, `predict advise` and searches use it for {device.name}"
-    )
-    screen.line(f"kept in {path}; {use}")
+    name = f"{calibration.host_cpu} alone" if device.kind == "cpu" else device.name
+    screen.line(f"kept in {path}; `predict`, `predict advise` and searches use it for {name}")
     return DONE
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceBenchmark:
-    """Measured limits of one device with its host and software.
+    """Measured limits of one device with its host and software; None, or absent: not measured.
 
     Attributes:
         driver_name: name that the driver gives the device; of a CPU its model.
@@ -18,11 +18,19 @@ class DeviceBenchmark:
     """
 
     driver_name: str
-    layer_seconds: Mapping[str, float]
-    step_seconds: Mapping[str, float]
-    flops_per_second: Mapping[str, float]
-    memory_bytes_per_second: float
+    layer_seconds: Mapping[str, float] = field(default_factory=dict)
+    step_seconds: Mapping[str, float] = field(default_factory=dict)
+    flops_per_second: Mapping[str, float] = field(default_factory=dict)
+    memory_bytes_per_second: float | None = None
     exchange_bytes_per_second: float | None = None
+
+    def tells_work(self, precision: str) -> bool:
+        """Return whether both rates that bound the device's work are measured."""
+        return precision in self.flops_per_second and self.memory_bytes_per_second is not None
+
+    def tells_host(self, precision: str) -> bool:
+        """Return whether the work of the host is measured."""
+        return precision in self.layer_seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,3 +52,8 @@ class Calibration:
     benchmark: DeviceBenchmark
     versions: Mapping[str, str] = field(default_factory=dict)
     schema_version: int = 1
+
+    @property
+    def place(self) -> str:
+        """What it holds for: the device, or of a CPU the host's model and cores (`Node.host_cpu`)."""
+        return self.host_cpu if self.device == "cpu" else self.device

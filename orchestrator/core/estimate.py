@@ -25,6 +25,7 @@ class Estimate:
     Attributes:
         low, high: the interval that is to hold 90 of 100 measurements.
         source: measurements or models that the estimate is based on.
+        past: how good estimates of that kind were; empty: not tested.
     """
 
     low: float
@@ -32,6 +33,7 @@ class Estimate:
     high: float
     source: str
     provenance: EstimateProvenance = "predicted"
+    past: str = ""
 
     def __post_init__(self) -> None:
         if not 0 < self.low <= self.likely <= self.high < math.inf:

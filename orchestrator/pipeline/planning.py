@@ -71,13 +71,13 @@ def with_predictions(decided: Plan, settings: Settings, preflight: PreflightStat
     basis = bases_of(price_book.devices, models, host_calibrations(settings))
     own = step_measurements(all_records, devices=price_book.devices)
     compiled_of = estimates_from(preflight.compiled_steps)
-    blind = leave_one_workload_out_estimator(basis, own, models.prior)
+    blind = leave_one_workload_out_estimator(basis, own, models)
     return replace(
         decided,
-        forecasts=forecasts_of(decided, price_book, estimator_of(basis, own, models.prior, compiled_of)),
+        forecasts=forecasts_of(decided, price_book, estimator_of(basis, own, models, compiled_of)),
         hindcasts=hindcasts_of(decided, preflight.ledgers.get(settings.sweep.name, ()), blind),
         track_record=track_record_of(own, blind),
-        step_priors=step_priors_of(decided, basis, own, models.prior, compiled_of),
+        step_priors=step_priors_of(decided, basis, own, models, compiled_of),
         error_model=error_model_of(models),
         prices=prices_by_trial(decided, price_book) if settings.search.is_adaptive else {},
     )

@@ -12,6 +12,7 @@ from orchestrator.analysis.recommendation.jobs.settings_of_records import is_fai
 from orchestrator.analysis.recommendation.model.criteria import criteria_of
 from orchestrator.analysis.recommendation.recommend import recommend
 from orchestrator.config.loader import devices_named, load
+from orchestrator.core.calibration import DeviceBenchmark
 from orchestrator.core.errors import ConfigError, UnknownNameError
 from orchestrator.core.estimate import Estimate, Refusal
 from orchestrator.core.inventory import Inventory
@@ -36,7 +37,6 @@ from orchestrator.predict.memory_need import MemoryNeed, memory_need_of
 from orchestrator.predict.prediction_table import Prediction
 from orchestrator.predict.step_breakdown import step_breakdown_of
 from orchestrator.predict.step_time.bundled_models import DefaultModels, default_models
-from orchestrator.predict.step_time.calibration import HostCalibration
 from orchestrator.predict.step_time.estimator import Correction, bases_of, corrector_of, measured_step
 from orchestrator.predict.step_time.own_records import (
     StepMeasurement,
@@ -67,7 +67,7 @@ class _PredictionInputs:
         alike, records_alike: own measurements, and the newest records, by
             `_identity_of_trial`.
         compiled_of: finds the step of points that differ in their trainer alone, as a compiler told it.
-        calibrations: name of a device -> what `predict calibrate` measured of the user's own one.
+        calibrations: name of a device, or of a CPU as `Node.host_cpu` -> what `predict calibrate` measured.
     """
 
     settings: Settings
@@ -79,7 +79,7 @@ class _PredictionInputs:
     alike: Mapping[Hashable, Sequence[StepMeasurement]]
     records_alike: Mapping[Hashable, Sequence[TrialRecord]]
     compiled_of: Callable[[Iterable[Point]], Estimate | None]
-    calibrations: Mapping[str, HostCalibration]
+    calibrations: Mapping[str, DeviceBenchmark]
 
     @property
     def points(self) -> Iterable[Point]:
@@ -91,7 +91,7 @@ class _PredictionInputs:
     def corrected_by(self, own: Iterable[StepMeasurement]) -> Correction:
         """Correct the published estimates by own measurements."""
         return corrector_of(
-            bases_of(self.settings.sweep.devices, self.models, self.calibrations), own, self.models.prior
+            bases_of(self.settings.sweep.devices, self.models, self.calibrations), own, self.models
         )
 
     def repeats_of(self, point: Point) -> tuple[StepMeasurement, ...]:
@@ -124,7 +124,9 @@ class _PredictionInputs:
         query = _step_query(point)
         if isinstance(query, Refusal):
             return query
-        return replace(query, calibration=self.calibrations.get(point.device.name))
+        host_cpu = self.host_cpu_of(point)
+        calibration = self.calibrations.get(host_cpu or point.device.name)
+        return replace(query, calibration=calibration, host_cpu=host_cpu)
 
     def find_slots(self, point: Point) -> tuple[Slot, ...]:
         """Find the slots of the point's workers."""
@@ -169,7 +171,7 @@ def predicted(overrides: Sequence[str], *, working_directory: Path) -> tuple[Pre
         if refusal := _too_large(_memory_need(query), query):
             return refusal
         compiled = inputs.compiled_of(alike[inputs.identity(point)])
-        return compiled or corrected(published_estimate_of(query, models), None)
+        return compiled or corrected(published_estimate_of(query, models), None).step
 
     return tuple(
         Prediction(
@@ -271,9 +273,9 @@ def _known_setting(
     elif reason := reason_against(point, trainer_info(point.trainer)):
         refusal = Refusal(reason=reason, to_measure="it with another trainer or precision")
     else:
-        basis = published_estimate_of(query, inputs.models)
-        step = _in_phases(query) or inputs.compiled_of(points) or corrected(basis, None)
-        prior = step_prior(step, basis, batch_size=point.global_batch_size, prior=inputs.models.prior)
+        basis = corrected(published_estimate_of(query, inputs.models), None)
+        step = _in_phases(query) or inputs.compiled_of(points) or basis.step
+        prior = step_prior(step, basis, batch_size=point.global_batch_size, quantile=inputs.models.quantile)
         refusal = step if isinstance(step, Refusal) else None
     return KnownSetting(
         points=points,

@@ -46,16 +46,14 @@ def breakdown_sentence(prediction: Prediction) -> str:
     parts, step = prediction.breakdown, prediction.step
     if parts is None:
         return f"{_title(prediction)}: the parts are unknown, because a peak or the operations are unknown"
-    whole = number(_MS * _sum_of(parts))
-    largest, _ = max(_items(parts), key=lambda item: item[1])
-    told = f"largest part: {largest}; the parts add up to {whole} ms"
+    largest, seconds = max(_items(parts), key=lambda item: item[1])
+    told = f"largest part: {largest}, {number(_MS * seconds)} ms"
     bound = prediction.roofline.bound_seconds if prediction.roofline else None
     if bound is not None:
-        told += f"; at the device's peaks the longest of them takes {number(_MS * bound)} ms (roofline)"
+        told += f"; roofline: {number(_MS * bound)} ms at least"
     if not isinstance(step, Estimate):
         return f"{told}; no time is predicted"
-    likely = number(_MS * step.likely)
-    return f"{told}; with what published steps show beside them, the step is predicted at {likely} ms"
+    return f"{told}; predicted with measured steps: {number(_MS * step.likely)} ms"
 
 
 def _title(prediction: Prediction) -> str:

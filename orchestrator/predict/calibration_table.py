@@ -21,9 +21,9 @@ def calibration_table(device: Device, benchmark: DeviceBenchmark) -> Table:
         for precision, rate in benchmark.flops_per_second.items()
     ]
     memory, exchange = benchmark.memory_bytes_per_second, benchmark.exchange_bytes_per_second
-    rows.append(
-        ("memory", "", "", f"{number(memory / _GIGA)} GB/s", _share(memory, device.memory_bytes_per_second))
-    )
+    if memory is not None:
+        peak = device.memory_bytes_per_second
+        rows.append(("memory", "", "", f"{number(memory / _GIGA)} GB/s", _share(memory, peak)))
     if exchange is not None:
         peak = device.link_bytes_per_second
         rows.append(("exchange", "", "", f"{number(exchange / _GIGA)} GB/s", _share(exchange, peak)))

@@ -46,12 +46,8 @@ _RANKS = {
     "90% within": Rank.REPEATS,
 }
 _NOTE = (
-    "Predicted or compiled, not measured. Compiled: the device's own compiler estimated the step "
-    "(docs/compiled.md). Brackets, and '90% within' as a factor: what is to hold 90 of 100 measurements, of "
-    "networks that were not measured before or, where own records of the very step are there, of its "
-    "repeats. Dollars: of the steady state, without set-up. Least GiB: what weights, optimizer and the "
-    "values of the backward pass take on a replica, of the device's memory: a lower bound, predicted by "
-    "counting."
+    "Predicted or compiled (docs/compiled.md), not measured; 90 of 100 measurements are to lie in brackets, "
+    "or within the factor. Dollars are without set-up; least GiB is a lower bound."
 )
 
 
@@ -167,7 +163,8 @@ def _basis(prediction: Prediction) -> str:
     priced = (
         f"without a price: {price.reason}" if isinstance(price, Unpriced) else f"priced as {priced_as(price)}"
     )
-    return f"{step.source}; 90 of 100 such predictions are to lie within {factor:.2f}x; {priced}"
+    past = f"; {step.past}" if step.past else ""
+    return f"{step.source}; 90 of 100 are to lie within {factor:.2f}x{past}; {priced}"
 
 
 def _how_to_measure(prediction: Prediction) -> str:

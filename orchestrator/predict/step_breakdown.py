@@ -4,7 +4,6 @@ from dataclasses import dataclass, replace
 
 from orchestrator.predict.step_time.analytic import parts_of
 from orchestrator.predict.step_time.bundled_models import DefaultModels
-from orchestrator.predict.step_time.calibration import calibrated_parts
 from orchestrator.predict.step_time.step_query import StepQuery
 
 
@@ -30,15 +29,11 @@ class StepBreakdown:
 def step_breakdown_of(query: StepQuery, models: DefaultModels) -> StepBreakdown | None:
     """Return the parts with the coefficients of all published steps; None where a peak is unknown."""
     peaks, precision, demand = query.peaks, query.precision, query.demand
-    if not demand.layers:
-        return None
-    parts = models.parts.parts(demand, peaks=peaks, precision=precision, num_workers=query.num_workers)
+    parts = query.parts(models.parts)
     if parts is None:
         return None
     flops, bandwidth = peaks.flops_per_second[precision], peaks.memory_bytes_per_second
     assert bandwidth is not None, "a device without it has no parts"
-    if query.calibration:
-        parts = calibrated_parts(parts, query.calibration)
     whole = replace(demand, weight_bytes=query.replicas * demand.weight_bytes)
     terms = parts_of(
         whole,

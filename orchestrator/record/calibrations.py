@@ -26,7 +26,7 @@ def add_calibration(outputs: Path, calibration: Calibration) -> Path:
 
 
 def calibrations_in(outputs: Path) -> Mapping[str, Calibration]:
-    """Return the newest benchmark of every device, by its name in `conf/device`; none without the file.
+    """Return the newest benchmark of every device or CPU, by `Calibration.place`; none without the file.
 
     A line that is none is left out and told: a prediction must not fail for it.
 
@@ -47,5 +47,5 @@ def calibrations_in(outputs: Path) -> Mapping[str, Calibration]:
         except RecordError as error:
             logger.warning("%s: line %d is left out: %s", path, number, error)
             continue
-        newest[calibration.device] = calibration
+        newest[calibration.place] = calibration
     return newest

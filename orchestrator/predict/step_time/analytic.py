@@ -2,10 +2,11 @@
 
     device   = (a flops / peak + b value bytes / bandwidth + c weight bytes / bandwidth) x replicas^g
     host     = (d 10 us x layers + e 1 ms) x launches of the precision
-    step     = sqrt(device^2 + host^2) + exchange
+    step     = sqrt(device^2 + host^2) + exchange; on a CPU device + host
 
 A host launches the work of a step while the device does the work before. So the longer of the two counts,
 and where they are alike, neither hides the other wholly. Of the host nothing shrinks with a device's peak.
+A CPU does both, one after the other.
 """
 
 import math
@@ -28,9 +29,9 @@ LAUNCH_SECONDS = 1e-5
 _STEP_SECONDS = 1e-3
 _BEYOND = 2.0  # how far beyond all that was measured a sum of parts is still believed
 
-_LAUNCHES: Mapping[str, float] = {"bf16": 1.15, "fp16": 1.3}
+LAUNCHES: Mapping[str, float] = {"bf16": 1.1, "fp16": 1.45}
 """Precision -> launches over those of fp32: casts of inputs and weights, and for fp16 the scaling of the loss
-and the check of all gradients. An assumption."""
+and the check of all gradients. Medians of an H100 (benchmarks/measured/, docs/findings/h100.md)."""
 
 _COMPILED_LAUNCHES = 0.2
 """Share of the host's work in each layer that is left where the whole step is one program, and cast in it: an
@@ -92,26 +93,38 @@ def beyond(demand: StepCost, *, least: Mapping[str, float], most: Mapping[str, f
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepParts:
-    """Seconds of the parts of one step."""
+    """Seconds of the parts of one step.
+
+    Attributes:
+        overlap: False on a CPU, which does the work of device and host itself.
+    """
 
     device: float
     host: float
     exchange: float
+    overlap: bool = True
 
     @property
     def seconds(self) -> float:
         """Seconds of the step."""
-        return math.hypot(self.device, self.host) + self.exchange
+        return self._work + self.exchange
 
     @property
     def device_share(self) -> float:
         """Share of a change of the device's part, in logarithms, that the step takes over."""
-        return self.device**2 / (math.hypot(self.device, self.host) * self.seconds)
+        return self._share_of(self.device)
 
     @property
     def host_share(self) -> float:
         """The same for the host's part."""
-        return self.host**2 / (math.hypot(self.device, self.host) * self.seconds)
+        return self._share_of(self.host)
+
+    @property
+    def _work(self) -> float:
+        return math.hypot(self.device, self.host) if self.overlap else self.device + self.host
+
+    def _share_of(self, part: float) -> float:
+        return part**2 / (self._work * self.seconds) if self.overlap else part / self.seconds
 
     def times(self, *, device: float, host: float) -> "StepParts":
         """Return the parts with other seconds of device and host, by such factors."""
@@ -155,6 +168,7 @@ class Analytic:
             device=float(terms[:3].sum()) * replicas**self.replicas_power,
             host=_host_seconds(float(terms[3]), float(terms[4]), kind=peaks.kind, precision=precision),
             exchange=exchanged / peaks.link_bytes_per_second if peaks.link_bytes_per_second else 0.0,
+            overlap=peaks.kind != "cpu",
         )
 
 
@@ -179,4 +193,4 @@ def parts_of(demand: StepCost, *, flops_per_second: float, bytes_per_second: flo
 def _host_seconds(of_layers: float, of_step: float, *, kind: DeviceKind, precision: str) -> float:
     if kind == "tpu":
         return _COMPILED_LAUNCHES * of_layers + of_step + _PROGRAM_SECONDS
-    return (of_layers + of_step) * _LAUNCHES.get(precision, 1.0)
+    return (of_layers + of_step) * LAUNCHES.get(precision, 1.0)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from orchestrator.core import codec
 from orchestrator.core.estimate import ErrorCorrelation
 from orchestrator.predict.step_time.analytic import Analytic, DevicePeaks
-from orchestrator.predict.step_time.crossed_effects import CrossedEffects, Family, PublishedStep
+from orchestrator.predict.step_time.basis import BasisKind, HitTable, OwnKind
+from orchestrator.predict.step_time.crossed_effects import CrossedEffects, PublishedStep
 from orchestrator.predict.step_time.error_model import ErrorPrior
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 _FILE = "default_models.json"
 _PROFILES = "default_profiles.csv"
+_HITS = "past_hits.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +44,7 @@ class DefaultModels:
         parts: coefficients of the parts of a step.
         deviations: name of a crossed effect, or `residual` -> its standard deviation.
         quantile: deviations to both sides that hold 90% of the steps of a laboratory held out.
-        sizes: family of networks -> sizes of its published steps.
+        sizes: family of networks, or `unlike` -> sizes of its published steps.
         devices: peaks of all devices of conf/device that have some.
         steps: published steps over their parts.
     """
@@ -54,7 +56,7 @@ class DefaultModels:
     parts: Analytic
     deviations: Mapping[str, float]
     quantile: float
-    sizes: Mapping[Family, PublishedSizes]
+    sizes: Mapping[str, PublishedSizes]
     devices: tuple[DevicePeaks, ...]
     steps: tuple[PublishedStep, ...]
 
@@ -69,6 +71,18 @@ def default_models() -> DefaultModels:
     """Read the bundled models."""
     text = files("orchestrator.predict.step_time").joinpath("data", _FILE).read_text(encoding="utf-8")
     return codec.from_json(DefaultModels, text)
+
+
+@cache
+def _hit_table() -> HitTable:
+    text = files("orchestrator.predict.step_time").joinpath("data", _HITS).read_text(encoding="utf-8")
+    return codec.from_json(HitTable, text)
+
+
+def past_hits(kind: BasisKind | OwnKind) -> str:
+    """Say how good predictions of a kind were; empty where none was tested."""
+    hits = _hit_table().hits.get(kind)
+    return "" if hits is None else str(hits)
 
 
 def default_profiles() -> "LatencyTable":

@@ -4,11 +4,12 @@
                             + host share x (sum of effects of the host's work) + residual
 
 Effects are independent and normal, and two steps have an effect in common where their labels are equal. All
-is normal, so the posterior is a closed form: one Cholesky factor of the published steps.
+is normal, so the posterior is a closed form: one inverse of the covariance of all steps. A user's own steps
+are those of one more laboratory; a Schur complement adds them.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Literal
@@ -34,6 +35,8 @@ DEVICE_EFFECTS: Mapping[str, tuple[str, ...]] = {
     "network at a precision": ("network", "precision"),
     "network at a size": ("network", "size"),
     "network on a device": ("network", "device", "precision"),
+    "unlike network": ("network",),
+    "unlike network at a size": ("network", "size"),
     "laboratory": ("laboratory",),
     "software": ("laboratory", "software"),
     "software at a precision": ("laboratory", "software", "precision"),
@@ -44,15 +47,30 @@ DEVICE_EFFECTS: Mapping[str, tuple[str, ...]] = {
 
 HOST_EFFECTS: Mapping[str, tuple[str, ...]] = {
     "host": ("laboratory", "software", "device"),
+    "host of a device": ("device",),
     "host of a network": ("network",),
+    "host of an unlike network": ("network", "size"),
 }
 """The same for the work of the host."""
 
 SLOPES = ("balance", "balance of a network")
 """Effects that are in proportion to the balance of the device."""
 
+UNLIKE = ("unlike network", "unlike network at a size", "host of an unlike network")
+"""Effects of networks alone of which the family is unknown."""
+
 OF_THE_NETWORK = ("family", "network", "size")
 """Labels of which an effect is not common to all networks on one machine."""
+
+OF_MEASURED_WORK = ("device", "device at a precision", "machine")
+OF_A_MEASURED_HOST = ("host", "host of a device")
+"""Effects of which a calibration of the machine leaves a part, which steps over assumed parts do not have."""
+
+LEFT = 0.5
+"""Share of the deviation of these effects that is left: an assumption."""
+
+_FREEDOM = 7
+"""Degrees of freedom of the published deviations when own steps disagree: an assumption."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +84,8 @@ class StepLabels:
         network: name of the workload, and number of its layers in quarters of doublings.
         size: doublings of the operations of one sample.
         balance: logarithm of the device's operations per byte over those of a V100 in fp32.
+        has_measured_work, has_measured_host: the parts are of rates, and of launches, that were measured on
+            the machine.
     """
 
     laboratory: str
@@ -77,6 +97,8 @@ class StepLabels:
     network: str
     size: int
     balance: float
+    has_measured_work: bool = False
+    has_measured_host: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,19 +135,28 @@ class EffectsPosterior:
     host_common: float
 
 
-_CODED = tuple(field.name for field in fields(StepLabels) if field.name != "balance")
+_NOT_CODED = ("balance", "has_measured_work", "has_measured_host")
+_CODED = tuple(field.name for field in fields(StepLabels) if field.name not in _NOT_CODED)
 
 
 class CrossedEffects:
-    """Published steps and the deviations of effects, ready to be asked.
+    """Measured steps and the deviations of effects, ready to be asked.
 
     Args:
         deviations: name of an effect, or `residual` -> its standard deviation.
+        known: effects of the first of the steps, whose inverse is extended.
     """
 
-    def __init__(self, steps: Sequence[PublishedStep], deviations: Mapping[str, float]) -> None:
+    def __init__(
+        self,
+        steps: Sequence[PublishedStep],
+        deviations: Mapping[str, float],
+        *,
+        known: "CrossedEffects | None" = None,
+    ) -> None:
         self.steps = tuple(steps)
         self.deviations = deviations
+        self._known = known
         self._codes = {
             name: {value: code for code, value in enumerate(dict.fromkeys(self._values(name)))}
             for name in _CODED
@@ -134,35 +165,53 @@ class CrossedEffects:
             name: np.array([self._codes[name][value] for value in self._values(name)], dtype=np.int64)
             for name in _CODED
         }
-        self._device_effects: dict[StepLabels, float] = {}
+        self._means: dict[StepLabels, tuple[float, float]] = {}
         self._balance = np.array([step.labels.balance for step in self.steps])
+        self._is_unlike = np.array([step.labels.family is None for step in self.steps], dtype=bool)
+        self._is_measured = {
+            names: np.array([has(step.labels) for step in self.steps], dtype=bool)
+            for names, has in _MEASURED_OF
+        }
         self._shares = {
             "device": np.array([step.device_share for step in self.steps]),
             "host": np.array([step.host_share for step in self.steps]),
         }
+
+    def given(self, own: Sequence[PublishedStep]) -> "CrossedEffects":
+        """Return the effects after further steps."""
+        return CrossedEffects((*self.steps, *own), self.deviations, known=self) if own else self
 
     def posterior(self, labels: StepLabels) -> EffectsPosterior:
         """Return the posterior of the effects of a step that somebody else measures."""
         inverse, solved = self._factor
         device, host = self._like(labels)
         common_device, common_host = self._like(labels, is_common=True)
+        disagreement = self._disagreement
         return EffectsPosterior(
             device=float(device @ solved),
             host=float(host @ solved),
-            device_variance=self._prior(DEVICE_EFFECTS, labels) - float(device @ inverse @ device),
-            host_variance=self._prior(HOST_EFFECTS, labels) - float(host @ inverse @ host),
-            covariance=-float(device @ inverse @ host),
-            device_common=self._prior(DEVICE_EFFECTS, labels, is_common=True)
-            - float(common_device @ inverse @ common_device),
-            host_common=self._prior(HOST_EFFECTS, labels, is_common=True)
-            - float(common_host @ inverse @ common_host),
+            device_variance=disagreement
+            * (self._prior(DEVICE_EFFECTS, labels) - float(device @ inverse @ device)),
+            host_variance=disagreement * (self._prior(HOST_EFFECTS, labels) - float(host @ inverse @ host)),
+            covariance=-disagreement * float(device @ inverse @ host),
+            device_common=disagreement
+            * (
+                self._prior(DEVICE_EFFECTS, labels, is_common=True)
+                - float(common_device @ inverse @ common_device)
+            ),
+            host_common=disagreement
+            * (
+                self._prior(HOST_EFFECTS, labels, is_common=True) - float(common_host @ inverse @ common_host)
+            ),
         )
 
-    def device_effect(self, labels: StepLabels) -> float:
-        """Return the mean of the effects on the device's work, as `posterior` does."""
-        if labels not in self._device_effects:
-            self._device_effects[labels] = float(self._like(labels)[0] @ self._factor[1])
-        return self._device_effects[labels]
+    def means(self, labels: StepLabels) -> tuple[float, float]:
+        """Return the means of the effects on the work of device and host, as `posterior` does."""
+        if labels not in self._means:
+            solved = self._factor[1]
+            device, host = self._like(labels)
+            self._means[labels] = float(device @ solved), float(host @ solved)
+        return self._means[labels]
 
     @property
     def residual(self) -> float:
@@ -173,9 +222,13 @@ class CrossedEffects:
         return [getattr(step.labels, name) for step in self.steps]
 
     def covariance(self) -> Floats:
-        """Return the covariance of the published steps without their residuals."""
+        """Return the covariance of the steps without their residuals."""
+        return self._covariance_of(self.steps)
+
+    def _covariance_of(self, steps: Sequence[PublishedStep]) -> Floats:
+        """[step, any step] covariance without residuals."""
         rows = []
-        for step in self.steps:
+        for step in steps:
             device, host = self._like(step.labels)
             rows.append(step.device_share * device + step.host_share * host)
         return np.array(rows)
@@ -185,10 +238,57 @@ class CrossedEffects:
         """Return the inverse of the steps' covariance, and its product with their logarithms."""
         if not self.steps:
             return np.zeros((0, 0)), np.zeros(0)
+        inverse = self._inverse if self._known is None else self._extended_inverse(self._known)
+        return inverse, np.asarray(inverse @ self._logs, dtype=np.float64)
+
+    @property
+    def _inverse(self) -> Floats:
         covariance = self.covariance()
         covariance += self.residual**2 * np.eye(len(self.steps))
-        inverse = np.asarray(np.linalg.inv(covariance), dtype=np.float64)
-        return inverse, np.asarray(inverse @ np.array([step.log for step in self.steps]), dtype=np.float64)
+        return np.asarray(np.linalg.inv(covariance), dtype=np.float64)
+
+    def _extended_inverse(self, known: "CrossedEffects") -> Floats:
+        """Extend the inverse of the known steps' covariance by the others: Schur's complement."""
+        inverse, count = known._factor[0], len(known.steps)
+        cross, rest = self._weights_of_own(known)
+        corner = np.linalg.inv(rest)
+        return np.asarray(
+            np.block(
+                [[inverse + cross @ corner @ cross.T, -cross @ corner], [-corner @ cross.T, corner]]
+            ).reshape(count + len(rest), -1),
+            dtype=np.float64,
+        )
+
+    def _weights_of_own(self, known: "CrossedEffects") -> tuple[Floats, Floats]:
+        """Return [known step, own step] weights of the prediction of own steps by the known ones, and [own
+        step, own step] the covariance of what is left.
+        """
+        count = len(known.steps)
+        rows = self._covariance_of(self.steps[count:])
+        cross = known._factor[0] @ rows[:, :count].T
+        rest = rows[:, count:] + self.residual**2 * np.eye(len(rows)) - rows[:, :count] @ cross
+        return cross, rest
+
+    @cached_property
+    def _disagreement(self) -> float:
+        """Factor on all variances, at least 1: own steps differ by more than one factor of the device and one
+        of the host would let expect. Student's scale of these steps, with the freedom of the published ones.
+        """
+        if self._known is None:
+            return 1.0
+        count = len(self._known.steps)
+        cross, rest = self._weights_of_own(self._known)
+        left = self._logs[count:] - cross.T @ self._logs[:count]
+        shares = np.array([[step.device_share, step.host_share] for step in self.steps[count:]])
+        corner = np.linalg.inv(rest)
+        of_shares = np.linalg.pinv(shares.T @ corner @ shares) @ (shares.T @ corner @ left)
+        freedom = len(left) - np.linalg.matrix_rank(shares)
+        apart = left - shares @ of_shares
+        return max(1.0, float((_FREEDOM + apart @ corner @ apart) / (_FREEDOM + freedom)))
+
+    @property
+    def _logs(self) -> Floats:
+        return np.array([step.log for step in self.steps])
 
     def _like(self, labels: StepLabels, *, is_common: bool = False) -> tuple[Floats, Floats]:
         """Return the covariances of the effects of such a step with those of the published ones, in device's
@@ -203,7 +303,12 @@ class CrossedEffects:
             for name, of in _chosen(effects, is_common=is_common).items():
                 alike = np.logical_and.reduce([everywhere, *(equal[label] for label in of)])
                 slope = self._balance * labels.balance if name in SLOPES else 1.0
-                like += self.deviations[name] ** 2 * alike * slope
+                if name in UNLIKE:
+                    alike &= self._is_unlike & (labels.family is None)
+                for names, has in _MEASURED_OF:
+                    if name in names:
+                        alike &= self._is_measured[names] == has(labels)
+                like += self._deviation(name, labels) ** 2 * alike * slope
         return device * self._shares["device"], host * self._shares["host"]
 
     def _prior(
@@ -211,9 +316,21 @@ class CrossedEffects:
     ) -> float:
         """Return the variance of a sum of effects before anything was published."""
         return math.fsum(
-            self.deviations[name] ** 2 * (labels.balance**2 if name in SLOPES else 1.0)
+            self._deviation(name, labels) ** 2 * (labels.balance**2 if name in SLOPES else 1.0)
             for name in _chosen(effects, is_common=is_common)
+            if name not in UNLIKE or labels.family is None
         )
+
+    def _deviation(self, name: str, labels: StepLabels) -> float:
+        """Return the deviation of an effect, of which a calibration left a part."""
+        is_left = any(name in names and has(labels) for names, has in _MEASURED_OF)
+        return self.deviations[name] * (LEFT if is_left else 1.0)
+
+
+_MEASURED_OF: tuple[tuple[tuple[str, ...], Callable[[StepLabels], bool]], ...] = (
+    (OF_MEASURED_WORK, lambda labels: labels.has_measured_work),
+    (OF_A_MEASURED_HOST, lambda labels: labels.has_measured_host),
+)
 
 
 def _chosen(effects: Mapping[str, tuple[str, ...]], *, is_common: bool) -> Mapping[str, tuple[str, ...]]:

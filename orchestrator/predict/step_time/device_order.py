@@ -4,11 +4,12 @@ The exchange between devices is no part of it: it is added to the step afterward
 
 Published steps of few networks by few laboratories may say otherwise, mostly of a device that nobody
 measured: its estimate knows less than that of a weaker one that somebody did. So the work of a device
-takes no longer than that of any device that is at most as strong.
+takes no longer than that of any device that is at most as strong. Its host is no older either: its work takes
+no longer than that of a host of a device that is at most as strong, in the same precision.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,14 +19,16 @@ class Contender:
     Attributes:
         replicas: data-parallel replicas of one device.
         value_bytes: size of one value of a feature map in that precision.
-        seconds: predicted for the work of the device alone.
+        device_seconds, host_seconds: predicted for the work of the device alone, and of its host.
     """
 
+    precision: str
     flops_per_second: float
     memory_bytes_per_second: float
     replicas: int
     value_bytes: int
-    seconds: float
+    device_seconds: float
+    host_seconds: float
 
     def is_as_strong_as(self, other: "Contender") -> bool:
         """Return whether it is at least as strong in everything."""
@@ -37,7 +40,12 @@ class Contender:
         )
 
 
-def ordered_seconds(asked: Contender, others: Iterable[Contender]) -> float:
-    """Return the seconds of the fastest device that is at most as strong as the asked one, or of itself."""
-    weaker = (other.seconds for other in others if asked.is_as_strong_as(other))
-    return min(asked.seconds, min(weaker, default=asked.seconds))
+def ordered_seconds(asked: Contender, others: Iterable[Contender]) -> Contender:
+    """Return the asked device with the shortest seconds of those that are at most as strong, or its own."""
+    weaker = [other for other in others if asked.is_as_strong_as(other)]
+    hosts = (other.host_seconds for other in weaker if other.precision == asked.precision)
+    return replace(
+        asked,
+        device_seconds=min((asked.device_seconds, *(other.device_seconds for other in weaker))),
+        host_seconds=min((asked.host_seconds, *hosts)),
+    )

@@ -1,93 +1,105 @@
 """(what others measured, own measurements) -> a function from a trial to the time of its step.
 
 The best that there is: own measurements of the very step; what others measured, corrected by own measurements
-on that device; published measurements; or a refusal with the reason.
+of other steps; published measurements; or a refusal with the reason.
 """
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
-from statistics import fmean
 from types import MappingProxyType
 
+from orchestrator.core.calibration import DeviceBenchmark
 from orchestrator.core.device import Device
 from orchestrator.core.estimate import Estimate, Refusal
 from orchestrator.core.trial_spec import Option, TrialSpec
 from orchestrator.predict.step_time.analytic import around
-from orchestrator.predict.step_time.bundled_models import DefaultModels
-from orchestrator.predict.step_time.calibration import HostCalibration
-from orchestrator.predict.step_time.error_model import ErrorPrior, learned_from
+from orchestrator.predict.step_time.basis import OwnKind
+from orchestrator.predict.step_time.bundled_models import DefaultModels, past_hits
+from orchestrator.predict.step_time.crossed_effects import CrossedEffects
+from orchestrator.predict.step_time.error_model import ErrorPrior
+from orchestrator.predict.step_time.own_effects import OwnStep, effects_given
 from orchestrator.predict.step_time.own_records import Shape, StepMeasurement, repeated, step_key
-from orchestrator.predict.step_time.published_estimate import PublishedEstimate, published_estimate_of
+from orchestrator.predict.step_time.published_estimate import (
+    PublishedEstimate,
+    estimate_by,
+    published_estimate_of,
+)
+from orchestrator.predict.step_time.refusals import refusal_of
 from orchestrator.predict.step_time.step_query import StepQuery
 from workloads.registry import workload
 
 BasisOf = Callable[[TrialSpec], PublishedEstimate]
 """Estimates the step of a trial on one of the requested devices."""
 
-Correction = Callable[[PublishedEstimate, str | None], Estimate | Refusal]
-"""(basis, trainer; None: any) -> the estimate, after own measurements on that device were looked at."""
+Correction = Callable[[PublishedEstimate, str | None], PublishedEstimate]
+"""(basis, trainer; None: any) -> the estimate, after own measurements were looked at."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _CalibrationPoint:
-    """Measurement, with the logarithm of its time over its sum of parts."""
+class _Compared:
+    """Own measurement beside what others' steps told of it."""
 
     own: StepMeasurement
-    log: float
+    basis: PublishedEstimate
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Lesson:
-    """A ratio to multiply a sum of parts by, and the factor of its interval to both sides."""
+def corrector_of(
+    basis_of_trial: BasisOf, own: Iterable[StepMeasurement], models: DefaultModels
+) -> Correction:
+    """Correct estimates by own measurements, those of the same trainer if there are any."""
+    bases = ((measurement, basis_of_trial(measurement.trial)) for measurement in own)
+    compared = [_Compared(own=one, basis=basis) for one, basis in bases if basis.ordered is not None]
 
-    ratio: float
-    factor: float
-    source: str
+    @cache  # the same for all steps
+    def chosen_for(trainer: str | None) -> tuple[list[_Compared], CrossedEffects]:
+        chosen = [one for one in compared if one.own.trial.trainer == trainer] or compared
+        return chosen, effects_given(models.effects, [_own_step(one) for one in chosen])
 
+    @cache
+    def told_by(device: str, network: str, trainer: str | None) -> tuple[OwnKind, str]:
+        return _told_by(chosen_for(trainer)[0], device=device, network=network)
 
-def corrector_of(basis_of_trial: BasisOf, own: Iterable[StepMeasurement], prior: ErrorPrior) -> Correction:
-    """Correct estimates by own measurements of steps with the same `PublishedEstimate.peers`."""
-    peers: dict[Hashable, list[_CalibrationPoint]] = defaultdict(list)
-    for measurement in own:
-        basis = basis_of_trial(measurement.trial)
-        if basis.seconds is not None:
-            peers[basis.peers].append(
-                _CalibrationPoint(own=measurement, log=math.log(measurement.step_seconds / basis.seconds))
-            )
-
-    @cache  # the same for all steps with these peers
-    def lesson(key: Hashable, trainer: str | None, device: float, workload: float) -> _Lesson:
-        records = peers[key]
-        chosen = [point for point in records if point.own.trial.trainer == trainer] or records
-        return _lesson_of(chosen, device=device, workload=workload, prior=prior)
-
-    def corrected(basis: PublishedEstimate, trainer: str | None) -> Estimate | Refusal:
-        if basis.seconds is None or basis.peers not in peers:
-            return basis.step
-        learned = lesson(basis.peers, trainer, basis.device, basis.workload)
-        source = f"{learned.source}; {basis.source}"
-        return around(learned.ratio * basis.seconds, factor=learned.factor, source=source)
+    def corrected(basis: PublishedEstimate, trainer: str | None) -> PublishedEstimate:
+        if basis.ordered is None or not compared:
+            return basis
+        chosen, effects = chosen_for(trainer)
+        query = basis.query
+        refusal = refusal_of(query, models, own=[one.basis.query for one in chosen])
+        found = estimate_by(query, basis.ordered, models, effects=effects, refusal=refusal)
+        if isinstance(found.step, Refusal):
+            return found
+        kind, told = told_by(query.own_labels.device, query.own_labels.network, trainer)
+        source = f"{told}; {basis.source}"
+        return replace(found, step=replace(found.step, source=source, past=past_hits(kind)))
 
     return corrected
 
 
-def _lesson_of(
-    peers: Sequence[_CalibrationPoint], *, device: float, workload: float, prior: ErrorPrior
-) -> _Lesson:
-    by_workload: dict[str, list[float]] = defaultdict(list)
-    for peer in peers:
-        by_workload[peer.own.trial.workload].append(peer.log)
-    logs = [fmean(posterior) for posterior in by_workload.values()]
-    posterior = learned_from(logs, device=device, workload=workload, freedom=prior.freedom)
-    source = describe_sources([peer.own for peer in peers])
-    return _Lesson(
-        ratio=math.exp(posterior.mean),
-        factor=math.exp(prior.quantile * posterior.deviation),
-        source=f"own records there of {', '.join(sorted(by_workload))}: {source}",
+def _own_step(compared: _Compared) -> OwnStep:
+    basis = compared.basis
+    assert basis.ordered is not None, "steps without parts are compared with nothing"
+    return OwnStep(
+        labels=basis.query.own_labels, parts=basis.ordered.parts, seconds=compared.own.step_seconds
     )
+
+
+def _told_by(compared: Sequence[_Compared], *, device: str, network: str) -> tuple[OwnKind, str]:
+    """Name the own measurements that have most in common with a step, at least one of all."""
+    there = [one for one in compared if one.basis.query.own_labels.device == device]
+    same = [one for one in compared if one.basis.query.own_labels.network == network]
+    cases: tuple[tuple[OwnKind, Sequence[_Compared]], ...] = (
+        ("own network there", [one for one in there if one.basis.query.own_labels.network == network]),
+        ("own there", there),
+        ("own network elsewhere", same),
+        ("own elsewhere", compared),
+    )
+    kind, chosen = next((kind, chosen) for kind, chosen in cases if chosen)
+    names = ", ".join(sorted({one.own.trial.workload for one in chosen}))
+    where = "elsewhere" if kind.endswith("elsewhere") else "there"
+    return kind, f"own records {where} of {names}: {describe_sources([one.own for one in chosen])}"
 
 
 def describe_sources(own: Sequence[StepMeasurement]) -> str:
@@ -111,14 +123,14 @@ def no_compiler(_: TrialSpec) -> None:
 def bases_of(
     devices: Mapping[str, Device],
     models: DefaultModels,
-    calibrations: Mapping[str, HostCalibration] = MappingProxyType({}),
+    calibrations: Mapping[str, DeviceBenchmark] = MappingProxyType({}),
 ) -> BasisOf:
     """Build a cached estimate from published data; trainers share it, because large networks take
     milliseconds.
 
     Args:
         devices: name -> device, at least those of all requested trials.
-        calibrations: name of a device -> what was measured of the user's own one.
+        calibrations: name of a device, or of a CPU as `Node.host_cpu` -> what was measured of it.
     """
 
     @cache
@@ -129,6 +141,7 @@ def bases_of(
         precision: str,
         workers: int,
         batch: int,
+        host_cpu: str | None,
     ) -> PublishedEstimate:
         query = StepQuery(
             spec=workload(name, dict(options)),
@@ -136,14 +149,15 @@ def bases_of(
             precision=precision,
             num_workers=workers,
             global_batch_size=batch,
-            calibration=calibrations.get(device),
+            calibration=calibrations.get(host_cpu or device),
+            host_cpu=host_cpu,
         )
         return published_estimate_of(query, models)
 
     def of_trial(trial: TrialSpec) -> PublishedEstimate:
         options = tuple(sorted(trial.workload_options.items()))
         work = (trial.workload, options, trial.device, trial.precision)
-        return basis(*work, trial.num_workers, trial.global_batch_size)
+        return basis(*work, trial.num_workers, trial.global_batch_size, trial.host_cpu)
 
     return of_trial
 
@@ -151,11 +165,11 @@ def bases_of(
 def estimator_of(
     basis_of_trial: BasisOf,
     own: Sequence[StepMeasurement],
-    prior: ErrorPrior,
+    models: DefaultModels,
     compiled_of: CompiledOf = no_compiler,
 ) -> Estimator:
     """All that is known is used: own records of the very step, else the compiler, else published data."""
-    corrected = corrector_of(basis_of_trial, own, prior)
+    corrected = corrector_of(basis_of_trial, own, models)
     same: dict[Shape, list[StepMeasurement]] = defaultdict(list)
     for measurement in own:
         same[step_key(measurement.trial)].append(measurement)
@@ -165,14 +179,14 @@ def estimator_of(
             return _NOT_ALIKE
         repeats = same.get(step_key(trial))
         if repeats:
-            return measured_step(repeats, prior)
-        return compiled_of(trial) or corrected(basis_of_trial(trial), trial.trainer)
+            return measured_step(repeats, models.prior)
+        return compiled_of(trial) or corrected(basis_of_trial(trial), trial.trainer).step
 
     return estimate
 
 
 def leave_one_workload_out_estimator(
-    basis_of_trial: BasisOf, own: Iterable[StepMeasurement], prior: ErrorPrior
+    basis_of_trial: BasisOf, own: Iterable[StepMeasurement], models: DefaultModels
 ) -> Estimator:
     """Build an estimator that leaves out the trial's own workload; records of other workloads stay in the
     fit.
@@ -184,7 +198,7 @@ def leave_one_workload_out_estimator(
         return estimator_of(
             basis_of_trial,
             [measurement for measurement in records if measurement.trial.workload != name],
-            prior,
+            models,
         )
 
     return lambda trial: without(trial.workload)(trial)

@@ -1,44 +1,56 @@
-"""Estimate of a step from the bundled models, which are fitted to published measurements. Pure."""
+"""Estimate of a step from published steps and the user's own ones, by the bundled models. Pure."""
 
 import math
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from orchestrator.core.estimate import Estimate, Refusal
 from orchestrator.predict.step_time.analytic import DevicePeaks, StepParts, around
-from orchestrator.predict.step_time.bundled_models import DefaultModels
-from orchestrator.predict.step_time.calibration import calibrated_effects, calibrated_parts
-from orchestrator.predict.step_time.crossed_effects import EffectsPosterior, StepLabels
+from orchestrator.predict.step_time.basis import BasisKind, nearest, words_of
+from orchestrator.predict.step_time.bundled_models import DefaultModels, past_hits
+from orchestrator.predict.step_time.crossed_effects import CrossedEffects, EffectsPosterior, StepLabels
 from orchestrator.predict.step_time.device_order import Contender, ordered_seconds
 from orchestrator.predict.step_time.refusals import refusal_of, sizes_refusal
-from orchestrator.predict.step_time.step_query import StepQuery, network_label, precision_label
+from orchestrator.predict.step_time.step_query import StepQuery, precision_label
 from orchestrator.train.precision import PRECISIONS
 
-_MOST_NAMED = 3
-_BITS = {"half": "16 bit"}  # fp16 and bf16 have effects in common
-_UNLIKE = 2.0
-"""Factor on the spread of workloads where others measured nothing alike: an assumption."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrderedParts:
+    """Parts of a step before own measurements.
+
+    Attributes:
+        parts: before all effects, of which the order of devices moved some.
+        moved: logarithm by which it moved the device's part.
+    """
+
+    parts: StepParts
+    moved: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedEstimate:
-    """Estimate of a step before own measurements.
+    """Estimate of a step.
 
     Attributes:
         step: time of a step, or the reason for the refusal.
-        seconds: seconds of a step, corrected by own measurements; None if unknown.
-        peers: key that is equal for steps whose measurements correct each other.
-        device, workload: deviations of logarithms from those seconds, as in `ErrorPrior`: what all networks
-            on the machine share, and what is left of each.
+        seconds: seconds of a step, also of a refused one; None if unknown.
+        hardware: key that is equal for steps on the same devices.
+        device, workload: deviations of logarithms from those seconds: what all networks on the machine share,
+            and what is left of each.
         source: which published steps it is based on.
+        query: query that it answers.
+        ordered: parts that own measurements are compared with; None if unknown.
     """
 
     step: Estimate | Refusal
     seconds: float | None
-    peers: Hashable
+    hardware: str
     device: float
     workload: float
     source: str
+    query: StepQuery
+    ordered: OrderedParts | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,83 +69,81 @@ class _LikelyStep:
 
 def published_estimate_of(query: StepQuery, models: DefaultModels) -> PublishedEstimate:
     """Estimate any step from published ones, else refuse, and give its parts where those are known."""
+    ordered = None if sizes_refusal(query, models) else _ordered_parts(query, models)
     refusal = refusal_of(query, models)
-    parts = None if sizes_refusal(query, models) else _parts(query, query.peaks, query.precision, models)
-    likely = None if parts is None else _likely(query, parts, models)
-    source = _source_of(query, models)
+    return estimate_by(query, ordered, models, effects=models.effects, refusal=refusal)
+
+
+def estimate_by(
+    query: StepQuery,
+    ordered: OrderedParts | None,
+    models: DefaultModels,
+    *,
+    effects: CrossedEffects,
+    refusal: Refusal | None,
+) -> PublishedEstimate:
+    """Estimate a step by effects of published steps, or of own ones too.
+
+    Args:
+        ordered: None only with a refusal.
+    """
+    likely, source = None, ""
+    step: Estimate | Refusal | None = refusal
+    if ordered is not None:
+        labels = query.own_labels
+        likely = _likely(ordered, effects.posterior(labels), effects.residual)
+        kind, chosen = nearest(labels, models.steps)
+        source = _source_of(query, kind, chosen)
+        if step is None:
+            factor = math.exp(models.quantile * likely.whole)
+            is_tested = query.calibration is None and (query.family is not None or kind == "counts")
+            past = past_hits(kind) if is_tested else ""
+            step = replace(around(likely.parts.seconds, factor=factor, source=source), past=past)
+    assert step is not None, "steps without parts are refused"
     return PublishedEstimate(
-        step=refusal or _estimate(likely, models, source),
+        step=step,
         seconds=None if likely is None else likely.parts.seconds,
-        peers=(query.device.name, query.precision, query.num_workers, _peers(query)),
-        device=math.inf if likely is None or query.family is None else likely.common,
-        workload=_UNLIKE * models.prior.workload if likely is None or query.family is None else likely.own,
+        hardware=f"{query.host_cpu or query.device.name} {query.precision} {query.num_workers}",
+        device=math.inf if likely is None else likely.common,
+        workload=math.inf if likely is None else likely.own,
         source=source,
+        query=query,
+        ordered=ordered,
     )
 
 
-def _estimate(likely: _LikelyStep | None, models: DefaultModels, source: str) -> Estimate:
-    assert likely is not None, "steps without parts are refused"
-    factor = math.exp(models.quantile * likely.whole)
-    return around(likely.parts.seconds, factor=factor, source=source)
-
-
-def _peers(query: StepQuery) -> str:
-    if query.family is None:
-        return query.spec.name
-    return "" if query.family == "classifier" else query.family
-
-
-def _parts(query: StepQuery, peaks: DevicePeaks, precision: str, models: DefaultModels) -> StepParts | None:
-    """Return the parts of the step before all effects; None where a peak is unknown, or the operations."""
-    demand = query.demand_in(precision)
-    if not demand.layers:
+def _ordered_parts(query: StepQuery, models: DefaultModels) -> OrderedParts | None:
+    """Return the parts by the figures of the user's machine; of a published device, with its order."""
+    parts = query.parts(models.parts)
+    if parts is None:
         return None
-    return models.parts.parts(demand, peaks=peaks, precision=precision, num_workers=query.num_workers)
+    if query.calibration is not None:
+        return OrderedParts(parts=parts, moved=0.0)
+    device, host = models.effects.means(query.own_labels)
+    asked = _contender(
+        query.peaks, query.precision, parts.times(device=math.exp(device), host=math.exp(host))
+    )
+    moved = ordered_seconds(asked, _contenders(query, models))
+    return OrderedParts(
+        parts=parts.times(
+            device=moved.device_seconds / asked.device_seconds, host=moved.host_seconds / asked.host_seconds
+        ),
+        moved=math.log(moved.device_seconds / asked.device_seconds),
+    )
 
 
-def _likely(query: StepQuery, parts: StepParts, models: DefaultModels) -> _LikelyStep:
-    """Apply the effects that published steps have in common with this one, and order the devices."""
-    labels, calibration = query.labels(query.peaks, query.precision), query.calibration
-    if calibration is not None and calibration.tells_work(query.precision):
-        labels = _of_an_unknown_device(labels)
-    posterior = models.effects.posterior(labels)
-    if calibration is not None:
-        parts = calibrated_parts(parts, calibration)
-        posterior = calibrated_effects(
-            posterior, calibration=calibration, precision=query.precision, deviations=models.deviations
-        )
-    found = parts.times(device=math.exp(posterior.device), host=math.exp(posterior.host))
-    moved = 1.0 if query.family is None or calibration is not None else _order(query, found, models)
-    return _with_deviations(found.times(device=moved, host=1.0), posterior, models, moved=math.log(moved))
-
-
-def _of_an_unknown_device(labels: StepLabels) -> StepLabels:
-    return replace(labels, device="")
-
-
-def _with_deviations(
-    parts: StepParts, posterior: EffectsPosterior, models: DefaultModels, *, moved: float
-) -> _LikelyStep:
-    """Propagate the deviations of the effects to the logarithm of the step.
-
-    Args:
-        moved: logarithm by which the order of devices moved the device's part.
-    """
+def _likely(ordered: OrderedParts, posterior: EffectsPosterior, residual: float) -> _LikelyStep:
+    """Apply the effects, and propagate their deviations to the logarithm of the step."""
+    parts = ordered.parts.times(device=math.exp(posterior.device), host=math.exp(posterior.host))
     device, host = parts.device_share, parts.host_share
     common = device**2 * posterior.device_common + host**2 * posterior.host_common
     whole = (
-        device**2 * (posterior.device_variance + moved**2)
+        device**2 * (posterior.device_variance + ordered.moved**2)
         + host**2 * posterior.host_variance
         + 2 * device * host * posterior.covariance
-        + models.effects.residual**2
+        + residual**2
     )
     return _LikelyStep(parts=parts, common=math.sqrt(min(common, whole)), whole=math.sqrt(whole))
-
-
-def _order(query: StepQuery, found: StepParts, models: DefaultModels) -> float:
-    """Return the factor on the device's part that makes no stronger device slower."""
-    asked = _contender(query.peaks, query.precision, found.device)
-    return ordered_seconds(asked, _contenders(query, models)) / found.device
 
 
 def _contenders(query: StepQuery, models: DefaultModels) -> Iterator[Contender]:
@@ -141,54 +151,28 @@ def _contenders(query: StepQuery, models: DefaultModels) -> Iterator[Contender]:
     for peaks in models.devices:
         for precision in PRECISIONS:
             if peaks.kind == query.device.kind and precision in peaks.flops_per_second:
-                parts = _parts(query, peaks, precision, models)
+                parts = query.parts_on(peaks, precision, models.parts)
                 if parts is not None:
-                    effect = models.effects.device_effect(query.labels(peaks, precision))
-                    yield _contender(peaks, precision, parts.device * math.exp(effect))
+                    device, host = models.effects.means(query.labels(peaks, precision))
+                    likely = parts.times(device=math.exp(device), host=math.exp(host))
+                    yield _contender(peaks, precision, likely)
 
 
-def _contender(peaks: DevicePeaks, precision: str, seconds: float) -> Contender:
+def _contender(peaks: DevicePeaks, precision: str, likely: StepParts) -> Contender:
     assert peaks.memory_bytes_per_second is not None, "a device without it has no parts of a step"
     return Contender(
+        precision=precision,
         flops_per_second=peaks.flops_per_second[precision],
         memory_bytes_per_second=peaks.memory_bytes_per_second,
         replicas=peaks.replicas,
         value_bytes=PRECISIONS[precision].value_bytes,
-        seconds=seconds,
+        device_seconds=likely.device,
+        host_seconds=likely.host,
     )
 
 
-def _source_of(query: StepQuery, models: DefaultModels) -> str:
+def _source_of(query: StepQuery, kind: BasisKind, chosen: Sequence[StepLabels]) -> str:
     """Name the basis: a calibration of the user's device, and the published steps."""
-    published = _published_source_of(query, models)
+    precision = precision_label(query.precision)
+    published = words_of(kind, chosen, name=query.spec.name, precision=precision)
     return f"{published}; launches and peaks calibrated here" if query.calibration else published
-
-
-def _published_source_of(query: StepQuery, models: DefaultModels) -> str:
-    """Name the published steps that have most in common with the asked one."""
-    if query.family is None:
-        return "rough, for others measured nothing alike"
-    network, precision = network_label(query.spec.name, query.demand), precision_label(query.precision)
-    there = [
-        step.labels
-        for step in models.steps
-        if (step.labels.device, step.labels.precision) == (query.device.name, precision)
-    ]
-    same = [step.labels for step in models.steps if step.labels.network == network]
-    alike = [step.labels for step in models.steps if step.labels.family == query.family]
-    name, bits = query.spec.name, _BITS.get(precision, precision)
-    for words, chosen in (
-        (f"{name} there in {bits}", [labels for labels in there if labels.network == network]),
-        (f"other networks there in {bits}", [labels for labels in there if labels.family == query.family]),
-        (f"rough: {name} elsewhere", same),
-        ("rough: other networks elsewhere", alike),
-    ):
-        if chosen:
-            return f"{words} ({_laboratories(chosen)})"
-    return "rough: nothing alike was published"
-
-
-def _laboratories(chosen: Iterable[StepLabels]) -> str:
-    names = [*dict.fromkeys(labels.laboratory for labels in chosen)]
-    others = len(names) - _MOST_NAMED
-    return ", ".join(names[:_MOST_NAMED]) + (f" and {others} more" if others > 0 else "")

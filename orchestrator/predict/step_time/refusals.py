@@ -1,31 +1,37 @@
-"""Why others' steps do not tell the time of a step: what was asked, why, what is possible. Pure."""
+"""Why measured steps do not tell the time of a step: what was asked, why, what is possible. Pure."""
+
+from collections.abc import Sequence
 
 from orchestrator.core.estimate import Refusal
-from orchestrator.predict.step_time.analytic import beyond
+from orchestrator.predict.step_time.analytic import COUNTS, beyond
 from orchestrator.predict.step_time.bundled_models import DefaultModels
 from orchestrator.predict.step_time.step_query import StepQuery
 from orchestrator.train.precision import PRECISIONS
 from workloads.spec import ScriptSpec
 
 _MOST_WORKERS = 8  # of one host, in the published trainings
-_NETWORKS = {"classifier": "an image classifier", "transformer": "a transformer"}
+_CALIBRATE = "`python -m orchestrator predict calibrate device=cpu`"
 
 
-def refusal_of(query: StepQuery, models: DefaultModels) -> Refusal | None:
-    """Return the first reason against an estimate; None where there is none."""
+def refusal_of(query: StepQuery, models: DefaultModels, own: Sequence[StepQuery] = ()) -> Refusal | None:
+    """Return the first reason against an estimate; None where there is none.
+
+    Args:
+        own: steps that the user measured.
+    """
     if isinstance(query.spec, ScriptSpec):
         return Refusal(
             reason="the operations of a script are not known before it runs", to_measure="this point"
         )
-    return _without_peaks(query) or _unlike(query) or sizes_refusal(query, models)
+    return _without_peaks(query) or _too_many_workers(query, own) or sizes_refusal(query, models)
 
 
 def sizes_refusal(query: StepQuery, models: DefaultModels) -> Refusal | None:
     """Explain why a step is smaller or larger than what was published of its family; None if it is not."""
-    if query.family is None:
-        return None
-    sizes = models.sizes[query.family]
-    return beyond(query.demand_of_each, least=sizes.least, most=sizes.most)
+    families = [models.sizes[query.family]] if query.family else [*models.sizes.values()]
+    least = {name: min(sizes.least[name] for sizes in families) for name in COUNTS}
+    most = {name: max(sizes.most[name] for sizes in families) for name in COUNTS}
+    return beyond(query.demand_of_each, least=least, most=most)
 
 
 def _without_peaks(query: StepQuery) -> Refusal | None:
@@ -40,7 +46,8 @@ def _without_peaks(query: StepQuery) -> Refusal | None:
         )
     if device.kind == "cpu":
         return Refusal(
-            reason="no CPU was measured: its speed depends on its model, cores and threads",
+            reason=f"no CPU was measured: its speed depends on its model, cores and threads; {_CALIBRATE} "
+            "there tells it in two minutes",
             to_measure="this point",
         )
     known = [name for name in PRECISIONS if name in peaks.flops_per_second]
@@ -62,23 +69,16 @@ def _instead(query: StepQuery, known: list[str]) -> str:
     return f"it in {' or '.join(known)}"
 
 
-def _unlike(query: StepQuery) -> Refusal | None:
-    """Explain why published steps do not resemble this one."""
-    if query.family is None:
-        return Refusal(
-            reason="only image classifiers and transformers were measured",
-            to_measure=f"this workload there in {query.precision}{_workers(query)}",
-        )
-    if query.family == "transformer" and query.num_workers > _MOST_WORKERS:
-        return Refusal(
-            reason=f"rates are of at most {_MOST_WORKERS} workers of one host, not {query.num_workers}",
-            to_measure=f"{_NETWORKS[query.family]} there in {query.precision}{_workers(query)}",
-        )
-    return None
-
-
-def _workers(query: StepQuery) -> str:
-    return f" with {query.num_workers} workers" if query.num_workers > 1 else ""
+def _too_many_workers(query: StepQuery, own: Sequence[StepQuery]) -> Refusal | None:
+    """Explain that transformers were measured on one host at most; None where own steps were on as many."""
+    if query.family != "transformer" or query.num_workers <= _MOST_WORKERS:
+        return None
+    if any((one.device.name, one.num_workers) == (query.device.name, query.num_workers) for one in own):
+        return None
+    return Refusal(
+        reason=f"rates are of at most {_MOST_WORKERS} workers of one host, not {query.num_workers}",
+        to_measure=f"a transformer there in {query.precision} with {query.num_workers} workers",
+    )
 
 
 def _listed(names: list[str]) -> str:

@@ -9,7 +9,6 @@ from orchestrator.core.estimate import ErrorModel, Estimate, Refusal, StepPrior
 from orchestrator.core.placement import Plan
 from orchestrator.core.trial_spec import TrialSpec, trial_id
 from orchestrator.predict.step_time.bundled_models import DefaultModels
-from orchestrator.predict.step_time.error_model import ErrorPrior
 from orchestrator.predict.step_time.estimator import BasisOf, CompiledOf, Correction, corrector_of
 from orchestrator.predict.step_time.own_records import StepMeasurement
 from orchestrator.predict.step_time.published_estimate import PublishedEstimate
@@ -23,22 +22,24 @@ def error_model_of(models: DefaultModels) -> ErrorModel:
 
 
 def step_prior(
-    step: Estimate | Refusal, basis: PublishedEstimate, *, batch_size: int, prior: ErrorPrior
+    step: Estimate | Refusal, basis: PublishedEstimate, *, batch_size: int, quantile: float
 ) -> StepPrior | None:
     """Split the error of a predicted step into that of its hardware and that of its network there.
 
     Args:
-        step: prediction without own records of the workload.
+        step: prediction without own records of the workload: that of a compiler, or of the basis.
+        basis: the same without a compiler.
+        quantile: deviations to both sides of its interval.
 
     Returns:
         None: nothing is predicted.
     """
     if isinstance(step, Refusal):
         return None
-    deviation = math.log(step.high / step.likely) / prior.quantile
+    deviation = math.log(step.high / step.likely) / quantile
     network = min(deviation, basis.workload)
     return StepPrior(
-        hardware=str(basis.peers),
+        hardware=basis.hardware,
         batch_size=batch_size,
         log_seconds=math.log(step.likely),
         device=math.sqrt(deviation**2 - network**2),
@@ -51,7 +52,7 @@ def step_priors_of(
     plan: Plan,
     basis_of_trial: BasisOf,
     own: Iterable[StepMeasurement],
-    prior: ErrorPrior,
+    models: DefaultModels,
     compiled_of: CompiledOf,
 ) -> Mapping[str, StepPrior]:
     """Predict the steps of all trials of a plan, those without their device too, by first repeat's trial_id.
@@ -63,18 +64,18 @@ def step_priors_of(
 
     @cache
     def corrected_without(name: str) -> Correction:
-        return corrector_of(basis_of_trial, [one for one in records if one.trial.workload != name], prior)
+        return corrector_of(basis_of_trial, [one for one in records if one.trial.workload != name], models)
 
     priors: dict[str, StepPrior] = {}
     for first_id, trial in _first_repeats(plan, training).items():
         if trial.other_devices or _num_phases(trial) > 1:
             continue
-        basis = basis_of_trial(trial)
+        basis = corrected_without(trial.workload)(basis_of_trial(trial), None)
         prior_of_trial = step_prior(
-            compiled_of(trial) or corrected_without(trial.workload)(basis, None),
+            compiled_of(trial) or basis.step,
             basis,
             batch_size=trial.global_batch_size,
-            prior=prior,
+            quantile=models.quantile,
         )
         if prior_of_trial is not None:
             priors[first_id] = prior_of_trial

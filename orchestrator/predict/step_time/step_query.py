@@ -4,9 +4,10 @@ import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from orchestrator.core.calibration import DeviceBenchmark
 from orchestrator.core.device import Device
-from orchestrator.predict.step_time.analytic import DevicePeaks, peaks_at_work
-from orchestrator.predict.step_time.calibration import HostCalibration, calibrated_peaks
+from orchestrator.predict.step_time.analytic import Analytic, DevicePeaks, StepParts, peaks_at_work
+from orchestrator.predict.step_time.calibration import calibrated_parts, calibrated_peaks
 from orchestrator.predict.step_time.crossed_effects import Family, StepLabels
 from orchestrator.predict.step_time.roofline import Roofline, StepCost, roofline_of, step_cost_of
 from orchestrator.train.precision import PRECISIONS
@@ -27,6 +28,7 @@ class StepQuery:
     Attributes:
         spec: spec of the workload with its options.
         calibration: what was measured of the user's own device; None: nothing.
+        host_cpu: model and number of cores of the host whose CPU computes; None: an accelerator does.
     """
 
     spec: Workload
@@ -34,7 +36,8 @@ class StepQuery:
     precision: str
     num_workers: int
     global_batch_size: int
-    calibration: HostCalibration | None = None
+    calibration: DeviceBenchmark | None = None
+    host_cpu: str | None = None
 
     @property
     def family(self) -> Family | None:
@@ -88,8 +91,33 @@ class StepQuery:
         published = peaks_at_work(self.device)
         return calibrated_peaks(published, self.calibration) if self.calibration else published
 
+    def parts(self, model: Analytic) -> StepParts | None:
+        """Return the parts of the step before all effects; None: a peak or the operations are unknown."""
+        parts = self.parts_on(self.peaks, self.precision, model)
+        if parts is None or self.calibration is None:
+            return parts
+        return calibrated_parts(parts, self.calibration, precision=self.precision, layers=self.demand.layers)
+
+    def parts_on(self, peaks: DevicePeaks, precision: str, model: Analytic) -> StepParts | None:
+        """Return the same on another device or in another precision, by published figures."""
+        demand = self.demand_in(precision)
+        if not demand.layers:
+            return None
+        return model.parts(demand, peaks=peaks, precision=precision, num_workers=self.num_workers)
+
+    @cached_property
+    def own_labels(self) -> StepLabels:
+        """Labels of the step on the user's machine."""
+        labels, calibration = self.labels(self.peaks, self.precision), self.calibration
+        return replace(
+            labels,
+            device=self.host_cpu or labels.device,
+            has_measured_work=calibration is not None and calibration.tells_work(self.precision),
+            has_measured_host=calibration is not None and calibration.tells_host(self.precision),
+        )
+
     def labels(self, peaks: DevicePeaks, precision: str) -> StepLabels:
-        """Return the labels of this step on a device in a precision, measured by nobody."""
+        """Return the labels of this step on a device in a precision, over published figures."""
         flops, memory = peaks.flops_per_second[precision], peaks.memory_bytes_per_second
         assert memory is not None, "a device without it has no parts of a step"
         return StepLabels(

@@ -36,9 +36,13 @@ def test_a_time_and_a_cost_with_intervals_are_printed(capsys):
     assert main(["predict", "workload=vgg16", "device=t4", "workload.image_size=64"]) == 0
     out = capsys.readouterr().out
     assert "image_size=64" in out
-    assert "; 90 of 100 such predictions are to lie within 1.65x; priced as n1-standard-8+1xT4" in out
+    assert (
+        "; 90 of 100 are to lie within 1.66x; of 212 such steps of 11 held-out laboratories 92% lay within"
+        in out
+    )
+    assert "; priced as n1-standard-8+1xT4" in out
     assert "vgg16 there in fp32 (PROFET)" in out
-    assert "Predicted or compiled, not measured." in out
+    assert "Predicted or compiled (docs/compiled.md), not measured;" in " ".join(out.split())
 
 
 def test_points_that_differ_in_the_trainer_alone_are_predicted_once(working_directory):
@@ -61,7 +65,10 @@ def test_every_point_of_a_sweep_is_predicted_or_refused(working_directory):
 
 
 ELSEWHERE = "vgg16 elsewhere (PROFET, Lambda, TensorFlow and 3 more)"
-NO_CPU = "no CPU was measured: its speed depends on its model, cores and threads"
+NO_CPU = (
+    "no CPU was measured: its speed depends on its model, cores and threads; "
+    "`python -m orchestrator predict calibrate device=cpu` there tells it in two minutes"
+)
 
 
 def own_record(*, step_seconds=0.1, **changes):
@@ -75,7 +82,7 @@ def test_own_records_change_what_is_predicted_and_it_says_so(working_directory, 
     before = step(working_directory, *words)
     Ledger(working_directory / "outputs/mine/records.jsonl").append(own_record())
     found = step(working_directory, *words)
-    assert found.likely > 2 * before.likely
+    assert found.likely > before.likely
     assert found.source == ("own records there of lenet5: 1 of sweep mine; vgg16 there in fp32 (PROFET)")
     assert main(["plan", "--json", "+sweep=smoke", "trainer=torch_ddp", *words]) == 0
     forecasts = json.loads(capsys.readouterr().out)["forecasts"]
@@ -149,14 +156,9 @@ def test_the_source_names_the_published_steps_with_most_in_common(working_direct
             "it in fp32 or fp16",
         ),
         (
-            ("workload=imdb_bilstm", "device=t4", "num_workers=2"),
-            "only image classifiers and transformers were measured",
-            "this workload there in fp32 with 2 workers",
-        ),
-        (
-            ("workload=mnist_gan", "device=t4"),
-            "only image classifiers and transformers were measured",
-            "this workload there in fp32",
+            ("workload=imdb_bilstm", "workload.sequence_length=2", "device=t4"),
+            "flops 1.3e+07, measured were 5.1e+07 to 1.8e+14",
+            "this point",
         ),
         (("workload=imdb_bilstm", "device=cpu"), NO_CPU, "this point"),
         (
@@ -187,7 +189,8 @@ def test_an_input_that_the_network_cannot_take_is_a_refusal_beside_others(workin
 
 def test_a_refusal_still_has_its_roofline(working_directory):
     words = ("workload=imdb_bilstm", "device=v100", "precision=fp16", "num_workers=4")
-    (found,) = asked(working_directory, *words)
+    (found,) = asked(working_directory, *words, "workload.sequence_length=2")
+    assert isinstance(found.step, Refusal)
     assert found.roofline.exchange_seconds > 0
     assert found.roofline.bound_seconds >= found.roofline.compute_seconds
 

@@ -81,7 +81,7 @@ def steps(told: CompiledStep | NotCompiled):
 
 
 def forecast(told: CompiledStep | NotCompiled, own=()):
-    estimate = estimator_of(BASIS, own, MODELS.prior, estimates_from(steps(told)))
+    estimate = estimator_of(BASIS, own, MODELS, estimates_from(steps(told)))
     book = PriceBook(devices=DEVICES, prices=price_list(), today="2026-09-22")
     (found,) = forecasts_of(planned(POINT), book, estimate)
     return found.step
@@ -105,8 +105,8 @@ def test_own_records_of_the_very_step_come_before_the_compiler():
 
 def test_a_prior_keeps_the_provenance_of_its_estimate():
     plan = planned(POINT)
-    (prior,) = step_priors_of(plan, BASIS, (), MODELS.prior, estimates_from(steps(STEP))).values()
+    (prior,) = step_priors_of(plan, BASIS, (), MODELS, estimates_from(steps(STEP))).values()
     assert prior.provenance == "compiled"
-    (other,) = step_priors_of(plan, BASIS, (), MODELS.prior, estimates_from({})).values()
+    (other,) = step_priors_of(plan, BASIS, (), MODELS, estimates_from({})).values()
     assert other.provenance == "predicted"
     assert prior.device**2 + prior.network**2 < other.device**2 + other.network**2

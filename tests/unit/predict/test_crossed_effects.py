@@ -37,7 +37,7 @@ def test_one_effect_is_shrunk_as_by_bayes():
     found = effects.posterior(ASKED)
     assert found.device == pytest.approx(0.8 * 0.09 / (0.09 + 0.16))
     assert found.device_variance == pytest.approx(0.09 * 0.16 / (0.09 + 0.16))
-    assert effects.device_effect(ASKED) == found.device
+    assert effects.means(ASKED) == (found.device, found.host)
 
 
 def test_a_network_and_a_device_that_were_never_together_are_known_by_others():

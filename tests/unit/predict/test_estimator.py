@@ -7,16 +7,15 @@ import pytest
 from builders import placement, record, train_result
 from plan_builders import T4, TPU, device, held, here, planned, point
 
+from orchestrator.core.calibration import DeviceBenchmark
 from orchestrator.core.estimate import Estimate, Refusal, TrackRecord
 from orchestrator.predict.step_time.bundled_models import default_models
-from orchestrator.predict.step_time.calibration import HostCalibration
 from orchestrator.predict.step_time.error_model import learned_from
 from orchestrator.predict.step_time.estimator import bases_of, estimator_of, leave_one_workload_out_estimator
 from orchestrator.predict.step_time.own_records import step_measurements
 from orchestrator.predict.step_time.plan_forecasts import track_record_of
 
 MODELS = default_models()
-PRIOR = MODELS.prior
 GPU = replace(
     T4,
     name="new",
@@ -34,7 +33,8 @@ SLICE = replace(
 RATED = replace(GPU, name="v100")
 DEVICES = {value.name: value for value in (GPU, RATED, SLICE, device())}
 BASIS = bases_of(DEVICES, MODELS)
-LENET, VGG = {"workload": "lenet5"}, {"workload": "vgg11"}
+BIG, VGG = {"workload": "vgg16"}, {"workload": "vgg11"}
+"""The device decides both: their host has a twentieth of the step."""
 
 
 def trial(**changes):
@@ -57,7 +57,7 @@ def slowed(factor, *, sweep="zoo", **changes):
 
 
 def estimate(asked, *records):
-    return estimator_of(BASIS, step_measurements(records, devices=DEVICES), PRIOR)(asked)
+    return estimator_of(BASIS, step_measurements(records, devices=DEVICES), MODELS)(asked)
 
 
 def width(found):
@@ -72,53 +72,66 @@ def test_without_records_it_is_what_others_measured():
 
 
 def test_one_measured_trial_calibrates_a_device_that_was_never_seen():
-    found = estimate(trial(**VGG), slowed(3.0, **LENET))
+    found = estimate(trial(**VGG), slowed(3.0, **BIG))
     before = estimate(trial(**VGG))
     assert found.source == (
-        "own records there of lenet5: 1 of sweep zoo; rough: vgg11 elsewhere (PROFET, Wightman)"
+        "own records there of vgg16: 1 of sweep zoo; rough: vgg11 elsewhere (PROFET, Wightman)"
     )
-    basis = BASIS(trial(**VGG))
-    share = basis.device**2 / (basis.device**2 + basis.workload**2)
-    assert found.likely / before.likely == pytest.approx(3.0**share), "Bayes' rule for one measurement"
+    assert 1.3 < found.likely / before.likely < 3.0, "the deviation of networks holds it back"
     assert found.low < 3.0 * before.likely < found.high
     assert 1 < width(found) < width(before)
 
 
 def test_more_workloads_come_nearer_to_the_device_and_narrow_the_interval():
-    names = ("lenet5", "alexnet", "resnet18", "vgg13", "vgg16", "vgg19", "resnet34", "resnet50")
-    records = [slowed(3.0, workload=name) for name in names]
+    names = ("vgg16", "alexnet", "resnet18", "vgg13", "vgg19", "resnet34", "xception", "resnet50")
+    records = [slowed(3.0, workload=name, global_batch_size=256) for name in names]
     found = [estimate(trial(**VGG), *records[:count]) for count in (1, 2, 4, 8)]
     truth = 3.0 * BASIS(trial(**VGG)).seconds
     errors = [abs(math.log(estimate.likely / truth)) for estimate in found]
     assert errors == sorted(errors, reverse=True)
-    assert errors[-1] < 0.1
+    assert errors[-1] < 0.25
     assert [width(estimate) for estimate in found] == sorted(map(width, found), reverse=True)
 
 
 def test_many_records_of_one_workload_are_no_more_than_one_workload():
-    records = [slowed(3.0, **LENET, global_batch_size=value) for value in (32, 64, 128)]
+    records = [slowed(3.0, **BIG, global_batch_size=value) for value in (32, 64, 128)]
     one, three = estimate(trial(**VGG), records[0]), estimate(trial(**VGG), *records)
-    assert width(three) == pytest.approx(width(one))
+    assert width(three) == pytest.approx(width(one), rel=0.02)
     assert "3 of sweep zoo" in three.source
 
 
 def test_workloads_that_disagree_widen_the_interval():
-    names = ("lenet5", "alexnet", "resnet18", "vgg13")
+    names = ("vgg16", "alexnet", "resnet18", "vgg13")
     agreeing = [slowed(3.0, workload=name) for name in names]
     apart = [slowed(factor, workload=each) for factor, each in zip((0.5, 2, 6, 18), names, strict=True)]
     assert width(estimate(trial(**VGG), *apart)) > 2 * width(estimate(trial(**VGG), *agreeing))
 
 
-def test_where_others_published_nothing_alike_one_own_measurement_is_a_wide_beginning():
-    asked = trial(workload="imdb_bigru")
-    assert estimate(asked) == Refusal(
-        reason="only image classifiers and transformers were measured",
-        to_measure="this workload there in fp32",
-    )
-    found = estimate(asked, slowed(3.0, workload="imdb_bigru", global_batch_size=32))
-    assert found.likely == pytest.approx(3.0 * BASIS(asked).seconds)
-    assert width(found) > 3 * width(estimate(trial(**VGG), slowed(3.0, **LENET)))
-    assert found.source.endswith("rough, for others measured nothing alike")
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"global_batch_size": 32},
+        {"precision": "fp16"},
+        {"device": RATED},
+        {"device": RATED, "precision": "fp16", "global_batch_size": 128},
+    ],
+)
+@pytest.mark.parametrize("workload", ["imdb_bigru", "mnist_gan"])
+def test_one_own_record_of_a_network_like_no_published_one_tells_of_it_elsewhere(workload, changes):
+    """Of another batch, precision or device: its error at least halves, where nobody measured it before."""
+    asked = trial(workload=workload)
+    unseen = replace(MODELS, steps=tuple(one for one in MODELS.steps if one.labels.family is not None))
+    basis = bases_of(DEVICES, unseen)
+    measured = trial(workload=workload, **(changes or {"global_batch_size": 256}))
+    own = step_measurements([took(measured, 3.0 * basis(measured).seconds)], devices=DEVICES)
+    before, found = (estimator_of(basis, records, unseen)(asked) for records in ((), own))
+    assert 3.0 < before.high / before.likely < 8.0
+    assert before.source == "rough: by counts, for nothing alike was published"
+    truth = 3.0 * before.likely
+    assert abs(math.log(found.likely / truth)) < 0.5 * math.log(3.0)
+    assert found.holds(truth)
+    assert width(found) < width(before)
 
 
 @pytest.mark.parametrize(
@@ -131,10 +144,10 @@ def test_where_others_published_nothing_alike_one_own_measurement_is_a_wide_begi
 )
 def test_own_measurements_of_another_network_correct_what_others_published(changes):
     asked = trial(**VGG, **changes)
-    before, found = estimate(asked), estimate(asked, slowed(3.0, **LENET, **changes))
+    before, found = estimate(asked), estimate(asked, slowed(3.0, **BIG, **changes))
     assert before.source.endswith(")")
     assert 1.3 < found.likely / before.likely < 3.0, "by Bayes' rule"
-    assert found.source == f"own records there of lenet5: 1 of sweep zoo; {before.source}"
+    assert found.source == f"own records there of vgg16: 1 of sweep zoo; {before.source}"
 
 
 def test_rates_of_the_very_device_tell_more_than_those_of_others():
@@ -147,7 +160,7 @@ def test_rates_of_the_very_device_tell_more_than_those_of_others():
 def test_rates_count_in_the_other_precision_of_16_bit():
     ampere = replace(RATED, peak_flops_per_second={"fp16": 1.2e14, "bf16": 1.2e14})
     basis = bases_of({"v100": ampere}, MODELS)
-    found = estimator_of(basis, (), PRIOR)(trial(**VGG, device=ampere, precision="bf16"))
+    found = estimator_of(basis, (), MODELS)(trial(**VGG, device=ampere, precision="bf16"))
     assert found.source.startswith("other networks there in 16 bit (NVIDIA")
 
 
@@ -158,33 +171,40 @@ def test_a_batch_is_as_large_as_the_part_of_each_replica():
 
 
 def test_a_calibrated_device_is_predicted_by_its_own_figures():
-    figures = HostCalibration(
-        launch_seconds=4e-5, flops_per_second={"fp32": 5e12}, memory_bytes_per_second=1e11
+    figures = DeviceBenchmark(
+        driver_name="made up",
+        layer_seconds={"fp32": 5e-4},
+        flops_per_second={"fp32": 5e12},
+        memory_bytes_per_second=1e11,
     )
-    calibrated = estimator_of(bases_of(DEVICES, MODELS, {"new": figures}), (), PRIOR)(trial(**VGG))
+    calibrated = estimator_of(bases_of(DEVICES, MODELS, {"new": figures}), (), MODELS)(trial(**VGG))
     before = estimate(trial(**VGG))
     assert calibrated.likely > 2 * before.likely
     assert width(calibrated) < width(before)
 
 
-def test_another_device_precision_or_number_of_workers_teaches_nothing():
-    others = [
-        slowed(3.0, **LENET, precision="fp16"),
-        slowed(3.0, **LENET, num_workers=2),
-        slowed(3.0, **LENET, device=SLICE, trainer="tensorflow", precision="bf16", global_batch_size=256),
-    ]
-    assert estimate(trial(**VGG), *others) == estimate(trial(**VGG))
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"precision": "fp16"},
+        {"num_workers": 2},
+        {"device": RATED},
+        {"device": SLICE, "trainer": "tensorflow", "precision": "bf16", "global_batch_size": 256},
+    ],
+)
+def test_another_device_precision_or_number_of_workers_teaches_of_the_user(changes):
+    before, elsewhere = estimate(trial(**VGG)), estimate(trial(**VGG), slowed(3.0, **BIG, **changes))
+    assert before.likely < elsewhere.likely < 3.0 * before.likely
+    assert width(elsewhere) < width(before)
 
 
-def test_a_text_network_teaches_nothing_of_images_and_something_of_itself():
+def test_a_text_network_hardly_teaches_of_images():
     text = slowed(3.0, workload="imdb_bigru", global_batch_size=32)
-    assert estimate(trial(**VGG), text) == estimate(trial(**VGG))
-    assert isinstance(estimate(trial(workload="imdb_bigru")), Refusal)
-    assert isinstance(estimate(trial(workload="imdb_bigru"), text), Estimate)
+    assert estimate(trial(**VGG), text).likely == pytest.approx(estimate(trial(**VGG)).likely, rel=0.15)
 
 
 def test_records_of_the_same_trainer_come_first():
-    records = [slowed(3.0, **LENET), slowed(9.0, **LENET, trainer="tensorflow")]
+    records = [slowed(3.0, **BIG), slowed(9.0, **BIG, trainer="tensorflow")]
     assert estimate(trial(**VGG), *records) == estimate(trial(**VGG), records[0])
     assert estimate(trial(**VGG, trainer="tensorflow"), records[0]).likely > 0
 
@@ -192,7 +212,7 @@ def test_records_of_the_same_trainer_come_first():
 def test_own_records_of_the_very_step_are_the_best_that_there_is():
     asked = trial(**VGG, steps=5000, seed=7)
     records = [took(trial(**VGG, seed=seed), 0.2 + 0.001 * seed) for seed in range(3)]
-    found = estimate(asked, *records, slowed(3.0, **LENET))
+    found = estimate(asked, *records, slowed(3.0, **BIG))
     assert found.likely == pytest.approx(0.201, rel=1e-3)
     assert found.low < 0.2 < 0.202 < found.high < 0.22
     assert found.source == "own records of this very step: 3 of sweep example"
@@ -205,40 +225,39 @@ def test_records_of_other_data_do_not_pass_for_this_very_step():
 
 
 def test_records_of_a_workload_that_is_another_one_now_are_left_out():
-    old = replace(trial(**LENET), workload_version=99)
-    gone = replace(trial(**LENET), workload="deleted")
+    old = replace(trial(**BIG), workload_version=99)
+    gone = replace(trial(**BIG), workload="deleted")
     assert not step_measurements([took(old, 0.2), took(gone, 0.2)], devices=DEVICES)
 
 
 def test_a_measurement_counts_once_however_many_ledgers_have_it_and_others_do_not():
-    one = slowed(3.0, **LENET)
+    one = slowed(3.0, **BIG)
     taken_over = replace(one, sweep="other", reused_from="zoo")
     (own,) = step_measurements([one, taken_over], devices=DEVICES)
     assert own.sweep == "zoo"
-    rehearsed = took(trial(**LENET), 0.2, provenance="rehearsed")
-    idle = took(trial(**LENET), 0.2, trains=False)
+    rehearsed = took(trial(**BIG), 0.2, provenance="rehearsed")
+    idle = took(trial(**BIG), 0.2, trains=False)
     assert not step_measurements([rehearsed, idle], devices=DEVICES)
     assert not step_measurements([one], devices={})
 
 
 def test_a_hindcast_sees_no_record_of_its_workload_and_all_others():
-    records = [slowed(3.0, **LENET), slowed(9.0, **VGG), took(trial(**VGG), 1.0)]
-    blind = leave_one_workload_out_estimator(BASIS, step_measurements(records, devices=DEVICES), PRIOR)
+    records = [slowed(3.0, **BIG), slowed(9.0, **VGG), took(trial(**VGG), 1.0)]
+    blind = leave_one_workload_out_estimator(BASIS, step_measurements(records, devices=DEVICES), MODELS)
     assert blind(trial(**VGG)) == estimate(trial(**VGG), records[0])
 
 
 def test_the_track_record_has_each_step_once_by_predictions_that_know_nothing_of_its_workload():
-    near, far = slowed(1.0, **LENET), slowed(50.0, **VGG)
-    repeat = took(replace(trial(**LENET), repeat=1, seed=3), 1.1 * BASIS(trial(**LENET)).seconds)
-    refused = slowed(1.0, workload="imdb_bigru")
-    own = step_measurements([near, repeat, far, refused], devices=DEVICES)
-    blind = leave_one_workload_out_estimator(BASIS, (), PRIOR)
+    near, far = slowed(1.0, **BIG), slowed(50.0, **VGG)
+    repeat = took(replace(trial(**BIG), repeat=1, seed=3), 1.1 * BASIS(trial(**BIG)).seconds)
+    own = step_measurements([near, repeat, far], devices=DEVICES)
+    blind = leave_one_workload_out_estimator(BASIS, (), MODELS)
     assert track_record_of(own, blind) == TrackRecord(num_inside=1, num_measured=2)
 
 
 def test_a_step_far_larger_than_all_that_were_measured_stays_refused():
     asked = trial(**VGG, global_batch_size=2**20)
-    assert isinstance(estimate(asked, slowed(3.0, **LENET)), Refusal)
+    assert isinstance(estimate(asked, slowed(3.0, **BIG)), Refusal)
 
 
 def test_of_a_device_that_nothing_is_known_of_the_mean_is_taken_as_it_is():

@@ -27,7 +27,7 @@ GPU = replace(
 
 MODELS = default_models()
 BASIS = bases_of({value.name: value for value in (GPU, TPU, device())}, MODELS)
-ESTIMATE = estimator_of(BASIS, (), MODELS.prior)
+ESTIMATE = estimator_of(BASIS, (), MODELS)
 
 
 def price_book(**changes):

@@ -1,5 +1,7 @@
 """Orders that no prediction may break, on any device of conf/device."""
 
+import math
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -7,7 +9,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as some
 from shipped_devices import shipped_catalogue
 
-from orchestrator.core.estimate import Estimate, Refusal
+from orchestrator.core.estimate import Estimate
 from orchestrator.predict.step_time.analytic import peaks_at_work
 from orchestrator.predict.step_time.bundled_models import default_models
 from orchestrator.predict.step_time.published_estimate import published_estimate_of
@@ -31,19 +33,32 @@ JOBS = (
     ("vgg16", (("image_size", 224), ("num_classes", 1000))),
     ("vit_b16", (("image_size", 224), ("num_classes", 1000))),
 )
+LARGE = (("image_size", 224), ("num_classes", 1000))
+PAIRS = (
+    (("resnet18", LARGE), ("resnet50", LARGE)),
+    (("resnet50", LARGE), ("vgg16", LARGE)),
+    (("mobilenet_v2", LARGE), ("vgg16", LARGE)),
+)
+"""Networks of which the second has at least 2.2 times the operations and more weights."""
+
 SLACK = 1 + 1e-9
 _FAR_MORE_THAN_LAUNCHES = 0.3  # seconds
 
 MEASURED_MS = {"tf32": 1.364, "fp32": 1.972, "bf16": 1.955, "fp16": 3.089}
 """Precision -> median step of mnist_cnn in batches of 64 on one H100 80GB HBM3, torch 2.11, CUDA 13,
-synthetic data. No fit saw it."""
+synthetic data."""
+
+UNSEEN = replace(
+    MODELS, steps=tuple(step for step in MODELS.steps if step.labels.laboratory != "this project")
+)
+"""The same models without the steps of that H100; the coefficients of launches saw them."""
 
 NETWORKS_MS = {
     "mnist_gan": {"fp32": 5.00, "tf32": 5.22, "bf16": 5.57, "fp16": 7.23},
     "imdb_bilstm": {"tf32": 2.76, "fp32": 3.23, "fp16": 5.04},
     "imdb_bigru": {"fp32": 2.96, "tf32": 2.97, "fp16": 4.45},
 }
-"""The same of workloads that are refused without an own record."""
+"""The same of workloads like no published one."""
 
 jobs = some.sampled_from(JOBS)
 devices = some.sampled_from(sorted(DEVICES))
@@ -53,8 +68,7 @@ workers = some.sampled_from((1, 2, 4, 8))
 thorough = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
 
 
-def seconds(job, device, precision, *, batch, num_workers=1):
-    """Predicted seconds, or None where they are refused."""
+def estimated(job, device, precision, *, batch, num_workers=1):
     name, options = job
     query = StepQuery(
         spec=kept(name, options),
@@ -63,8 +77,18 @@ def seconds(job, device, precision, *, batch, num_workers=1):
         num_workers=num_workers,
         global_batch_size=batch,
     )
-    step = published_estimate_of(query, MODELS).step
+    return published_estimate_of(query, MODELS)
+
+
+def seconds(job, device, precision, *, batch, num_workers=1):
+    """Predicted seconds, or None where they are refused."""
+    step = estimated(job, device, precision, batch=batch, num_workers=num_workers).step
     return step.likely if isinstance(step, Estimate) else None
+
+
+def likely_parts(estimate):
+    device, host = MODELS.effects.means(estimate.query.own_labels)
+    return estimate.ordered.parts.times(device=math.exp(device), host=math.exp(host))
 
 
 def both(*found):
@@ -137,15 +161,27 @@ def test_no_step_is_faster_than_its_launches_and_no_peak_shrinks_them(device, pr
     assert found > weak / 2, "a device that is many times as strong"
 
 
-@pytest.mark.parametrize("device", sorted(DEVICES))
-@pytest.mark.parametrize("precision", sorted(PRECISIONS))
-def test_vgg16_is_not_faster_than_resnet50_where_the_device_has_the_work(device, precision):
-    knobs = (("image_size", 224), ("num_classes", 1000))
-    each = 256 * DEVICES[device].replicas
-    times = [seconds((name, knobs), device, precision, batch=each) for name in ("resnet50", "vgg16")]
-    if None not in times:
-        resnet50, vgg16 = times
-        assert resnet50 <= vgg16
+@thorough
+@given(some.sampled_from(PAIRS), devices, precisions, batches)
+def test_a_network_with_more_work_is_not_faster_where_the_device_decides(pair, device, precision, batch):
+    """VGG16 has 4 times the operations of ResNet50, 5 times the weights and a quarter of the layers: below
+    some batch the launches of ResNet50 decide, as they did on an H100 (17 to 35 ms of every batch to 512).
+    """
+    light, heavy = pair
+    each = batch * DEVICES[device].replicas
+    found = [estimated(job, device, precision, batch=each) for job in (light, heavy)]
+    assume(all(isinstance(one.step, Estimate) for one in found))
+    lighter, heavier = (likely_parts(one) for one in found)
+    assert lighter.device <= heavier.device * SLACK, "the work of the device at any batch"
+    if lighter.device > lighter.host:
+        assert lighter.seconds <= heavier.seconds * SLACK
+
+
+@pytest.mark.parametrize("device", ["h100", "h200"])
+@pytest.mark.parametrize("precision", ["tf32", "fp32"])
+def test_vgg16_is_not_faster_than_resnet50_from_64_images_on_the_strongest_devices(device, precision):
+    resnet50, vgg16 = (seconds((name, LARGE), device, precision, batch=64) for name in ("resnet50", "vgg16"))
+    assert resnet50 <= vgg16
 
 
 @pytest.mark.parametrize("precision", MEASURED_MS)
@@ -157,7 +193,7 @@ def test_a_small_network_on_a_real_h100_lies_within_its_interval(precision):
         num_workers=1,
         global_batch_size=64,
     )
-    step = published_estimate_of(query, MODELS).step
+    step = published_estimate_of(query, UNSEEN).step
     assert isinstance(step, Estimate)
     assert step.holds(MEASURED_MS[precision] / 1e3)
     assert step.high / step.likely < 2.8
@@ -171,8 +207,10 @@ def test_a_lower_precision_is_not_promised_to_speed_up_a_small_network(device, n
     assert lower > fp32
 
 
+@pytest.mark.parametrize("models", [MODELS, UNSEEN], ids=["measured there", "unseen"])
 @pytest.mark.parametrize("name", NETWORKS_MS)
-def test_the_parts_of_other_small_networks_promise_no_speed_up_either(name):
+def test_networks_like_no_published_one_are_predicted_within_an_honest_interval(name, models):
+    """Unseen: without all steps of that H100, its GRU, LSTM and GAN included."""
     by_precision = {}
     for precision, measured in NETWORKS_MS[name].items():
         query = StepQuery(
@@ -182,8 +220,9 @@ def test_the_parts_of_other_small_networks_promise_no_speed_up_either(name):
             num_workers=1,
             global_batch_size=64,
         )
-        found = published_estimate_of(query, MODELS)
-        assert isinstance(found.step, Refusal)
-        by_precision[precision] = found.seconds
-        assert found.seconds < 1.2 * measured / 1e3, "recurrent steps launch more than their layers tell"
-    assert by_precision["fp16"] > by_precision["fp32"] * 1.1
+        step = published_estimate_of(query, models).step
+        assert isinstance(step, Estimate)
+        assert step.holds(measured / 1e3)
+        by_precision[precision] = step
+    assert by_precision["fp16"].likely > by_precision["fp32"].likely * 1.1
+    assert max(step.high / step.likely for step in by_precision.values()) < (8 if models is UNSEEN else 4)

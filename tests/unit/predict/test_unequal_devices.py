@@ -262,7 +262,7 @@ def test_a_mix_is_not_predicted_and_teaches_nothing_of_its_first_device():
     known = {value.name: value for value in (T4, CPU)}
     assert step_measurements([made], devices=known) == ()
     models = default_models()
-    estimate = estimator_of(bases_of(known, models), (), models.prior)
+    estimate = estimator_of(bases_of(known, models), (), models)
     assert estimate(made.spec) == Refusal(
         reason="devices that are not alike are not modelled", to_measure="this point"
     )
