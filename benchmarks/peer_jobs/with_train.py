@@ -1,4 +1,4 @@
-"""The jobs as a grid of Ray Tune whose trials are runs of Ray Train with one worker. Nothing of ours is in it.
+"""The jobs as a grid of Ray Tune, each trial a run of Ray Train with one worker. Nothing of ours is in it.
 
 python with_train.py BATCH_SIZES SEEDS
 """
