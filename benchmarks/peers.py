@@ -184,7 +184,7 @@ class Bench:
             "RAY_FOLDER": str(folder / "ray"),
             "MODEL": str(folder / "model"),
             "RUNS": str(folder / "runs"),
-            "RAY_worker_niceness": "0",  # Ray's 15 would leave its workers, ours too, to other work of the host
+            "RAY_worker_niceness": "0",  # as ours; with Ray's 15, workers wait for all other work of the host
             **tool.variables,
         }
         with self._log.open("ab") as told:

@@ -41,6 +41,11 @@ def _train(batch_size, seed):
         images = torch.from_numpy(file["x"]).permute(0, 1, 4, 2, 3)  # channels last in memory, as they come
         classes = torch.from_numpy(file["y"]).long()
     batches = itertools.cycle(list(zip(images, classes, strict=True)))
+
+    class Flatten(nn.Module):
+        def forward(self, maps):
+            return maps.permute(0, 2, 3, 1).flatten(1)
+
     model = nn.Sequential(
         nn.Conv2d(1, 16, 3),
         nn.ReLU(),
@@ -48,7 +53,7 @@ def _train(batch_size, seed):
         nn.Conv2d(16, 32, 3),
         nn.ReLU(),
         nn.MaxPool2d(2),
-        nn.Flatten(),
+        Flatten(),
         nn.Linear(32 * 5 * 5, 128),
         nn.ReLU(),
         nn.Linear(128, 10),
