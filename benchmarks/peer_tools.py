@@ -18,6 +18,9 @@ from orchestrator.core.result import TrialRecord
 from orchestrator.record.ledger import Ledger
 
 JOBS = Path(__file__).parent / "peer_jobs"
+CORES = len(os.sched_getaffinity(0))
+"""Cores that this process may use, and so the commands; all of them are one trial's."""
+
 SHELL, BERT_SHELL = "shell loop", "shell loop of the BERT"
 
 _HYDRA_RAY = ("hydra-ray-launcher==1.2.*", "hydra-core==1.3.*")
@@ -192,10 +195,13 @@ def _tune(python: str, script: str) -> Callable[[Grid, Path], Sequence[str]]:
 def _hydra(python: str) -> Callable[[Grid, Path], Sequence[str]]:
     def command(grid: Grid, folder: Path) -> Sequence[str]:
         sizes = ",".join(map(str, grid.batch_sizes))
-        start = ("address=local", "include_dashboard=false", f"_temp_dir={folder / 'ray'}")
+        start = (
+            *("address=local", "include_dashboard=false"),
+            *(f"num_cpus={CORES}", f"_temp_dir={folder / 'ray'}"),
+        )
         settings = (
             *(f"+hydra.launcher.ray.init.{option}" for option in start),
-            f"+hydra.launcher.ray.remote.num_cpus={os.cpu_count()}",
+            f"+hydra.launcher.ray.remote.num_cpus={CORES}",
         )
         points = (f"+batch_size={sizes}", f"+seed=range(0,{grid.num_seeds})")
         return (python, str(JOBS / "with_hydra.py"), "-m", *points, "hydra/launcher=ray", *settings)

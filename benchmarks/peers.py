@@ -7,9 +7,11 @@ a script; they get an environment of their own, `.venv-peers`. Twenty jobs compu
 mnist_cnn (optimum-benchmark: a small BERT) at three batch sizes, one at a time. In each round every tool
 runs the same grid, so that its ratio to the shell loop is of the same minutes. A kill is SIGKILL to the
 driver when half of the jobs have ended, and the same command again. A rate is compared with that of the
-script in pairs of commands that take turns; block by block `cross_check.py` compares ours.
+script in pairs of commands that take turns; block by block `cross_check.py` compares ours. On a busy host
+give it one core (`taskset -c 1`): threads of torch that wait for each other spin there.
 
-FILE gets all figures as JSON while the program runs, and FILE with `.csv` the table.
+FILE gets all figures as JSON while the program runs, and FILE with `.csv` the table. Where FILE exists, its
+figures are kept and the new ones are added, as further rounds.
 """
 
 import argparse
@@ -33,7 +35,7 @@ from statistics import median
 
 from cross_check import KEEPS_MEMORY
 from independent import point_of, write_batches
-from peer_tools import BERT_SHELL, Grid, Tool, Trial, make_environment, reason_against, tools_of
+from peer_tools import BERT_SHELL, CORES, Grid, Tool, Trial, make_environment, reason_against, tools_of
 from trials import require_all, sweep_of
 
 from orchestrator.core.interval import median_interval
@@ -178,8 +180,8 @@ class Bench:
             "EVENTS": str(folder / "events"),
             "SLEEP": str(grid.seconds),
             "BATCHES": str(self._batches),
-            "THREADS": str(os.cpu_count()),
-            "OMP_NUM_THREADS": str(os.cpu_count()),
+            "THREADS": str(CORES),
+            "OMP_NUM_THREADS": str(CORES),
             "STORE": str(folder / "store"),
             "RAY_FOLDER": str(folder / "ray"),
             "MODEL": str(folder / "model"),
@@ -288,11 +290,11 @@ def _children_cpu_seconds() -> float:
 
 
 def run_rounds(
-    bench: Bench, tools: Sequence[Tool], grid: Grid, *, rounds: int, refuse: Callable[[Tool, str], None]
+    bench: Bench, tools: Sequence[Tool], grid: Grid, *, turns: range, refuse: Callable[[Tool, str], None]
 ) -> Iterator[Run]:
     """Run the grid under every tool, in each round in another order."""
     able = [tool for tool in tools if grid.job in tool.jobs]
-    for turn in range(rounds):
+    for turn in turns:
         start = turn % len(able)
         for tool in (*able[start:], *able[:start]):
             try:
@@ -407,31 +409,33 @@ def main(words: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--quick", action="store_true", help="6 no-ops, 3 trainings, 2 pairs: 10 minutes")
+    parser.add_argument("--quick", action="store_true", help="6 no-ops, 3 trainings, 2 pairs")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
     parser.add_argument("--rounds", type=int, default=1, help="of the parts noop and train")
     parser.add_argument("--pairs", type=int, default=6, help="of the part rates")
-    parser.add_argument("--only", nargs="+", metavar="TOOL", help="tools beside the shell loops")
+    parser.add_argument("--only", nargs="+", choices=tuple(tools_of("")), help="beside their shell loops")
     parser.add_argument("--out", type=Path, default=Path("outputs/peers.json"))
     parser.add_argument("--environment", type=Path, default=_HOME / ".venv-peers")
     asked = parser.parse_args(words)
     _become_subreaper()
     python = make_environment(asked.environment.absolute())
     asked.out.parent.mkdir(parents=True, exist_ok=True)
-    refusals: dict[str, str] = {}
-    tools = {
+    earlier = json.loads(asked.out.read_text()) if asked.out.exists() else {}
+    runs = [Run(**run) for run in earlier.get("runs", [])]
+    kills = [Resumed(**kill) for kill in earlier.get("kills", [])]
+    pairs = [Pair(**pair) for pair in earlier.get("pairs", [])]
+    tools = tools_of(python)
+    able = {
         name: tool
-        for name, tool in tools_of(python).items()
-        if not asked.only or name in asked.only or tool.name == tool.bare
+        for name, tool in tools.items()
+        if not asked.only or name in {*asked.only, *(tools[only].bare for only in asked.only)}
     }
-    for name in [name for name in tools if name in _MODULES]:
+    refusals = {name: why for name, why in earlier.get("refusals", {}).items() if name not in able}
+    for name in [name for name in able if name in _MODULES]:
         if reason := reason_against(python, _MODULES[name]):
             refusals[name] = f"does not import: {reason}"
-    able = {name: tool for name, tool in tools.items() if name not in refusals}
-
-    runs: list[Run] = []
-    kills: list[Resumed] = []
-    pairs: list[Pair] = []
+            del able[name]
+    next_turn = 1 + max((run.turn for run in runs), default=-1)
 
     def refuse(tool: Tool, reason: str) -> None:
         print(f"{tool.name}: {reason}", file=sys.stderr)
@@ -457,7 +461,8 @@ def main(words: Sequence[str]) -> int:
         bench = Bench(batches=Path(batches), log=asked.out.with_suffix(".log").absolute())
         for grid in (noops, trainings):
             if grid.job in asked.parts:
-                for run in run_rounds(bench, tuple(able.values()), grid, rounds=asked.rounds, refuse=refuse):
+                turns = range(next_turn, next_turn + asked.rounds)
+                for run in run_rounds(bench, tuple(able.values()), grid, turns=turns, refuse=refuse):
                     runs.append(run)
                     keep("run", run)
         if "kill" in asked.parts:
