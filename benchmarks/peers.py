@@ -186,7 +186,8 @@ class Bench:
             "RAY_FOLDER": str(folder / "ray"),
             "MODEL": str(folder / "model"),
             "RUNS": str(folder / "runs"),
-            "RAY_worker_niceness": "0",  # as ours; with Ray's 15, workers wait for all other work of the host
+            "RAY_worker_niceness": "0",  # as ours; with 15, Ray's workers wait for all other work of the host
+            "RAY_raylet_start_wait_time_s": "300",  # on a busy host Ray gives its own start up after 30 s
             **tool.variables,
         }
         with self._log.open("ab") as told:
