@@ -32,11 +32,12 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from cross_check import KEEPS_MEMORY
 from independent import point_of, write_batches
 from peer_tools import BERT_SHELL, CORES, Grid, Tool, Trial, make_environment, reason_against, tools_of
-from trials import require_all, sweep_of
+from trials import count, require_all, sweep_of
 
 from orchestrator.core.interval import median_interval
 from orchestrator.pipeline.planning import plan_sweep
@@ -187,7 +188,6 @@ class Bench:
             "MODEL": str(folder / "model"),
             "RUNS": str(folder / "runs"),
             "RAY_worker_niceness": "0",  # as ours; with 15, Ray's workers wait for all other work of the host
-            "RAY_raylet_start_wait_time_s": "300",  # on a busy host Ray gives its own start up after 30 s
             **tool.variables,
         }
         with self._log.open("ab") as told:
@@ -406,14 +406,87 @@ def _write_batches(folder: Path, sizes: Iterable[int]) -> None:
             write_batches(folder / f"{size}.npz", placement, spec, data_path=ref.path)
 
 
+class Found:
+    """Figures of a file, kept there while more are found.
+
+    Args:
+        file: gets JSON, and beside it the table as CSV.
+    """
+
+    def __init__(self, file: Path, tools: Iterable[Tool]) -> None:
+        earlier = json.loads(file.read_text()) if file.exists() else {}
+        self.runs = [Run(**run) for run in earlier.get("runs", [])]
+        self.kills = [Resumed(**kill) for kill in earlier.get("kills", [])]
+        self.pairs = [Pair(**pair) for pair in earlier.get("pairs", [])]
+        self.refusals: dict[str, str] = earlier.get("refusals", {})
+        self._file = file
+        self._tools = tuple(tools)
+
+    @property
+    def next_turn(self) -> int:
+        return 1 + max((run.turn for run in self.runs), default=-1)
+
+    def refuse(self, tool: Tool, reason: str) -> None:
+        """Keep why a tool did not run."""
+        self.refusals[tool.name] = reason
+        self._keep(f"{tool.name}: {reason}")
+
+    def add(self, found: Run | Resumed | Pair) -> None:
+        """Keep a figure; a tool that has run is refused no longer."""
+        kept: list[Any] = {Run: self.runs, Resumed: self.kills, Pair: self.pairs}[type(found)]
+        kept.append(found)
+        self.refusals.pop(found.tool, None)
+        self._keep(str(found))
+
+    def rows(self) -> list[dict[str, str]]:
+        """Return the table of all figures."""
+        return rows_of(
+            self._tools, runs=self.runs, kills=self.kills, pairs=self.pairs, refusals=self.refusals
+        )
+
+    def _keep(self, told: str) -> None:
+        print(told, file=sys.stderr)
+        figures = {"runs": self.runs, "kills": self.kills, "pairs": self.pairs}
+        kept = {name: [asdict(one) for one in found] for name, found in figures.items()}
+        notes = {tool.name: tool.note for tool in self._tools}
+        self._file.write_text(json.dumps(kept | {"refusals": self.refusals, "notes": notes}, indent=2) + "\n")
+        rows = self.rows()
+        with self._file.with_suffix(".csv").open("w", newline="") as file:
+            writer = csv.DictWriter(file, list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)
+
+
+def measure(bench: Bench, tools: Mapping[str, Tool], found: Found, asked: argparse.Namespace) -> None:
+    """Run the requested parts one after the other."""
+    noops = Grid(job="noop", batch_sizes=(64,), num_seeds=6 if asked.quick else 20)
+    trainings = Grid(job="train", batch_sizes=_sizes(asked), num_seeds=3 if asked.quick else 4)
+    for grid in (noops, trainings):
+        if grid.job in asked.parts:
+            turns = range(found.next_turn, found.next_turn + asked.rounds)
+            for run in run_rounds(bench, tuple(tools.values()), grid, turns=turns, refuse=found.refuse):
+                found.add(run)
+    if "kill" in asked.parts:
+        for tool in tools.values():
+            try:
+                found.add(bench.resumed(tool, _killed_grid(tool, noops, trainings)))
+            except RuntimeError as error:
+                found.refuse(tool, f"kill: {error}")
+    if "rates" in asked.parts:
+        one = Grid(job="train", batch_sizes=(64,), num_seeds=1)
+        pairs = 2 if asked.quick else asked.pairs
+        for pair in rate_pairs(bench, tools, one, pairs=pairs, refuse=found.refuse):
+            found.add(pair)
+
+
 def main(words: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--quick", action="store_true", help="6 no-ops, 3 trainings, 2 pairs")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
-    parser.add_argument("--rounds", type=int, default=1, help="of the parts noop and train")
-    parser.add_argument("--pairs", type=int, default=6, help="of the part rates")
+    parser.add_argument("--rounds", type=count, default=1, help="of the parts noop and train")
+    parser.add_argument("--pairs", type=count, default=6, help="of the part rates")
     parser.add_argument("--only", nargs="+", choices=tuple(tools_of("")), help="beside their shell loops")
     parser.add_argument("--out", type=Path, default=Path("outputs/peers.json"))
     parser.add_argument("--environment", type=Path, default=_HOME / ".venv-peers")
@@ -421,65 +494,24 @@ def main(words: Sequence[str]) -> int:
     _become_subreaper()
     python = make_environment(asked.environment.absolute())
     asked.out.parent.mkdir(parents=True, exist_ok=True)
-    earlier = json.loads(asked.out.read_text()) if asked.out.exists() else {}
-    runs = [Run(**run) for run in earlier.get("runs", [])]
-    kills = [Resumed(**kill) for kill in earlier.get("kills", [])]
-    pairs = [Pair(**pair) for pair in earlier.get("pairs", [])]
     tools = tools_of(python)
-    able = {
-        name: tool
-        for name, tool in tools.items()
-        if not asked.only or name in {*asked.only, *(tools[only].bare for only in asked.only)}
-    }
-    refusals = {name: why for name, why in earlier.get("refusals", {}).items() if name not in able}
-    for name in [name for name in able if name in _MODULES]:
+    found = Found(asked.out, tools.values())
+    chosen = set(asked.only or tools)
+    chosen |= {tools[name].bare for name in chosen}
+    for name in sorted(chosen & set(_MODULES)):
         if reason := reason_against(python, _MODULES[name]):
-            refusals[name] = f"does not import: {reason}"
-            del able[name]
-    next_turn = 1 + max((run.turn for run in runs), default=-1)
-
-    def refuse(tool: Tool, reason: str) -> None:
-        print(f"{tool.name}: {reason}", file=sys.stderr)
-        refusals[tool.name] = "; ".join(filter(None, (refusals.get(tool.name), reason)))
-
-    def keep(kind: str, found: Run | Resumed | Pair) -> None:
-        print(f"{kind}: {found}", file=sys.stderr)
-        rows = rows_of(tools.values(), runs=runs, kills=kills, pairs=pairs, refusals=refusals)
-        every = {"runs": runs, "kills": kills, "pairs": pairs}
-        told = {name: [asdict(one) for one in kept] for name, kept in every.items()}
-        notes = {tool.name: tool.note for tool in tools.values()}
-        asked.out.write_text(json.dumps(told | {"refusals": refusals, "notes": notes}, indent=2) + "\n")
-        with asked.out.with_suffix(".csv").open("w", newline="") as file:
-            writer = csv.DictWriter(file, list(rows[0]))
-            writer.writeheader()
-            writer.writerows(rows)
-
-    sizes = (64,) if asked.quick else (32, 64, 128)
-    noops = Grid(job="noop", batch_sizes=(64,), num_seeds=6 if asked.quick else 20)
-    trainings = Grid(job="train", batch_sizes=sizes, num_seeds=3 if asked.quick else 4)
+            found.refuse(tools[name], f"does not import: {reason}")
+            chosen.remove(name)
     with tempfile.TemporaryDirectory() as batches:
-        _write_batches(Path(batches), sizes)
+        _write_batches(Path(batches), _sizes(asked))
         bench = Bench(batches=Path(batches), log=asked.out.with_suffix(".log").absolute())
-        for grid in (noops, trainings):
-            if grid.job in asked.parts:
-                turns = range(next_turn, next_turn + asked.rounds)
-                for run in run_rounds(bench, tuple(able.values()), grid, turns=turns, refuse=refuse):
-                    runs.append(run)
-                    keep("run", run)
-        if "kill" in asked.parts:
-            for tool in able.values():
-                try:
-                    kills.append(bench.resumed(tool, _killed_grid(tool, noops, trainings)))
-                    keep("kill", kills[-1])
-                except RuntimeError as error:
-                    refuse(tool, f"kill: {error}")
-        if "rates" in asked.parts:
-            one = Grid(job="train", batch_sizes=(64,), num_seeds=1)
-            for pair in rate_pairs(bench, able, one, pairs=2 if asked.quick else asked.pairs, refuse=refuse):
-                pairs.append(pair)
-                keep("pair", pair)
-    print(markdown_of(rows_of(tools.values(), runs=runs, kills=kills, pairs=pairs, refusals=refusals)))
+        measure(bench, {name: tool for name, tool in tools.items() if name in chosen}, found, asked)
+    print(markdown_of(found.rows()))
     return 0
+
+
+def _sizes(asked: argparse.Namespace) -> tuple[int, ...]:
+    return (64,) if asked.quick else (32, 64, 128)
 
 
 def _killed_grid(tool: Tool, noops: Grid, trainings: Grid) -> Grid:

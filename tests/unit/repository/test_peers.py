@@ -5,6 +5,7 @@ import json
 import pytest
 from peer_tools import SHELL, Grid, Tool, Trial, tools_of
 from peers import (
+    Found,
     Pair,
     Resumed,
     Run,
@@ -94,6 +95,18 @@ def test_the_table_has_what_was_measured_and_why_the_rest_was_not() -> None:
     assert absent["not run"] == "does not import: torch"
     assert set(absent.values()) == {"", "absent", "does not import: torch"}
     assert markdown_of([bare, tool]).count("\n") == 3
+
+
+def test_figures_are_kept_in_the_file_and_further_ones_are_added(tmp_path) -> None:
+    file, tools = tmp_path / "peers.json", [tool_of(SHELL), tool_of("tool")]
+    first = Found(file, tools)
+    first.refuse(tools[1], "noop: exit code 1")
+    first.add(run_of(SHELL, 0, 1.0))
+    again = Found(file, tools)
+    assert (again.runs, again.next_turn, again.refusals) == (first.runs, 1, {"tool": "noop: exit code 1"})
+    again.add(Pair(tool="tool", reported=1.0, bare=2.0))
+    assert again.refusals == {}
+    assert "0.500 [0.500, 0.500]" in (tmp_path / "peers.csv").read_text()
 
 
 def test_an_event_that_is_half_written_is_no_trial(tmp_path) -> None:
