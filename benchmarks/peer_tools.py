@@ -137,7 +137,13 @@ def tools_of(python: str) -> dict[str, Tool]:
             trials=_events,
             note="all cores a job; its workers are reused, so that later jobs have torch imported",
         ),
-        Tool(name=BERT_SHELL, command=_shell_loop(python, "bert.py"), trials=_events, jobs=("train",)),
+        Tool(
+            name=BERT_SHELL,
+            command=_shell_loop(python, "bert.py"),
+            trials=_events,
+            bare=BERT_SHELL,
+            jobs=("train",),
+        ),
         _ours(
             "orchestrator, inline, BERT",
             "executor=inline",

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from peer_tools import SHELL, Grid, Tool, Trial, tools_of
+from peer_tools import BERT_SHELL, SHELL, Grid, Tool, Trial, tools_of
 from peers import (
     Found,
     Pair,
@@ -107,6 +107,11 @@ def test_figures_are_kept_in_the_file_and_further_ones_are_added(tmp_path) -> No
     again.add(Pair(tool="tool", reported=1.0, bare=2.0))
     assert again.refusals == {}
     assert "0.500 [0.500, 0.500]" in (tmp_path / "peers.csv").read_text()
+
+
+def test_every_tool_is_compared_with_a_shell_loop_that_is_compared_with_itself() -> None:
+    tools = tools_of("python")
+    assert {tools[tool.bare].bare for tool in tools.values()} == {SHELL, BERT_SHELL}
 
 
 def test_an_event_that_is_half_written_is_no_trial(tmp_path) -> None:
