@@ -128,7 +128,7 @@ def bare_of(placement: Placement, context: SweepContext) -> Iterator[Bare]:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "batches.npz"
         spec = workload(trial.workload, trial.workload_options)
-        _write_batches(file, placement, spec, data_path=Path(context.data_paths[trial.data]))
+        write_batches(file, placement, spec, data_path=Path(context.data_paths[trial.data]))
         yield _bare(spec, placement, command=(context.pythons[trial.trainer], file))
 
 
@@ -151,8 +151,8 @@ def _bare(spec: WorkloadSpec, placement: Placement, *, command: tuple[str, Path]
     )
 
 
-def _write_batches(file: Path, placement: Placement, spec: WorkloadSpec, *, data_path: Path) -> None:
-    """The batches of one pass, in the order in which our trial trains on them."""
+def write_batches(file: Path, placement: Placement, spec: WorkloadSpec, *, data_path: Path) -> None:
+    """Write the batches of one pass, in the order in which our trial trains on them."""
     trial = placement.trial
     data = batches.load(data_path, data=spec.data, global_batch_size=trial.global_batch_size, seed=trial.seed)
     shards = [data.shard(index, rank=0, world_size=1) for index in range(data.num_batches)]

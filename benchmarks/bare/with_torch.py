@@ -25,6 +25,14 @@ with np.load(args.file) as file:
     classes = torch.from_numpy(file["y"]).long()
 batches = itertools.cycle(list(zip(images, classes, strict=True)))
 
+
+class Flatten(nn.Module):
+    """Views maps that are stored channels last as vectors; `nn.Flatten` would copy them."""
+
+    def forward(self, maps):
+        return maps.permute(0, 2, 3, 1).flatten(1)
+
+
 model = nn.Sequential(
     nn.Conv2d(1, 16, 3),
     nn.ReLU(),
@@ -32,7 +40,7 @@ model = nn.Sequential(
     nn.Conv2d(16, 32, 3),
     nn.ReLU(),
     nn.MaxPool2d(2),
-    nn.Flatten(),
+    Flatten(),
     nn.Linear(32 * 5 * 5, 128),
     nn.ReLU(),
     nn.Linear(128, 10),

@@ -24,19 +24,35 @@ torch.set_num_threads(args.threads)  # those of XLA are counted by the variable 
 torch.manual_seed(0)
 device = torch_xla.device()
 with np.load(args.file) as file:
-    images = torch.from_numpy(file["x"]).permute(0, 1, 4, 2, 3).contiguous()
+    images = torch.from_numpy(file["x"])
     classes = torch.from_numpy(file["y"]).long()
 pairs = [(x.to(device), y.to(device)) for x, y in zip(images, classes, strict=True)]
 batches = itertools.cycle(pairs)
 
+
+class ChannelsFirst(nn.Module):
+    """Takes images as they come, channels last."""
+
+    def forward(self, images):
+        return images.permute(0, 3, 1, 2)
+
+
+class Flatten(nn.Module):
+    """Vectors of maps in the order of channels last, in which the weights of all frameworks are the same."""
+
+    def forward(self, maps):
+        return maps.permute(0, 2, 3, 1).flatten(1)
+
+
 model = nn.Sequential(
+    ChannelsFirst(),
     nn.Conv2d(1, 16, 3),
     nn.ReLU(),
     nn.MaxPool2d(2),
     nn.Conv2d(16, 32, 3),
     nn.ReLU(),
     nn.MaxPool2d(2),
-    nn.Flatten(),
+    Flatten(),
     nn.Linear(32 * 5 * 5, 128),
     nn.ReLU(),
     nn.Linear(128, 10),

@@ -1,6 +1,7 @@
 """Builds a network in PyTorch; twin of `with_keras/network.py`."""
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 
 import torch
 from torch import Tensor, nn
@@ -23,6 +24,11 @@ class TorchNetwork(nn.Module):
         super().__init__()
         self.spec = network
         self._last_uses = network.last_uses
+        self._tied = {
+            index: node.layer.embedding
+            for index, node in enumerate(network.nodes)
+            if isinstance(node.layer, TiedDense)
+        }
         inputs = input_shapes_of(network)
         self.nodes = nn.ModuleList(
             module_of(node.layer, shape) for node, shape in zip(network.nodes, inputs, strict=True)
@@ -31,9 +37,11 @@ class TorchNetwork(nn.Module):
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Compute the output of the last node."""
-        last = len(self.nodes) - 1
+        last = len(self.spec.nodes) - 1
         values = self._values(inputs, last)
-        with torch.autocast(inputs.device.type, enabled=False):  # float32 at every precision
+        device = inputs.device.type
+        is_rounded = torch.is_autocast_enabled(device)
+        with torch.autocast(device, enabled=False) if is_rounded else nullcontext():  # float32 always
             inputs_of_last = [self._float(values[source]) for source in self.spec.nodes[last].inputs]
             output: Tensor = self.nodes[last](*inputs_of_last, *self._tables(last))
         return channels_last_of(output)
@@ -53,17 +61,20 @@ class TorchNetwork(nn.Module):
         """
         values = {INPUT: inputs.permute(0, 3, 1, 2) if inputs.ndim == 4 else inputs}  # a channels_last view
         for index, (node, module) in enumerate(zip(self.spec.nodes[:count], self.nodes, strict=False)):
-            values[index] = module(*(values[source] for source in node.inputs), *self._tables(index))
+            taken = [values[source] for source in node.inputs]
+            if index in self._tied:
+                taken += self._tables(index)
+            values[index] = module(*taken)
+            del taken
             for source in self._last_uses[index]:
                 del values[source]
         return values
 
     def _tables(self, index: int) -> tuple[Tensor, ...]:
         """Return the weights of another node that a node takes."""
-        layer = self.spec.nodes[index].layer
-        if not isinstance(layer, TiedDense):
+        if index not in self._tied:
             return ()
-        embedding = self.nodes[layer.embedding]
+        embedding = self.nodes[self._tied[index]]
         assert isinstance(embedding, nn.Embedding)
         return (embedding.weight,)
 
