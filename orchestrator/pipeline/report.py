@@ -96,7 +96,7 @@ def write_report(
     errors: dict[Path, str] = {}
     with _catch_errors(folder, errors):
         folder.mkdir(parents=True, exist_ok=True)
-        for name, write in _writers(findings, plan, command).items():
+        for name, write in _writers(findings, plan, command, former=_former_page(folder)).items():
             with _catch_errors(folder / name, errors), written_whole(folder / name) as new:
                 write(new)
         with _catch_errors(folder / _IMAGES, errors):
@@ -118,7 +118,16 @@ def files_in(folder: Path) -> tuple[Path, ...]:
     return (*named, *images_in(folder / _IMAGES))
 
 
-def _writers(findings: Findings, plan: Plan, command: str) -> Mapping[str, _Write]:
+def _former_page(folder: Path) -> str:
+    """Return the page of an earlier report; empty: there is none that can be read."""
+    page = folder / PAGE_NAME
+    try:
+        return page.read_text(encoding="utf-8") if page.is_file() else ""
+    except (OSError, ValueError):
+        return ""
+
+
+def _writers(findings: Findings, plan: Plan, command: str, *, former: str) -> Mapping[str, _Write]:
     """Return the writer of each file by its name, the page last: no fault of it costs another file."""
     writers = {
         "results.csv": _writer_of(lambda: csv_of(findings.frame)),
@@ -129,7 +138,9 @@ def _writers(findings: Findings, plan: Plan, command: str) -> Mapping[str, _Writ
     if find_spec("pyarrow"):  # it comes with MLflow, which need not be installed
         writers["results.parquet"] = lambda path: storable(findings.frame).to_parquet(path, index=False)
     version = own_version() or ""
-    page = _writer_of(lambda: render(sweep=plan.sweep, findings=findings, command=command, version=version))
+    page = _writer_of(
+        lambda: render(sweep=plan.sweep, findings=findings, command=command, version=version, former=former)
+    )
     return {**writers, PAGE_NAME: page}
 
 

@@ -1,6 +1,11 @@
 """(figure) -> SVG and PNG, drawn by vl-convert: Vega without a browser and without the net."""
 
+import hashlib
+import json
 import re
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
@@ -61,8 +66,24 @@ def svg_of(figure: Figure, *, width: int) -> str:
     """
     import vl_convert  # a quarter of a second
 
-    spec = {**_inert(figure.spec_of(width)), "config": _config_for(width), "padding": 4}
-    return _simplified(vl_convert.vegalite_to_svg(spec, vl_version=_VERSION))
+    return _simplified(vl_convert.vegalite_to_svg(_whole_spec(figure, width), vl_version=_VERSION))
+
+
+def drawing_key(figure: Figure, *, width: int) -> str:
+    """Hash all that a drawing depends on: specification, version of the drawing library, and this module."""
+    spec = json.dumps(_whole_spec(figure, width), sort_keys=True)
+    digest = hashlib.sha256(f"{version('vl-convert-python')} {_VERSION} {spec}".encode())
+    digest.update(_own_code())
+    return digest.hexdigest()[:16]
+
+
+@cache
+def _own_code() -> bytes:
+    return Path(__file__).read_bytes()
+
+
+def _whole_spec(figure: Figure, width: int) -> Spec:
+    return {**_inert(figure.spec_of(width)), "config": _config_for(width), "padding": 4}
 
 
 def png_of(svg: str, *, scale: float) -> bytes:

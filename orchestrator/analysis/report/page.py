@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
 
-from orchestrator.analysis.figures.drawing import svg_of
 from orchestrator.analysis.figures.palette import variables
 from orchestrator.analysis.figures.vega_lite import Figure
 from orchestrator.analysis.findings import Findings
 from orchestrator.analysis.formatting import counted
 from orchestrator.analysis.recommendation.answer.answer import Recommendation
 from orchestrator.analysis.recommendation.tables import NEXT, RANKED
+from orchestrator.analysis.report.drawings import Drawings
 from orchestrator.analysis.report.figures import figures_of, names_for, row_ids_of
 from orchestrator.analysis.report.first_screen import (
     answers_table,
@@ -65,12 +65,13 @@ class Section:
         return bool(self.table or self.terms)
 
 
-def render(*, sweep: str, findings: Findings, command: str = "", version: str = "") -> str:
+def render(*, sweep: str, findings: Findings, command: str = "", version: str = "", former: str = "") -> str:
     """Make the page of a sweep: the same for the same arguments, whenever it is made.
 
     Args:
         command: command line that asked for the page.
         version: version of the orchestrator.
+        former: the page that is replaced; its drawings are kept where they show the same.
     """
     script = _asset("report.js")
     return "\n".join(
@@ -79,7 +80,7 @@ def render(*, sweep: str, findings: Findings, command: str = "", version: str = 
             '<html lang="en">',
             _head(title_of(findings, sweep), script),
             "<body>",
-            *_body(sweep, findings, command=command, version=version),
+            *_body(sweep, findings, Drawings(former), command=command, version=version),
             element("script", script),
             "</body>",
             "</html>\n",
@@ -113,7 +114,7 @@ def _policy(script: str) -> str:
     )
 
 
-def _body(sweep: str, findings: Findings, *, command: str, version: str) -> Iterator[str]:
+def _body(sweep: str, findings: Findings, drawings: Drawings, *, command: str, version: str) -> Iterator[str]:
     jobs, sections = findings.recommendations, tuple(_sections_of(findings))
     ids = names_for(("Contents", *map(_title_of_job, jobs), *(section.title for section in sections)))
     contents, *names = ids
@@ -149,7 +150,8 @@ def _body(sweep: str, findings: Findings, *, command: str, version: str) -> Iter
         element("ul", *(_link(*link) for link in links)),
         aria_labelledby=contents,
     )
-    yield from map(_section, sections, of_sections)
+    for section, name in zip(sections, of_sections, strict=True):
+        yield _section(section, name, drawings)
     yield "</main>"
 
 
@@ -230,12 +232,12 @@ def _link(title: str, size: str, name: str) -> str:
     return element("li", element("a", text(title), href=f"#{name}"), size_text)
 
 
-def _section(section: Section, name: str) -> str:
+def _section(section: Section, name: str, drawings: Drawings) -> str:
     heading = f"heading:{name}"
     parts = [_note(section.note)]
     if section.heat_map:
         parts.append(heat_map_markup(section.heat_map, named_by=heading))
-    parts += [_figure(figure, key) for key, figure in section.figures.items()]
+    parts += [_figure(figure, key, drawings) for key, figure in section.figures.items()]
     if section.table:
         parts.append(table_markup(section.table, named_by=heading))
     if section.facts:
@@ -253,16 +255,17 @@ def _section(section: Section, name: str) -> str:
     return element("section", folded, id=name, tabindex="-1")
 
 
-def _figure(figure: Figure, name: str) -> str:
+def _figure(figure: Figure, name: str, drawings: Drawings) -> str:
     """Show a figure twice, for wide and for narrow screens; the style sheet hides one.
 
     A figure that is shown on demand is drawn once, and scrolls where it has no room.
     """
     if figure.is_detail:
-        box = element("div", _drawn(figure, "fixed", _WIDE_PIXELS), class_="scroll", tabindex="0")
+        box = element("div", _drawn(figure, drawings, "fixed", _WIDE_PIXELS), class_="scroll", tabindex="0")
         body = element("details", element("summary", "show"), box)
     else:
-        body = _drawn(figure, "wide", _WIDE_PIXELS) + _drawn(figure, "narrow", _NARROW_PIXELS)
+        wide = _drawn(figure, drawings, "wide", _WIDE_PIXELS)
+        body = wide + _drawn(figure, drawings, "narrow", _NARROW_PIXELS)
     return element(
         "figure",
         element("figcaption", element("h3", text(figure.title)), _note(figure.caption)),
@@ -271,10 +274,10 @@ def _figure(figure: Figure, name: str) -> str:
     )
 
 
-def _drawn(figure: Figure, screen: str, width: int) -> str:
+def _drawn(figure: Figure, drawings: Drawings, screen: str, width: int) -> str:
     return element(
         "div",
-        svg_of(figure, width=width),
+        drawings.svg_of(figure, width=width),
         class_=f"drawn {screen}",
         role="img",
         aria_label=figure.alternative,

@@ -8,7 +8,8 @@ import pytest
 from PIL import Image
 from report_builders import HOSTILE
 
-from orchestrator.analysis.figures.drawing import png_of, svg_of
+from orchestrator.analysis.figures import drawing
+from orchestrator.analysis.figures.drawing import drawing_key, png_of, svg_of
 from orchestrator.analysis.figures.palette import BLUE, PAGE, on_paper
 from orchestrator.analysis.figures.vega_lite import Figure, axis, colours, mark_label, panels, single
 
@@ -50,6 +51,17 @@ def test_colours_are_variables_with_their_value_on_white():
     assert f"var(--blue, {BLUE.light})" in svg
     assert "var(" not in on_paper(svg)
     assert BLUE.light in on_paper(svg)
+
+
+def test_the_key_of_a_drawing_is_that_of_all_it_depends_on(monkeypatch):
+    def key(width=500, **changes):
+        return drawing_key(figure(**changes), width=width)
+
+    first = key()
+    assert key() == first
+    assert len({first, key(width=400), key(name="b"), key(label="row:0-2\ntold")}) == 4
+    monkeypatch.setattr(drawing, "version", lambda _: "99")
+    assert key() != first
 
 
 @pytest.mark.parametrize("name", [HOSTILE, "a\x00b\x1b[31m", "\ud800"])

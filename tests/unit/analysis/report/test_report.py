@@ -40,6 +40,21 @@ def page_of(case):
 
 
 @pytest.mark.parametrize("case", [tpu_vs_gpu, hostile])
+def test_a_page_with_the_drawings_of_its_former_version_is_the_same(case, monkeypatch):
+    records, plan = case()
+    first = render(sweep="example", findings=findings_of(records, plan))
+    monkeypatch.setattr("orchestrator.analysis.report.drawings.svg_of", None)  # nothing is drawn
+    assert render(sweep="example", findings=findings_of(records, plan), former=first) == first
+
+
+def test_what_shows_something_else_is_drawn_again():
+    records, plan = tpu_vs_gpu()
+    former = render(sweep="example", findings=findings_of(records, plan))
+    fewer = findings_of(records[:-1], plan_of(records[:-1]))
+    assert render(sweep="example", findings=fewer, former=former) == render(sweep="example", findings=fewer)
+
+
+@pytest.mark.parametrize("case", [tpu_vs_gpu, hostile])
 def test_the_page_holds_only_elements_of_ours(case):
     page = Page(page_of(case))
     assert {tag for tag, _ in page.elements} <= OURS
