@@ -2,7 +2,7 @@
 
     python benchmarks/published_level.py $ORCHESTRATOR_DATA/profet
 
-It takes three minutes of one core, and exits with 1 unless PROFET comes to the level of its paper, our own
+It takes six minutes of one core, and exits with 1 unless PROFET comes to the level of its paper, our own
 predictor keeps its level and lies below PROFET on every pair of devices under both splits, and our 90%
 intervals hold 87 to 93% of the measurements, and 85 to 95% of each quarter of step times.
 """
