@@ -107,10 +107,10 @@ def _verdicts(found: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> Iterable[
             for pair, part in ours["pairs"].items()
         )
         outside = [
-            f"{_QUARTERS.get(part, part)} {100 * figures['coverage_90']:.0f}%"
+            f"{_QUARTERS.get(part, part)} {100 * figures['coverage_90']:.1f}%"
             for kind in ("pairs", "quartiles")
             for part, figures in ours[kind].items()
-            if not _LEAST <= round(100 * figures["coverage_90"], 1) <= _MOST
+            if not _LEAST <= 100 * figures["coverage_90"] <= _MOST
         ]
         yield f"- {name[0].upper()}{name[1:]}: ahead of PROFET on {ahead} of {len(ours['pairs'])} pairs."
         yield (
