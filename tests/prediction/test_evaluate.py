@@ -2,9 +2,12 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 
+import psutil
 import pytest
 from latency_builders import FAST, SLOW, both_ways
 from repository import ROOT
@@ -110,6 +113,26 @@ def test_a_wrong_request_is_one_line_and_exit_2(tmp_path, monkeypatch, capsys, w
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1)
     assert message in err
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_its_processes_end_with_a_killed_command(tmp_path, number):
+    both_ways(tmp_path)
+    command = subprocess.Popen(
+        [sys.executable, "-m", "orchestrator", "predict", "evaluate", f"data={tmp_path}"],
+        cwd=ROOT,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    with command:
+        until = time.monotonic() + 60
+        while len(workers := psutil.Process(command.pid).children(recursive=True)) < 2:
+            assert command.poll() is None
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        command.send_signal(number)
+    _, alive = psutil.wait_procs(workers, timeout=30)
+    assert not alive
 
 
 def test_the_answer_for_programs_is_json_alone_and_needs_no_ray_and_no_framework(tmp_path):

@@ -31,6 +31,7 @@ from orchestrator.predict.profile_transfer.pairs import Pair, pairs_of
 from orchestrator.predict.profile_transfer.predictor import Fit, fit_log_quadratic, fit_ratio
 from orchestrator.predict.profile_transfer.profet import PROFET, fit_profet
 from orchestrator.predict.profile_transfer.scalers import AXES, curves_of, held_out_errors
+from orchestrator.train.process.signals import die_with_parent
 
 METHODS: tuple[Fit, ...] = (fit_blend, fit_profet, fit_ratio, fit_log_quadratic)
 _OF_METHODS = (f"{ORCHESTRATOR}_", f"{PROFET}_")
@@ -107,7 +108,9 @@ def _held_out_of(pairs: Sequence[Pair], *, tell: Callable[[str], None]) -> list[
     if processes == 1:
         return list(_told(pairs, map(_predicted, pairs), tell=tell))
     spawned = multiprocessing.get_context("spawn")  # a forked child would inherit locks of BLAS threads
-    with ProcessPoolExecutor(processes, mp_context=spawned, initializer=_alone) as pool:
+    with ProcessPoolExecutor(
+        processes, mp_context=spawned, initializer=_begin_worker, initargs=(os.getpid(),)
+    ) as pool:
         try:
             return list(_told(pairs, pool.map(_predicted, pairs), tell=tell))
         except BaseException:  # an interruption too: pairs that wait are not begun
@@ -128,8 +131,9 @@ def _told(
         yield of_pair
 
 
-def _alone() -> None:
-    """Keep a process to one core: there are as many as cores."""
+def _begin_worker(parent_pid: int) -> None:
+    """End a process with the command, and keep it to one core: there are as many as cores."""
+    die_with_parent(parent_pid)
     threadpool_limits(1)
 
 
