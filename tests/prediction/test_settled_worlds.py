@@ -22,6 +22,7 @@ from orchestrator.analysis.recommendation.answer.judgement import judge
 from orchestrator.analysis.recommendation.jobs.jobs_of_plan import jobs_of_plan
 from orchestrator.analysis.recommendation.model.acquisition import TOLERANCE
 from orchestrator.analysis.recommendation.model.criteria import Criteria, criteria_of
+from orchestrator.analysis.recommendation.recommend import recommendations_of
 from orchestrator.core.estimate import ErrorCorrelation, ErrorModel, Estimate, Forecast, StepPrior
 from orchestrator.core.objective import Objective
 from orchestrator.core.placement import Aim
@@ -242,3 +243,13 @@ def test_what_five_repeats_could_settle_is_settled_in_at_least_half_of_the_world
     ]
     assert len(found) > 100
     assert np.mean(found) >= 0.5
+
+
+def test_a_recommendation_has_the_state_and_the_choice_of_its_judgement():
+    for seed in range(60):
+        records, plan, objective, _ = world(seed)
+        found = recommendations_of(records, plan, objective)
+        for recommendation, (_, judgement, _) in zip(found, answers(seed), strict=True):
+            chosen = judgement.decision.chosen
+            label = None if chosen is None else judgement.candidates[chosen].label
+            assert (recommendation.state, recommendation.chosen) == (judgement.decision.state, label)
