@@ -98,7 +98,9 @@ def in_turns(
     with HostAgent() as agent, bare.started(protocol) as script, ThreadPoolExecutor(1) as pool:
         attempt = Attempt(placement=placement, number=1)
         host = _GatedHost(attempt, context, agent=agent, turns=turns)
-        trial: Future[TrialRecord] = pool.submit(record_of, attempt, context, hosts=[host])
+        trial: Future[TrialRecord] = pool.submit(
+            record_of, attempt, context, hosts=[host], hear=lambda _: None
+        )
         trial.add_done_callback(lambda _: turns.end())
         sides: list[Callable[[], object]] = [turns.give_turn, lambda: seconds.append(script.block_seconds())]
         while not trial.done():
