@@ -232,7 +232,7 @@ def _optimum(python: str) -> Callable[[Grid, Path], Sequence[str]]:
 
 
 def _events(folder: Path) -> list[Trial]:
-    """What `job.py` wrote."""
+    """Return the trials that `job.py` wrote down."""
     file = folder / "events"
     lines = file.read_text().splitlines(keepends=True) if file.exists() else []
     found = [json.loads(line) for line in lines if line.endswith("\n")]

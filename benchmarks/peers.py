@@ -85,7 +85,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resumed:
-    """What the same command executed after a kill.
+    """Jobs that the same command executed after a kill.
 
     Attributes:
         finished_before: jobs that had ended when it began.
@@ -151,9 +151,9 @@ def ratio_to_bare(runs: Iterable[Run], tool: Tool, figure: Callable[[Run], float
     for run in runs:
         of_round.setdefault((run.turn, run.job), {})[run.tool] = figure(run)
     ratios = [
-        found[tool.name] / found[tool.bare]
-        for found in of_round.values()
-        if tool.name in found and tool.bare in found
+        rates[tool.name] / rates[tool.bare]
+        for rates in of_round.values()
+        if tool.name in rates and tool.bare in rates
     ]
     return median(ratios) if ratios else None
 
@@ -373,9 +373,9 @@ def _median_of(values: Iterable[float | None]) -> str:
 
 def _killed(kills: Sequence[Resumed], tool: Tool) -> str:
     return ", ".join(
-        f"{found.executed} of {found.jobs}, {found.executed_twice} of {found.finished_before} finished"
-        for found in kills
-        if found.tool == tool.name
+        f"{kill.executed} of {kill.jobs}, {kill.executed_twice} of {kill.finished_before} finished"
+        for kill in kills
+        if kill.tool == tool.name
     )
 
 

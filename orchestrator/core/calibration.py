@@ -55,5 +55,5 @@ class Calibration:
 
     @property
     def place(self) -> str:
-        """What it holds for: the device, or of a CPU the host's model and cores (`Node.host_cpu`)."""
+        """The device that it holds for; of a CPU the host's model and cores (`Node.host_cpu`)."""
         return self.host_cpu if self.device == "cpu" else self.device

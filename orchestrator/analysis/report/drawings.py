@@ -17,7 +17,7 @@ class Drawings:
     """
 
     def __init__(self, former: str) -> None:
-        self._former = {found[1]: found[0] for found in _DRAWING.finditer(former)}
+        self._former = {drawing[1]: drawing[0] for drawing in _DRAWING.finditer(former)}
 
     def svg_of(self, figure: Figure, *, width: int) -> str:
         """Return the drawing of a figure about as wide as requested, with its hash as `data-drawing`."""

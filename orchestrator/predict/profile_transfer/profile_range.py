@@ -1,4 +1,4 @@
-"""How far a profile is from all profiles of training: a Gaussian process of the profile alone.
+"""Distance of a profile from all profiles of training: a Gaussian process of the profile alone.
 
 Counts have no part in it: a strange profile of a known network is strange too.
 """

@@ -7,8 +7,8 @@ from typing import Literal
 from orchestrator.predict.step_time.crossed_effects import PublishedStep, StepLabels
 
 BasisKind = Literal["network there", "others there", "network elsewhere", "others elsewhere", "counts"]
-"""What is known: rates of the network or of others of its family, on the device in the precision or
-elsewhere; or nothing alike."""
+"""Published rates behind a prediction: of the network or of others of its family, on the device in the
+precision or elsewhere; or none alike, and counts alone."""
 
 OwnKind = Literal["own network there", "own there", "own network elsewhere", "own elsewhere"]
 """The same of own records: of the network or others on the device, of the network elsewhere, or neither."""
@@ -19,7 +19,7 @@ _BITS = {"half": "16 bit"}  # fp16 and bf16 have effects in common
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastHits:
-    """How good predictions of one kind were, of laboratories that were held out as a whole.
+    """Past errors of predictions of one kind, of laboratories that were held out as a whole.
 
     Attributes:
         steps, laboratories: number of predicted steps, and of laboratories that have them.

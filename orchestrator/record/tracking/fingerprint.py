@@ -1,4 +1,4 @@
-"""Whether an MLflow database shows a sweep as it is, asked without MLflow, whose import takes seconds."""
+"""Check of an MLflow database for a sweep as it is, without MLflow, whose import takes seconds."""
 
 import hashlib
 import json

@@ -149,7 +149,7 @@ def test_two_pools_of_the_same_machine_are_one_too_many():
 
 
 def test_what_is_not_sold_on_spot_or_in_the_region_is_found():
-    rows = {each: dict(known) for each, known in shipped_catalogue().prices.rows.items()}
+    rows = {region: dict(offers) for region, offers in shipped_catalogue().prices.rows.items()}
     here = rows["us-central1"]
     here["n1-standard-8+1xT4"] = replace(here["n1-standard-8+1xT4"], spot_usd_per_hour=None)
     del here["v3-8"]

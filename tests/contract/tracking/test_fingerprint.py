@@ -1,4 +1,4 @@
-"""Whether an MLflow database shows a sweep as it is: any difference sends the command to MLflow again."""
+"""A database that shows a sweep as it is is recognised; any difference sends the command to MLflow again."""
 
 import contextlib
 import shutil
