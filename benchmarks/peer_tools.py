@@ -12,6 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from independent import Protocol
+from peer_jobs.job import BLOCKS, STEPS_PER_BLOCK
 from trials import steps_per_second
 
 from orchestrator.core.result import TrialRecord
@@ -27,8 +28,8 @@ _HYDRA_RAY = ("hydra-ray-launcher==1.2.*", "hydra-core==1.3.*")
 _OPTIMUM = ("optimum-benchmark==0.6.*", "transformers<5", "datasets>=4,<4.5")
 """Its release 0.6 does not import with transformers 5, nor with the datasets that need it."""
 
-_PROTOCOL = Protocol(blocks=10, steps_per_block=20)
-"""Of `job.py`."""
+_PROTOCOL = Protocol(blocks=BLOCKS, steps_per_block=STEPS_PER_BLOCK)
+"""Protocol of our trials: the peers time the same number of steps."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
