@@ -127,8 +127,7 @@ def run_sweep(
         if stores.checkpoints:
             stores.checkpoints.settle_all(ledger.records())
         budget_tracker = budget_tracker_of(settings, preflight.ledgers, preflight.price_book)
-        runs_trials = bool(todo.placements) and has_turn
-        executor = executor_of(settings, preflight.inventory) if runs_trials else None
+        executor = executor_of(settings, preflight.inventory) if todo.placements and has_turn else None
         if executor:  # imports are done: the tracker's thread imports MLflow while the executor starts
             tracker.begin(outline_of(settings, ledger.records(), todo))
         try:
