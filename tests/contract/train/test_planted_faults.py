@@ -109,12 +109,16 @@ def twin_of(trainer: str, fault: str) -> Placement:
     return placement(trial, threads=1)
 
 
+LONG = "never_synchronizes"
+"""The fault whose trials take longer than those of all others: they run only when it is asked for."""
+
+
 @cache
-def records_of(trainer: str) -> Mapping[str, TrialRecord]:
-    """Records of all faulty trials and twins, by trial_id; one fork server forks all workers."""
+def records_of(trainer: str, *, is_long: bool) -> Mapping[str, TrialRecord]:
+    """Records of the faulty trials and twins, by trial_id; one fork server forks all workers."""
     if not python_of(trainer).exists():
         pytest.skip(f"{python_of(trainer)} is absent; get it with: make xla")
-    faults = [fault for each, fault in CASES if each == trainer]
+    faults = [fault for each, fault in CASES if each == trainer and (fault == LONG) == is_long]
     places = [make(trainer, fault) for fault in faults for make in (placement_of, twin_of)]
     with TemporaryDirectory() as name:
         folder = Path(name)
@@ -133,7 +137,7 @@ def records_of(trainer: str) -> Mapping[str, TrialRecord]:
 @pytest.mark.parametrize(("trainer", "fault"), CASES)
 def test_a_faulty_trainer_leaves_no_result_but_all_that_was_measured(trainer: str, fault: str) -> None:
     placed = placement_of(trainer, fault)
-    failure = records_of(trainer)[placed.trial_id].failure
+    failure = records_of(trainer, is_long=fault == LONG)[placed.trial_id].failure
     kind, message = EXPECTED[fault]
     assert failure is not None
     assert failure.kind == kind
@@ -144,6 +148,6 @@ def test_a_faulty_trainer_leaves_no_result_but_all_that_was_measured(trainer: st
 
 @pytest.mark.parametrize(("trainer", "fault"), CASES)
 def test_the_healthy_twin_of_each_fault_has_a_result(trainer: str, fault: str) -> None:
-    record = records_of(trainer)[twin_of(trainer, fault).trial_id]
+    record = records_of(trainer, is_long=fault == LONG)[twin_of(trainer, fault).trial_id]
     assert record.failure is None
     assert record.result is not None

@@ -17,6 +17,11 @@ def rendered(pools: str, *words: str) -> Rendered:
     return render([f"pools={pools}", PROJECT, *words], working_directory=CONF)
 
 
+def pool_names(pools: str) -> list[str]:
+    """Name the pools that a file of `conf/pools/` declares, without composing them."""
+    return list(yaml.safe_load((ROOT / f"conf/pools/{pools}.yaml").read_text())["nodes"])
+
+
 def config(pools: str = "gcp") -> Any:
     """The plain values of a file's first document, for a test to change."""
     return next(yaml.safe_load_all(rendered(pools).text))

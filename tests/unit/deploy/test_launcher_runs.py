@@ -3,7 +3,7 @@
 import pytest
 from fake_driver import FakeGpu, install_driver
 from fake_programs import calls_in, install_failing_program, install_program
-from launcher_file_builders import config
+from launcher_file_builders import config, pool_names
 
 HEAD = "10.0.0.2"
 
@@ -39,12 +39,10 @@ def test_ray_authenticates_by_the_token(programs, kind):
     assert started(programs, config()[kind])[-1] == ["token"]
 
 
-def node_types(prefix: str) -> list[str]:
-    types = config()["available_node_types"]
-    return [name for name in types if name.startswith(prefix)]
+GPU_POOLS = [name for name in pool_names("gcp") if name.startswith(("t4", "h100", "a100"))]
 
 
-@pytest.mark.parametrize("name", [*node_types("t4"), *node_types("h100"), *node_types("a100")])
+@pytest.mark.parametrize("name", GPU_POOLS)
 def test_a_node_with_a_gpu_waits_for_its_driver_before_it_starts_containers(programs, name):
     install_failing_program(programs, "nvidia-smi", failures=2)
     (programs / "sleep").write_text("#!/bin/sh\n")

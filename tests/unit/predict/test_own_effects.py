@@ -3,12 +3,11 @@
 import math
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 from statistics import fmean
 
 import pytest
+from shipped_devices import shipped_catalogue
 
-from orchestrator.config.cluster import load_cluster
 from orchestrator.core.calibration import DeviceBenchmark
 from orchestrator.predict.step_time.bundled_models import default_models
 from orchestrator.predict.step_time.own_effects import OwnStep, effects_given
@@ -17,7 +16,7 @@ from orchestrator.predict.step_time.step_query import StepQuery
 from workloads.registry import kept
 
 MODELS = default_models()
-_, CATALOGUE = load_cluster((), working_directory=Path.cwd())
+CATALOGUE = shipped_catalogue()
 LARGE = (("image_size", 224), ("num_classes", 1000))
 SMALL_JOBS = (("lenet5", (), 32), ("mnist_cnn", (), 64), ("resnet18", (), 16), ("mobilenet_v2", (), 8))
 LARGE_JOBS = (
