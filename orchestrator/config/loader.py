@@ -26,6 +26,7 @@ from orchestrator.config.request import Request, classify_overrides
 from orchestrator.config.schema import POINT_GROUPS, POINT_KEYS, SETTINGS_GROUPS
 from orchestrator.config.script_overrides import with_script_overrides
 from orchestrator.config.values import assign, plain_of, value_of
+from orchestrator.config.workload_overrides import workload_overrides
 from orchestrator.core.budget import Budget
 from orchestrator.core.device import Device
 from orchestrator.core.errors import FAILURE_KINDS, NEVER_RETRIED, ConfigError
@@ -73,7 +74,7 @@ def load(overrides: Sequence[str], *, working_directory: Path) -> Settings:
         working_directory=working_directory,
         config_folders=places.folders,
     )
-    return replace(settings, overrides=tuple(overrides))
+    return replace(settings, overrides=(*overrides, *workload_overrides()))
 
 
 def devices_named(working_directory: Path, added: tuple[Path, ...] = ()) -> Mapping[str, Device]:

@@ -60,9 +60,15 @@ def split_places(
 
 def place_words(*, folders: Iterable[str], names: Iterable[str]) -> tuple[str, ...]:
     """Write `--config-dir` and `--config-name` as the overrides that mean the same."""
-    quoted = (f'"{folder}"' if "'" in folder else f"'{folder}'" for folder in folders)
-    searched = (f"{SEARCH_PATH}=[{folder}]" for folder in quoted)
+    searched = (f"{SEARCH_PATH}=[{_quoted(folder)}]" for folder in folders)
     return (*searched, *(f"{PRIMARY_NAME}={name}" for name in names))
+
+
+def _quoted(folder: str) -> str:
+    match = _ITEM.fullmatch(folder)
+    if match and match["plain"] and folder == folder.strip():
+        return folder
+    return f'"{folder}"' if "'" in folder else f"'{folder}'"
 
 
 def config_folders(working_directory: Path, added: Iterable[Path] = ()) -> tuple[Path, ...]:

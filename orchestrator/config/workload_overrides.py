@@ -33,6 +33,12 @@ def extract_workload_overrides(words: Sequence[str]) -> tuple[list[str], dict[st
     return rest, {VARIABLES[key]: _value_of(key, value) for key, value in values.items()}
 
 
+def workload_overrides() -> tuple[str, ...]:
+    """Return the words that say what the variables of this process say."""
+    values = {key: os.environ.get(variable) for key, variable in VARIABLES.items()}
+    return tuple(f"{key}={value.replace(os.pathsep, ',')}" for key, value in values.items() if value)
+
+
 def _value_of(key: str, value: str) -> str:
     if key == PATH:
         return os.pathsep.join(_folders(value))

@@ -215,6 +215,7 @@ class Plan:
         memory: trial_id -> whether the trial's step fits its device, of trials to run that were asked about.
         search: how the trials of the plan are chosen, and how sure the answer must be.
         prices: trial_id of a first repeat -> price of its hardware, of the trials of an adaptive search.
+        repeated_words: words that say where trials run, for the commands that an answer proposes.
     """
 
     sweep: str
@@ -233,6 +234,7 @@ class Plan:
     memory: Mapping[str, Verdict | NoFit] = field(default_factory=dict)
     search: Search = GRID
     prices: Mapping[str, Price | Unpriced] = field(default_factory=dict)
+    repeated_words: tuple[str, ...] = ()
 
     def aim_of(self, trial: TrialSpec) -> Aim | None:
         """Return the quality aim of a trial; None: its workload has none."""

@@ -137,7 +137,8 @@ class Settings:
         rerun: trials that are run although the records answer them.
         compiling: what the compiler of TPUs is asked before a trial starts.
         search: rule that chooses the trials.
-        overrides: words of the command line, without the command and its flags.
+        overrides: words of the command line, without the command and its flags; those about the user's
+            workloads last, whether the command line or the environment says them.
         names_search: True if the command line sets it; otherwise a report takes that of the last run.
         config_folders: folders of config files that the command line adds.
     """

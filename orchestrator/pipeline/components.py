@@ -1,5 +1,5 @@
 """Factories of the ledger, journal, checkpoint store, tracker, executor and price book that the settings
-select.
+select, and the words that a command about the same sweep repeats.
 """
 
 from collections.abc import Iterator
@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from orchestrator.config.repeated_words import repeated_words
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.inventory import Inventory
 from orchestrator.core.settings import Settings
@@ -22,6 +23,11 @@ from orchestrator.record.tracking.tracker import NoTracker, Tracker
 
 if TYPE_CHECKING:
     from orchestrator.execute.trial.checkpoints import CheckpointStore
+
+
+def repeated_words_of(settings: Settings) -> tuple[str, ...]:
+    """Return the words that a later command repeats, without secrets."""
+    return tuple(map(without_secrets, repeated_words(settings.overrides)))
 
 
 def ledger_of(settings: Settings) -> Ledger:

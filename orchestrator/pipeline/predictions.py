@@ -22,7 +22,7 @@ from orchestrator.core.settings import Settings
 from orchestrator.core.sweep import Point
 from orchestrator.core.trial_spec import TrialSpec
 from orchestrator.pipeline.compilation import compiled_steps_of
-from orchestrator.pipeline.components import price_book_of
+from orchestrator.pipeline.components import price_book_of, repeated_words_of
 from orchestrator.pipeline.host_calibrations import host_calibrations
 from orchestrator.pipeline.preflight import data_of, inventory_of, ledgers_of
 from orchestrator.plan.compatibility import reason_against
@@ -161,6 +161,7 @@ def predicted(overrides: Sequence[str], *, working_directory: Path) -> tuple[Pre
     words, instances = _with_devices(overrides, working_directory)
     inputs = _inputs_of(_settings_of(words, working_directory))
     models, corrected = inputs.models, inputs.corrected_by(inputs.own)
+    repeated = repeated_words_of(inputs.settings)
     alike: dict[Hashable, list[Point]] = defaultdict(list)
     for point in inputs.settings.sweep.points:
         alike[inputs.identity(point)].append(point)
@@ -182,7 +183,7 @@ def predicted(overrides: Sequence[str], *, working_directory: Path) -> tuple[Pre
             memory=None if isinstance(query, Refusal) else _memory_need(query),
             breakdown=None if isinstance(query, Refusal) else step_breakdown_of(query, models),
             instance=instances.get(point.device.name),
-            command=_command_of(point),
+            command=_command_of(point, repeated_words=repeated),
         )
         for point, query in ((point, inputs.query_of(point)) for point in inputs.points)
     )
@@ -212,11 +213,14 @@ def advised(
     possible = jobs_of(filter(_is_possible, settings.sweep.points), inputs.identity)
     return tuple(
         recommend(
-            job_of(
-                name,
-                _known_settings(possible.get(name, points), inputs),
-                objective=settings.objective,
-                sweep=settings.sweep.name,
+            replace(
+                job_of(
+                    name,
+                    _known_settings(possible.get(name, points), inputs),
+                    objective=settings.objective,
+                    sweep=settings.sweep.name,
+                ),
+                repeated_words=repeated_words_of(settings),
             ),
             criteria,
             errors,
@@ -392,7 +396,7 @@ def _too_large(need: MemoryNeed | None, query: StepQuery) -> Refusal | None:
     )
 
 
-def _command_of(point: Point) -> str | None:
+def _command_of(point: Point, *, repeated_words: Sequence[str]) -> str | None:
     """Return the command that measures a point, with a trainer that can train it; None: none can."""
     if unsuitable(point) is not None:
         return None
@@ -403,7 +407,7 @@ def _command_of(point: Point) -> str | None:
     if found is None:
         return None
     words = [word for word in overrides_of(found) if not word.startswith(_DEFAULTS)]
-    return f"{_COMMAND} {shlex.join([_NO_SWEEP, *words])}"
+    return f"{_COMMAND} {shlex.join([_NO_SWEEP, *repeated_words, *words])}"
 
 
 def _identity_of_trial(trial: TrialSpec) -> Hashable:

@@ -44,7 +44,7 @@ def command_for(candidates: Sequence[CandidateSetting], job: Job, *, more: Seque
     if not is_product:
         return " && ".join(command_for([candidate], job, more=more) for candidate in candidates)
     words = [f"{key}={','.join(texts)}" for key, texts in values.items()]
-    return shlex.join([*_COMMAND.split(), f"+sweep={job.sweep}", *words, *more])
+    return shlex.join([*_COMMAND.split(), f"+sweep={job.sweep}", *job.repeated_words, *words, *more])
 
 
 def next_step_of(

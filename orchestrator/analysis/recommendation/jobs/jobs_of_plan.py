@@ -95,7 +95,11 @@ def _job_of(key: JobKey, draft: _Found, plan: Plan, objective: Objective, *, whe
             or [spec.steps * spec.global_batch_size for spec in draft.specs],
         ),
     )
-    return replace(job, epoch_samples=training.train_samples if training else None)
+    return replace(
+        job,
+        epoch_samples=training.train_samples if training else None,
+        repeated_words=plan.repeated_words,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

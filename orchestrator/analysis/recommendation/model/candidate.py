@@ -168,6 +168,7 @@ class Job:
         samples: length of the training, equal for all settings.
         length: source of that number, in words.
         epoch_samples: samples of the training set; None: unknown.
+        repeated_words: words of a command that say where its trials run.
     """
 
     where: str
@@ -178,3 +179,4 @@ class Job:
     length: str
     candidates: tuple[CandidateSetting, ...]
     epoch_samples: int | None = None
+    repeated_words: tuple[str, ...] = ()

@@ -184,6 +184,13 @@ class TestDevicesThatAreNotHereCount:
         assert step.usd > 0
         assert step.price_marks == "hypothetical"
 
+    def test_its_command_repeats_where_the_sweep_runs(self):
+        plan = plan_of(self.records, forecasts=[forecast(data="synthetic:1", step_seconds=0.0005)])
+        there = replace(plan, repeated_words=("executor=inline", "outputs=my results"))
+        (found,) = findings_of(self.records, there).recommendations
+        start = "python -m orchestrator +sweep=example executor=inline 'outputs=my results' workload="
+        assert found.next_step.command.startswith(start)
+
     def test_a_prediction_that_is_surely_slower_leaves_it_settled(self):
         found = self.found(step_seconds=0.1)
         assert (found.state, found.chosen) == ("settled", "cpu, torch_ddp, fp32")
