@@ -42,7 +42,7 @@ TOKENS: Mapping[str, Any] = {
     "metric": "held_out_loss",
     "beyond": 4.7,
     "chance": 4.94,  # what the frequencies of words alone lose
-    "steps": 200,
+    "steps": 100,
     "global_batch_size": 32,
 }
 LESSONS: Mapping[str, Lesson] = {
@@ -53,27 +53,27 @@ LESSONS: Mapping[str, Lesson] = {
     ),
     "imdb_bilstm": Lesson(beyond=0.7, chance=0.5, data=STANDIN, steps=200),
     "imdb_bigru": Lesson(beyond=0.7, chance=0.5, data=STANDIN, steps=200),
-    "cifar10_cnn": Lesson(beyond=0.9, steps=200, options={"kernels": [16, 32]}),
+    "cifar10_cnn": Lesson(beyond=0.8, steps=100, options={"kernels": [16, 32]}),
     "retinopathy_cnn": Lesson(
         metric="auc",
         beyond=0.9,
         chance=0.5,
-        steps=80,
+        steps=65,
         global_batch_size=16,
         options={"network": "resnet50", "image_size": 64, **NARROW},
     ),
     "lenet5": Lesson(beyond=0.7, steps=600),
-    "alexnet": Lesson(beyond=0.7, steps=100, options={"width": 0.125, "learning_rate": 0.03}),
-    "vgg11": Lesson(beyond=0.5, steps=200, options=UNNORMALISED),
+    "alexnet": Lesson(beyond=0.7, steps=70, options={"width": 0.125, "learning_rate": 0.03}),
+    "vgg11": Lesson(beyond=0.5, steps=150, options=UNNORMALISED),
     "vgg13": Lesson(beyond=0.5, steps=200, options=UNNORMALISED),
     "vgg16": Lesson(metric="held_out_loss", beyond=2.2, chance=2.3, steps=400, options=UNNORMALISED),
     "vgg19": Lesson(metric="held_out_loss", beyond=2.2, chance=2.3, steps=400, options=UNNORMALISED),
-    "resnet18": Lesson(beyond=0.9, steps=100, options=NARROW),
+    "resnet18": Lesson(beyond=0.7, steps=70, options=NARROW),
     "resnet34": Lesson(beyond=0.9, steps=80, options=NARROW),
-    "resnet50": Lesson(beyond=0.9, steps=100, options=NARROW),
+    "resnet50": Lesson(beyond=0.7, steps=70, options=NARROW),
     "inception_v3": Lesson(beyond=0.5, steps=200, global_batch_size=32, options={"image_size": 75, **NARROW}),
     "inception_resnet_v2": Lesson(
-        beyond=0.5,
+        beyond=0.3,
         steps=120,
         global_batch_size=32,
         options={"image_size": 75, "width": 0.125},
@@ -85,8 +85,8 @@ LESSONS: Mapping[str, Lesson] = {
         **{**TOKENS, "steps": 500, "global_batch_size": 64},
         options={"dropout": 0.0, "sequence_length": 32},
     ),
-    "vit_b16": Lesson(beyond=0.7, steps=100, global_batch_size=32),
-    "xception": Lesson(beyond=0.5, steps=120, global_batch_size=32, options={"image_size": 71, **NARROW}),
+    "vit_b16": Lesson(beyond=0.5, steps=80, global_batch_size=32),
+    "xception": Lesson(beyond=0.5, steps=70, global_batch_size=32, options={"image_size": 71, **NARROW}),
 }
 
 
@@ -101,8 +101,8 @@ def point_of(name: str, lesson: Lesson) -> Mapping[str, Any]:
     }
 
 
-LONG = ("bert_base", "resnet34", "vgg13", "vgg16", "vgg19")
-"""Lessons that take long; `gpt2`, `resnet18` and `vgg11` train the same layers in less."""
+LONG = ("bert_base", "inception_resnet_v2", "resnet34", "vgg13", "vgg16", "vgg19", "xception")
+"""Lessons that take long; `gpt2`, `inception_v3`, `mobilenet_v2`, `resnet18` and `vgg11` have the same layers."""
 
 
 @pytest.fixture(scope="module", params=["short", "long"])

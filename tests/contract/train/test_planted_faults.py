@@ -109,16 +109,22 @@ def twin_of(trainer: str, fault: str) -> Placement:
     return placement(trial, threads=1)
 
 
-LONG = "never_synchronizes"
-"""The fault whose trials take longer than those of all others: they run only when it is asked for."""
+@pytest.fixture
+def records(request: pytest.FixtureRequest, trainer: str) -> Mapping[str, TrialRecord]:
+    """Records of the trainer's trials that the selected tests look at."""
+    calls = [item.callspec.params for item in request.session.items if item.path == request.path]
+    return records_of(
+        trainer, tuple(dict.fromkeys(call["fault"] for call in calls if call["trainer"] == trainer))
+    )
 
 
 @cache
-def records_of(trainer: str, *, is_long: bool) -> Mapping[str, TrialRecord]:
-    """Records of the faulty trials and twins, by trial_id; one fork server forks all workers."""
+def records_of(trainer: str, faults: tuple[str, ...]) -> Mapping[str, TrialRecord]:
+    """Run the faulty trials and their twins, and return the records by trial_id; one fork server forks all
+    workers.
+    """
     if not python_of(trainer).exists():
         pytest.skip(f"{python_of(trainer)} is absent; get it with: make xla")
-    faults = [fault for each, fault in CASES if each == trainer and (fault == LONG) == is_long]
     places = [make(trainer, fault) for fault in faults for make in (placement_of, twin_of)]
     with TemporaryDirectory() as name:
         folder = Path(name)
@@ -135,9 +141,11 @@ def records_of(trainer: str, *, is_long: bool) -> Mapping[str, TrialRecord]:
 
 
 @pytest.mark.parametrize(("trainer", "fault"), CASES)
-def test_a_faulty_trainer_leaves_no_result_but_all_that_was_measured(trainer: str, fault: str) -> None:
+def test_a_faulty_trainer_leaves_no_result_but_all_that_was_measured(
+    trainer: str, fault: str, records: Mapping[str, TrialRecord]
+) -> None:
     placed = placement_of(trainer, fault)
-    failure = records_of(trainer, is_long=fault == LONG)[placed.trial_id].failure
+    failure = records[placed.trial_id].failure
     kind, message = EXPECTED[fault]
     assert failure is not None
     assert failure.kind == kind
@@ -147,7 +155,9 @@ def test_a_faulty_trainer_leaves_no_result_but_all_that_was_measured(trainer: st
 
 
 @pytest.mark.parametrize(("trainer", "fault"), CASES)
-def test_the_healthy_twin_of_each_fault_has_a_result(trainer: str, fault: str) -> None:
-    record = records_of(trainer, is_long=fault == LONG)[twin_of(trainer, fault).trial_id]
+def test_the_healthy_twin_of_each_fault_has_a_result(
+    trainer: str, fault: str, records: Mapping[str, TrialRecord]
+) -> None:
+    record = records[twin_of(trainer, fault).trial_id]
     assert record.failure is None
     assert record.result is not None
