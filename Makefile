@@ -14,6 +14,10 @@ SWEEP ?= tpu_vs_gpu
 # An empty name leaves torch_xla out, also where its environment exists.
 export ORCHESTRATOR_XLA_PYTHON := $(if $(filter 1,$(XLA)),$(XLA_VENV)/bin/python)
 
+# Commands keep their compiled modules, where images of containers forbid that: without them a command takes twice as
+# long to import, and the tests start hundreds.
+export PYTHONDONTWRITEBYTECODE :=
+
 # TensorFlow's build for GPUs has an environment of its own, because its CUDA libraries and torch's are the same files.
 TENSORFLOW_PYTHON := $(wildcard $(TENSORFLOW_VENV)/bin/python)
 ifneq ($(TENSORFLOW_PYTHON),)
@@ -78,7 +82,7 @@ print(*(name for name in project["dependencies"] if not name.startswith(("ray", 
 $(LIGHT_VENV)/.installed: pyproject.toml $(PINNED) | python
 	$(PYTHON) -m venv $(LIGHT_VENV)
 	$(PYTHON) -c '$(LIGHT)' | $(LIGHT_VENV)/bin/pip install --quiet --no-compile $(CONSTRAINTS) --requirement /dev/stdin
-	PYTHONDONTWRITEBYTECODE= $(LIGHT_VENV)/bin/python -c 'import torch'
+	$(LIGHT_VENV)/bin/python -c 'import torch'
 	touch $@
 
 $(TENSORFLOW_VENV)/.installed: pyproject.toml | python

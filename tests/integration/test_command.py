@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from cli_process import NOOP, ask, command, environment, records_in, start, wait_for_stage
 
+from orchestrator.cli import main
+
 
 def test_a_sweep_runs_once_and_the_same_command_runs_nothing(tmp_path: Path) -> None:
     first = ask(*NOOP, "sweep.repeats=3", cwd=tmp_path)
@@ -118,12 +120,17 @@ def test_a_sweep_goes_on_without_what_an_absent_environment_would_have_run(tmp_p
     ],
 )
 def test_a_wrong_request_is_one_line_and_exit_code_two(
-    tmp_path: Path, words: tuple[str, ...], line: str
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    words: tuple[str, ...],
+    line: str,
 ) -> None:
-    told = ask(*words, cwd=tmp_path)
-    assert told.code == 2
-    assert line in told.err
-    assert len(told.err.strip().splitlines()) == 1
+    monkeypatch.chdir(tmp_path)
+    assert main(words) == 2
+    errors = capsys.readouterr().err
+    assert line in errors
+    assert len(errors.strip().splitlines()) == 1
     assert not (tmp_path / "outputs").exists()
 
 

@@ -102,7 +102,7 @@ def point_of(name: str, lesson: Lesson) -> Mapping[str, Any]:
 
 
 LONG = ("bert_base", "inception_resnet_v2", "resnet34", "vgg13", "vgg16", "vgg19", "xception")
-"""Lessons that take long; `gpt2`, `inception_v3`, `mobilenet_v2`, `resnet18` and `vgg11` have the same layers."""
+"""Lessons that take long; gpt2, inception_v3, mobilenet_v2, resnet18 and vgg11 have the same layers."""
 
 
 @pytest.fixture(scope="module", params=["short", "long"])

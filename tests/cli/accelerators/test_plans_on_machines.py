@@ -7,7 +7,10 @@ from fake_machines import MACHINES, run_on
 
 CPU = ("tensorflow", "torch_ddp", "torch_xla")
 GPU = ("tensorflow", "torch_ddp")
-WORDS = ("plan", "--json", "+sweep=tpu_vs_gpu", "tracking=none", "data.source=synthetic", "sweep.repeats=1")
+WORDS = (
+    *("plan", "--json", "+sweep=tpu_vs_gpu"),
+    *("tracking=none", "data.source=synthetic", "sweep.repeats=1", "compile=off"),
+)
 MEASURED = {
     "one_t4": {"t4": GPU},
     "eight_l4": {"l4": GPU},
