@@ -90,8 +90,9 @@ def _initial(
 def _train(
     parts: list[_Singles], inputs: _Singles, outputs: _Singles, *, random: np.random.Generator
 ) -> list[list[_Singles]]:
-    """The parts of each network when it stopped."""
+    """Return the parts of each network when it stopped; only networks that go on are computed further."""
     num_networks, rows = outputs.shape[:2]
+    active = np.arange(num_networks)
     moments = [(np.zeros_like(part), np.zeros_like(part)) for part in parts]
     order = np.tile(np.arange(rows), (num_networks, 1))
     stopped: list[list[_Singles]] = [[]] * num_networks
@@ -99,10 +100,10 @@ def _train(
     step = 0
     for epoch in range(_MOST_EPOCHS):
         order = random.permuted(order, axis=1)
-        losses = np.zeros(num_networks)
+        losses = np.zeros(len(active))
         for start in range(0, rows, _BATCH):
-            chosen = order[:, start : start + _BATCH, None]
-            batch = np.take_along_axis(inputs, chosen, axis=1), np.take_along_axis(outputs, chosen, axis=1)
+            chosen = order[active, start : start + _BATCH]
+            batch = inputs[active[:, None], chosen], outputs[active[:, None], chosen]
             loss, gradients = _gradients(parts, *batch)
             step += 1
             losses += loss
@@ -111,9 +112,13 @@ def _train(
         best = np.minimum(best, losses)
         ends = (waited >= _PATIENCE) | (epoch == _MOST_EPOCHS - 1)
         for index in np.flatnonzero(ends):
-            stopped[index] = stopped[index] or [part[index].copy() for part in parts]
-        if all(stopped):
+            stopped[active[index]] = [part[index].copy() for part in parts]
+        if ends.all():
             break
+        if ends.any():
+            active, best, waited = active[~ends], best[~ends], waited[~ends]
+            parts = [part[~ends] for part in parts]
+            moments = [(first[~ends], second[~ends]) for first, second in moments]
     return stopped
 
 
