@@ -68,11 +68,18 @@ def _prediction(prediction: Prediction) -> dict[str, Any]:
 
 def _step(step: Estimate | Refusal) -> dict[str, Any]:
     if isinstance(step, Refusal):
-        return {"provenance": "refused", "step_seconds": None, "source": None, "refusal": step}
+        return {
+            "provenance": "refused",
+            "step_seconds": None,
+            "source": None,
+            "past_hits": None,
+            "refusal": step,
+        }
     return {
         "provenance": step.provenance,
         "step_seconds": _spread(step),
         "source": step.source,
+        "past_hits": step.past or None,
         "refusal": None,
     }
 

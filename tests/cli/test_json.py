@@ -18,7 +18,8 @@ REPORT = {
 
 PREDICTION = {
     *("workload", "workload_options", "device", "instance", "precision", "num_workers", "num_hosts"),
-    *("global_batch_size", "provenance", "step_seconds", "source", "refusal", "interval_factor", "command"),
+    *("global_batch_size", "provenance", "step_seconds", "source", "past_hits", "refusal", "interval_factor"),
+    "command",
     *("memory", "parts_seconds", "roofline_seconds", "usd_per_million_samples", "price_marks", "price"),
     "unpriced",
 }
@@ -154,6 +155,7 @@ def test_predictions_say_where_they_are_from(tmp_path: Path) -> None:
         assert set(one["memory"]) == MEMORY
         assert one["memory"]["provenance"] == "predicted"
         assert one["unpriced"]
+    assert all("lay within" in one["past_hits"] for one in found)
     assert set(found[0]["parts_seconds"]) == {"compute", "memory", "launch", "host", "exchange"}
     assert not list(numbers_without_provenance(found))
 

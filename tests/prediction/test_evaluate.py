@@ -62,6 +62,9 @@ def test_the_figures_for_programs_are_told_per_model_pair_and_quartile_too(found
                 for figure in ("mape_percent", "coverage_90"):
                     mean = sum(part["n"] * part[figure] for part in parts) / whole["n"]
                     assert mean == pytest.approx(whole[figure])
+                widths = [part["median_width"] for part in parts]
+                assert min(widths) <= whole["median_width"] <= max(widths)
+                assert min(widths) > 0
 
 
 def test_a_world_of_sums_is_predicted_well_by_who_takes_steps_apart(found):

@@ -141,10 +141,12 @@ class PartScore:
     Attributes:
         mape: mean error.
         coverage: share of measurements inside the interval that is to hold 90 of 100.
+        width: median of (high - low) / predicted.
     """
 
     mape: float
     coverage: float
+    width: float
     n: int
 
 
@@ -158,6 +160,7 @@ def part_scores(rows: ScoredRows, labels: NDArray[np.str_]) -> dict[str, PartSco
         str(label): PartScore(
             mape=float(rows.errors[labels == label].mean()),
             coverage=float(rows.is_covered[labels == label].mean()),
+            width=float(np.median(rows.widths[labels == label])),
             n=int((labels == label).sum()),
         )
         for label in np.unique(labels)

@@ -59,12 +59,13 @@ def sentences_of(evaluation: PredictorEvaluation) -> tuple[str, ...]:
 
 
 def plain_of(evaluation: PredictorEvaluation) -> dict[str, dict[str, dict[str, Any]]]:
-    """{method: {split: {mape_percent, coverage_90, n, models, pairs, quartiles}}}."""
+    """{method: {split: {mape_percent, coverage_90, median_width, n, models, pairs, quartiles}}}."""
     plain: dict[str, dict[str, dict[str, Any]]] = {}
     for standing in evaluation.standings:
         plain.setdefault(standing.method, {})[standing.split] = {
             "mape_percent": 100 * standing.score.mape.median,
             "coverage_90": standing.score.coverage,
+            "median_width": standing.score.width,
             "n": standing.score.n,
             **{kind: _plain_parts(scores) for kind, scores in standing.parts.items()},
         }
@@ -73,7 +74,12 @@ def plain_of(evaluation: PredictorEvaluation) -> dict[str, dict[str, dict[str, A
 
 def _plain_parts(scores: Mapping[str, PartScore]) -> dict[str, dict[str, float | int]]:
     return {
-        name: {"mape_percent": 100 * score.mape, "coverage_90": score.coverage, "n": score.n}
+        name: {
+            "mape_percent": 100 * score.mape,
+            "coverage_90": score.coverage,
+            "median_width": score.width,
+            "n": score.n,
+        }
         for name, score in scores.items()
     }
 
