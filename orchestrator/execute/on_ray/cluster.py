@@ -32,8 +32,8 @@ _SETTINGS = {
     "RAY_USAGE_STATS_ENABLED": "0",  # no telemetry
     "RAY_worker_niceness": "0",  # 15 by default, which any other process of the host would outrun
     "RAY_AIR_NEW_OUTPUT": "0",  # the newer one prints a banner even when it is told to be silent
-    "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",  # package ledger records
-    "TUNE_MAX_PENDING_TRIALS_PG": "100000",  # package queue knows how many: 1 by default for a searcher
+    "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",  # our ledger records
+    "TUNE_MAX_PENDING_TRIALS_PG": "100000",  # our queue knows how many: 1 by default for a searcher
     "TUNE_GLOBAL_CHECKPOINT_S": "86400",  # Tune's own state is never restored
     "TUNE_DISABLE_SIGINT_HANDLER": "1",  # Ctrl-C is the command line's
     "TUNE_WARN_SLOW_EXPERIMENT_CHECKPOINT_SYNC_THRESHOLD_S": "86400",
@@ -52,7 +52,7 @@ def connected(
 
     Args:
         address: `local` embeds one of this host; `fake` starts one with the pools of `cluster`.
-        packages: folders of Python packages that nodes of pools get, beside package own.
+        packages: folders of Python packages that nodes of pools get, beside our own.
 
     Raises:
         ConfigError: the cluster at `address` has other hosts than this one, and no pools are declared; or a
