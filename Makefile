@@ -141,7 +141,7 @@ check: $(VENV)/.installed audit
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy
-	MYPYPATH=tools $(VENV)/bin/mypy --strict tools/fit_bundled_models.py tools/condense_profiles.py
+	MYPYPATH=tools $(VENV)/bin/mypy --strict tools/fit_bundled_models.py tools/condense_profiles.py tools/profet_tables.py
 	MYPYPATH=tools $(VENV)/bin/mypy --strict tools/docsite tools/docsite_hooks.py
 	$(VENV)/bin/lint-imports
 	$(MAKE) docs

@@ -29,7 +29,7 @@ def ask(installed: Path, *words: str, cwd: Path) -> subprocess.CompletedProcess[
         env={**os.environ, "PYTHONPATH": str(installed)},
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=600,  # on a busy host
     )
 
 
