@@ -1,11 +1,14 @@
 """Trainers in processes of their own, without an executor: forked children of one interpreter train.
 
-As a script, in a trainer's own environment: `python trainer_runs.py FOLDER`. It needs no test package.
+As a script, in a trainer's own environment: `python trainer_runs.py TRAINER`. A line of its standard input names
+a folder: it does the runs there, and answers `done` or `failed`. It needs no test package.
 """
 
+import atexit
 import dataclasses
 import json
 import os
+import select
 import socket
 import subprocess
 import sys
@@ -121,13 +124,28 @@ def outcomes_of(trainer: str, task: str) -> dict[str, list[Outcome]]:
         for run, shape in compiled_runs(trainer, task).items():
             jobs[run] = jobs_of(trainer, task, shape, data=data, options={"compile": "on"})
         (folder / "runs.json").write_text(json.dumps(to_plain(jobs)))
-        subprocess.run(
-            [python_of(trainer), __file__, folder],
-            env={**os.environ, "PYTHONPATH": CHILD_PYTHONPATH, "TF_CPP_MIN_LOG_LEVEL": "2", **COMPILED_SOON},
-            check=True,
-            timeout=600,
-        )
+        interpreter = _interpreter_of(trainer)
+        assert interpreter.stdin is not None
+        assert interpreter.stdout is not None
+        interpreter.stdin.write(f"{folder}\n")
+        interpreter.stdin.flush()
+        assert select.select([interpreter.stdout], [], [], 600)[0], "the runs take longer than 600 s"
+        assert interpreter.stdout.readline() == "done\n", "its log is on standard error"
         return {run: [_outcome(folder / f"{run}-{item.rank}") for item in jobs[run]] for run in jobs}
+
+
+@cache
+def _interpreter_of(trainer: str) -> "subprocess.Popen[str]":
+    """Start the interpreter that imports the trainer's framework once; it ends with this process."""
+    interpreter = subprocess.Popen(
+        [python_of(trainer), __file__, trainer],
+        env={**os.environ, "PYTHONPATH": CHILD_PYTHONPATH, "TF_CPP_MIN_LOG_LEVEL": "2", **COMPILED_SOON},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    atexit.register(interpreter.communicate)
+    return interpreter
 
 
 def compiled_runs(trainer: str, task: str) -> dict[str, tuple[str, int, int]]:
@@ -204,15 +222,21 @@ def _outcome(stem: Path) -> Outcome:
         return dataclasses.replace(from_plain(Outcome, said), state=dict(arrays))
 
 
-def _main(folder: Path) -> int:
-    runs = json.loads((folder / "runs.json").read_text())
-    for module in trainer_info(next(iter(runs.values()))[0]["trial"]["trainer"]).preload:
+def _main(trainer: str) -> None:
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", buffering=1)
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what frameworks print is no answer
+    for module in trainer_info(trainer).preload:
         import_module(module)
-    for name, jobs in runs.items():
-        stems = [folder / f"{name}-{rank}" for rank in range(len(jobs))]
-        if not do_all([from_plain(WorkerJob, job) for job in jobs], stems, work=_work):
-            return 1
-    return 0
+    for line in sys.stdin:
+        folder = Path(line.rstrip("\n"))
+        runs = json.loads((folder / "runs.json").read_text())
+        is_done = all(_is_done(folder, name, jobs) for name, jobs in runs.items())
+        answers.write("done\n" if is_done else "failed\n")
+
+
+def _is_done(folder: Path, name: str, jobs: list[Any]) -> bool:
+    stems = [folder / f"{name}-{rank}" for rank in range(len(jobs))]
+    return do_all([from_plain(WorkerJob, job) for job in jobs], stems, work=_work)
 
 
 def do_all(jobs: list[WorkerJob], stems: list[Path], *, work: Callable[[WorkerJob, Path], None]) -> bool:
@@ -322,4 +346,4 @@ def _sum_apart(trainer: Trainer) -> float | None:
 
 
 if __name__ == "__main__":
-    sys.exit(_main(Path(sys.argv[1])))
+    _main(sys.argv[1])
