@@ -1,7 +1,7 @@
 """Trainers in processes of their own, without an executor: forked children of one interpreter train.
 
-As a script, in a trainer's own environment: `python trainer_runs.py TRAINER`. A line of its standard input names
-a folder: it does the runs there, and answers `done` or `failed`. It needs no test package.
+As a script, in a trainer's own environment: `python trainer_runs.py TRAINER`. A line of its standard input
+names a folder: it does the runs there, and answers `done` or `failed`. It needs no test package.
 """
 
 import atexit
