@@ -105,7 +105,12 @@ def percent(value: Spread) -> Number:
 
 
 def data_name(data: str) -> str:
-    """`standin:mnist-v1:1f2e…` -> `stand-in 1f2e3d4c`: what kind of data, and which."""
+    """`standin:mnist-v1:1f2e…` -> `stand-in 1f2e3d4c`: what kind of data, and which.
+
+    A text of another form, which old or foreign records may have, stays as it is.
+    """
+    if ":" not in data:
+        return data
     kind, *_, content = data.split(":")
     is_hash = set(content) <= set(hexdigits)
     return f"{_DATA_KINDS.get(kind, kind)} {content[:8] if is_hash else content}"

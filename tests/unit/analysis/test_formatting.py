@@ -57,6 +57,8 @@ def test_unknown_is_a_dash():
         ("real:mnist-v1:0123456789", "real 01234567"),
         ("synthetic:mnist-v1:1", "synthetic 1"),
         ("synthetic:outlines of clothes, 2", "synthetic outlines of clothes, 2"),
+        ("mnist", "mnist"),
+        ("", ""),
     ],
 )
 def test_data_says_its_kind_first(data, name):
