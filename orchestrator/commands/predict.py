@@ -153,6 +153,7 @@ def transfer(line: CommandLine, screen: Screen) -> int:
 
 def evaluate(line: CommandLine, screen: Screen) -> int:
     """Print how good such predictions are."""
+    from orchestrator.core import codec
     from orchestrator.predict.evaluation.evaluate import evaluate
     from orchestrator.predict.evaluation.tables import plain_of, sentences_of, tables_of
     from orchestrator.predict.latency_data.read import read_latencies
@@ -160,7 +161,7 @@ def evaluate(line: CommandLine, screen: Screen) -> int:
     tell = screen.progress if sys.stderr.isatty() else _tell_nobody
     evaluation = evaluate(read_latencies(_data_of(line)), tell=tell)
     if JSON.name in line.flags:
-        return _print_json(plain_of(evaluation))
+        return _print_json(codec.to_nulls(plain_of(evaluation)))
     for table in tables_of(evaluation):
         screen.table(table)
     for sentence in sentences_of(evaluation):

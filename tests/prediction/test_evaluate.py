@@ -9,7 +9,7 @@ import time
 
 import psutil
 import pytest
-from latency_builders import FAST, SLOW, both_ways
+from latency_builders import FAST, SLOW, both_ways, published_frame
 from repository import ROOT
 
 from orchestrator.cli import main
@@ -148,6 +148,20 @@ def test_its_processes_end_with_a_killed_command(tmp_path, number):
         command.send_signal(number)
     _, alive = psutil.wait_procs(workers, timeout=30)
     assert not alive
+
+
+def test_intervals_without_an_end_are_null_for_programs(tmp_path, capsys):
+    """Fit on one model, which leaves nothing to hold out for an interval."""
+    table = published_frame(FAST)
+    names = sorted(table["model"].unique())[:2]
+    table[table["model"].isin(names)].to_csv(tmp_path / "anchor.csv", index=False)
+
+    def refuse(name):
+        raise AssertionError(f"{name} is not JSON")
+
+    assert main(["predict", "evaluate", f"data={tmp_path}", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out, parse_constant=refuse)
+    assert found["orchestrator"]["leave_one_model_out"]["median_width"] is None
 
 
 def test_the_answer_for_programs_is_json_alone_and_needs_no_ray_and_no_framework(tmp_path):
