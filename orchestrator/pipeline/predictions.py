@@ -213,13 +213,11 @@ def advised(
     possible = jobs_of(filter(_is_possible, settings.sweep.points), inputs.identity)
     return tuple(
         recommend(
-            replace(
-                job_of(
-                    name,
-                    _known_settings(possible.get(name, points), inputs),
-                    objective=settings.objective,
-                    sweep=settings.sweep.name,
-                ),
+            job_of(
+                name,
+                _known_settings(possible.get(name, points), inputs),
+                objective=settings.objective,
+                sweep=settings.sweep.name,
                 repeated_words=repeated_words_of(settings),
             ),
             criteria,

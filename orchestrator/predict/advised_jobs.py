@@ -45,7 +45,14 @@ class KnownSetting:
     is_repriced: bool
 
 
-def job_of(name: str, settings: Sequence[KnownSetting], *, objective: Objective, sweep: str) -> Job:
+def job_of(
+    name: str,
+    settings: Sequence[KnownSetting],
+    *,
+    objective: Objective,
+    sweep: str,
+    repeated_words: tuple[str, ...],
+) -> Job:
     """Make a job of the settings of one workload."""
     spec = next((one.spec for one in settings if one.spec is not None), None)
     quality = spec.quality if spec else None
@@ -57,6 +64,7 @@ def job_of(name: str, settings: Sequence[KnownSetting], *, objective: Objective,
     return job_from(
         where=name,
         sweep=sweep,
+        repeated_words=repeated_words,
         aim=aim,
         target=target,
         candidates=candidates,

@@ -85,6 +85,7 @@ def _job_of(key: JobKey, draft: _Found, plan: Plan, objective: Objective, *, whe
     job = job_from(
         where=where,
         sweep=plan.sweep,
+        repeated_words=plan.repeated_words,
         aim=aim,
         target=target,
         candidates=candidates,
@@ -95,11 +96,7 @@ def _job_of(key: JobKey, draft: _Found, plan: Plan, objective: Objective, *, whe
             or [spec.steps * spec.global_batch_size for spec in draft.specs],
         ),
     )
-    return replace(
-        job,
-        epoch_samples=training.train_samples if training else None,
-        repeated_words=plan.repeated_words,
-    )
+    return replace(job, epoch_samples=training.train_samples if training else None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -318,6 +315,7 @@ def job_from(
     *,
     where: str,
     sweep: str,
+    repeated_words: tuple[str, ...],
     aim: Aim | None,
     target: Target | None,
     candidates: tuple[CandidateSetting, ...],
@@ -334,6 +332,7 @@ def job_from(
     return Job(
         where=where,
         sweep=sweep,
+        repeated_words=repeated_words,
         aim=aim,
         target=target,
         samples=length.samples,
