@@ -27,11 +27,10 @@ from orchestrator.train.environment import cpu_model
 from orchestrator.train.precision import PRECISIONS
 from orchestrator.train.trainers.torch_process import autocast_of
 
-_OPTIONS: Mapping[str, Mapping[str, object]] = {
-    "": {},
-    "224 pixels": {"image_size": 224, "num_classes": 1000},
-    "small": {"size": "small"},
-}
+sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
+from step_options import options_of
+
+_IMAGENET = "image_size=224 num_classes=1000"
 _JOBS = (
     ("mnist_cnn", "", (16, 64, 256)),
     ("lenet5", "", (16, 64, 512)),
@@ -49,10 +48,10 @@ _JOBS = (
     ("resnet50", "", (8, 32)),
     ("alexnet", "", (16,)),
     ("vgg16", "", (8,)),
-    ("resnet50", "224 pixels", (2,)),
-    ("vgg16", "224 pixels", (1,)),
-    ("resnet18", "224 pixels", (4,)),
-    ("gpt2", "small", (1,)),
+    ("resnet50", _IMAGENET, (2,)),
+    ("vgg16", _IMAGENET, (1,)),
+    ("resnet18", _IMAGENET, (4,)),
+    ("gpt2", "size=small", (1,)),
 )
 _STEP_SECONDS, _CALIBRATION_SECONDS = 6.0, 2.0
 _MOST_STEPS = 30
@@ -141,7 +140,7 @@ def main(arguments: Sequence[str]) -> int:
         table.writeheader()
         for workload, options, batch_sizes in _JOBS:
             for batch_size in batch_sizes:
-                seconds = step_seconds(workload, _OPTIONS[options], batch_size)
+                seconds = step_seconds(workload, options_of(options), batch_size)
                 table.writerow(
                     {
                         "device": f"{cpu_model()}, one core",

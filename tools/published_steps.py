@@ -10,13 +10,13 @@ from pathlib import Path
 from imagenet_rates import NUM_CLASSES, RATES, PublishedRate
 from laboratory_rates import laboratory_devices, laboratory_rates
 from published_networks import PublishedLatency, spec_of
+from step_options import options_of
 from transformer_rates import TRANSFORMER_RATES, TransformerRate
 
 from orchestrator.core import codec
 from orchestrator.core.calibration import DeviceBenchmark
 from orchestrator.core.device import Device
 from orchestrator.core.errors import ConfigError
-from orchestrator.core.trial_spec import Option
 from orchestrator.predict.step_time.analytic import Analytic, StepParts
 from orchestrator.predict.step_time.crossed_effects import PublishedStep, StepLabels
 from orchestrator.predict.step_time.step_query import StepQuery
@@ -26,12 +26,6 @@ PROFET = "PROFET"
 PROJECT = "this project"
 
 _MEASURED = Path(__file__).parents[1] / "benchmarks" / "measured"
-_LARGE: tuple[tuple[str, Option], ...] = (("image_size", 224), ("num_classes", 1000))
-_OPTIONS: Mapping[str, tuple[tuple[str, Option], ...]] = {
-    "": (),
-    "224 pixels": _LARGE,
-    "small": (("size", "small"),),
-}
 
 _PROFET_DEVICES = {"g3s.xlarge": "m60", "g4dn.xlarge": "t4", "p2.xlarge": "k80", "p3.2xlarge": "v100"}
 _PROFET_BATCHES = (16, 64, 256)  # of five: the others lie between them
@@ -102,7 +96,7 @@ def project_steps(devices: Mapping[str, Device]) -> Iterator[MeasuredStep]:
                 is_cpu = name.startswith("cpu")
                 yield MeasuredStep(
                     query=StepQuery(
-                        spec=kept(row["workload"], _OPTIONS[row.get("options", "")]),
+                        spec=kept(row["workload"], tuple(options_of(row.get("options", "")).items())),
                         device=devices["cpu" if is_cpu else "h100"],
                         precision=row["precision"],
                         num_workers=1,

@@ -1,5 +1,6 @@
 """The stages of the hardware test. Each one checks what a CPU cannot show."""
 
+import importlib.util
 import json
 import math
 import os
@@ -21,6 +22,28 @@ _SMALL = ("mnist_cnn", "mnist_gan", "imdb_bilstm", "imdb_bigru")
 _GAN_BATCHES = ("64", "128", "256", "512")
 _BOUND_BY_ARITHMETIC = ("workload=resnet50", "workload.image_size=224", "global_batch_size=128", "steps=90")
 """On images of 32 pixels the host of an H100 took 17 to 25 ms to launch a step, whatever the precision."""
+_JOBS = ("digits", "tiny_bert")
+_OWN_LOOP = "python train_mnist.py --batch-size {batch_size_per_worker} --precision {precision}"
+_HUGGING_FACE = """
+import sys, torch
+from transformers import BertConfig, BertForSequenceClassification, Trainer, TrainingArguments
+from orchestrator_callback import StepCallback
+
+
+class Texts(torch.utils.data.Dataset):
+    def __len__(self):
+        return 10_000
+
+    def __getitem__(self, index):
+        return {"input_ids": torch.randint(1000, (64,)), "labels": torch.tensor(index % 2)}
+
+
+arguments = TrainingArguments("trained", per_device_train_batch_size=int(sys.argv[1]), num_train_epochs=50,
+                              report_to=[], logging_steps=5, save_strategy="no")
+config = BertConfig(vocab_size=1000, hidden_size=256, num_hidden_layers=4, num_attention_heads=4)
+model = BertForSequenceClassification(config)
+Trainer(model, arguments, train_dataset=Texts(), callbacks=[StepCallback()]).train()
+"""
 _PLANTED = """
 import sys
 sys.path.extend({folders!r})
@@ -171,6 +194,50 @@ def compile_(session: Session) -> None:
         _judge(session, "compile", record)
 
 
+def jobs(session: Session) -> None:
+    """Check the documented jobs in plain PyTorch, on the device as it is theirs to use."""
+    if session.trainer != "torch_ddp":
+        session.note("jobs: of torch_ddp only")
+        return
+    for record in session.sweep(
+        "jobs",
+        "workload_path=docs/examples/jobs",
+        f"trainer={session.trainer}",
+        f"workload={words_of(_JOBS)}",
+        f"precision={words_of([name for name in session.precisions if name in ('fp32', 'bf16')])}",
+        "steps=100",
+    ):
+        _judge(session, "jobs", record)
+
+
+def scripts(session: Session) -> None:
+    """Check a script with its own loop, and one of Hugging Face's `Trainer` where that is installed."""
+    if session.device.kind == "tpu":
+        session.note("scripts: of torch on a CPU or GPU only")
+        return
+    commands = {str(ROOT / "docs" / "examples" / "scripts"): _OWN_LOOP}
+    if importlib.util.find_spec("transformers") and importlib.util.find_spec("accelerate"):
+        folder = session.folder / "scripts"
+        folder.mkdir(exist_ok=True)
+        (folder / "fit_bert.py").write_text(_HUGGING_FACE)
+        commands[str(folder)] = "python fit_bert.py {batch_size_per_worker}"
+    for folder, command in commands.items():
+        name = f"script-{Path(folder).name}"
+        for record in session.sweep(
+            name,
+            "workload=script",
+            f"script.folder={folder}",
+            f"script.command='{command}'",
+            f"precision={'fp32,bf16' if command is _OWN_LOOP else 'fp32'}",
+            "steps=100",
+        ):
+            result, label = record["result"], label_of(record)
+            session.note(f"{label} {name}: {1e3 * step_seconds(record):.3f} ms a step")
+            names = {device["name"] for device in result["devices"]}
+            is_it = names <= set(session.device.driver_names) or session.device.kind == "cpu"
+            session.check("scripts", bool(names) and is_it, f"{label}: ran on {', '.join(names)}")
+
+
 def split(session: Session) -> None:
     """Check trials over the GPU and the CPU of this host together."""
     if session.device.kind != "gpu":
@@ -268,6 +335,8 @@ STAGES: Mapping[str, Callable[[Session], None]] = {
     "clock": clock,
     "gate": gate,
     "compile": compile_,
+    "jobs": jobs,
+    "scripts": scripts,
     "split": split,
     "resume": resume,
     "energy": energy,

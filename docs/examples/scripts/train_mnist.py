@@ -16,22 +16,24 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=14)
     arguments = parser.parse_args()
 
+    device = "cuda" if torch.cuda.is_available() else "cpu"
     torch.manual_seed(1)
     images, labels = torch.rand(4000, 1, 28, 28), torch.randint(10, (4000,))
     data = torch.utils.data.TensorDataset(images, labels)
     model = nn.Sequential(
         nn.Conv2d(1, 8, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(8 * 13 * 13, 10)
-    )
+    ).to(device)
     sampler = None
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
-        torch.distributed.init_process_group("gloo")
+        torch.distributed.init_process_group("nccl" if device == "cuda" else "gloo")
         sampler = torch.utils.data.DistributedSampler(data)
         model = nn.parallel.DistributedDataParallel(model)
     loader = torch.utils.data.DataLoader(data, arguments.batch_size, sampler=sampler, drop_last=True)
     optimizer = torch.optim.Adadelta(model.parameters())
     for _ in range(arguments.epochs):
         for x, y in steps(loader):
-            with torch.autocast("cpu", torch.bfloat16, enabled=arguments.precision == "bf16"):
+            x, y = x.to(device), y.to(device)
+            with torch.autocast(device, torch.bfloat16, enabled=arguments.precision == "bf16"):
                 loss = functional.cross_entropy(model(x), y)
             optimizer.zero_grad()
             loss.backward()
