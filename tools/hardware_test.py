@@ -7,6 +7,7 @@ failed. `--device cpu` is a dry run of this tool, and says nothing of an acceler
 """
 
 import argparse
+import signal
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -42,6 +43,7 @@ def main(arguments: Sequence[str]) -> int:
         device, driver_name = _device_named(chosen.device)
     except (OrchestratorError, KeyError) as error:
         parser.error(str(error))
+    signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))  # as `timeout` ends it
     chosen.out.mkdir(parents=True, exist_ok=True)
     session = Session(device=device, name=driver_name, folder=chosen.out.absolute(), is_quick=chosen.quick)
     for stage in STAGES:

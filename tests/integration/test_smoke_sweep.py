@@ -20,11 +20,23 @@ pytestmark = pytest.mark.filterwarnings(
 )
 
 
+@pytest.fixture(scope="module", params=["fp32", "fp32,bf16"])
+def precisions(request: pytest.FixtureRequest) -> str:
+    """Precisions of the sweep: in bf16 a CPU takes most of its time, and `make test-slow` has it."""
+    return str(request.param)
+
+
 @pytest.fixture(scope="module")
-def smoke(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Answer]:
-    """A working directory in which the smoke sweep was run once, on the stand-in."""
+def words(precisions: str) -> tuple[str, ...]:
+    """The smoke sweep, on the stand-in."""
+    return "+sweep=smoke", "data=standin", f"precision={precisions}"
+
+
+@pytest.fixture(scope="module")
+def smoke(words: tuple[str, ...], tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Answer]:
+    """A working directory in which it was run once."""
     folder = tmp_path_factory.mktemp("smoke")
-    return folder, ask("+sweep=smoke", "data=standin", cwd=folder)
+    return folder, ask(*words, cwd=folder)
 
 
 def runs_of(folder: Path, sweep: str) -> list[Run]:
@@ -39,18 +51,18 @@ def children(runs: list[Run]) -> list[Run]:
 
 
 def test_the_smoke_sweep_measures_three_trainers_and_rehearses_what_is_not_here(
-    smoke: tuple[Path, Answer],
+    smoke: tuple[Path, Answer], precisions: str
 ) -> None:
     folder, told = smoke
     assert told.code == 0, told.out + told.err
-    records = records_in(folder)
+    records, count = records_in(folder), 1 + len(precisions.split(","))
     kinds = Counter(
         (record["spec"]["trainer"], record["spec"]["device"], record["provenance"]) for record in records
     )
     assert kinds == {
-        ("tensorflow", "cpu", "measured"): 3,
-        ("torch_ddp", "cpu", "measured"): 3,
-        ("torch_xla", "cpu", "measured"): 3,
+        ("tensorflow", "cpu", "measured"): count,
+        ("torch_ddp", "cpu", "measured"): count,
+        ("torch_xla", "cpu", "measured"): count,
         ("torch_ddp", "t4", "rehearsed"): 1,
     }
     for item in records:
@@ -87,18 +99,21 @@ def test_mlflow_holds_a_parent_and_a_child_for_each_trial(smoke: tuple[Path, Ans
     assert by_trial == {}
 
 
-def test_typed_again_it_runs_nothing_and_the_other_verbs_agree(smoke: tuple[Path, Answer]) -> None:
+def test_typed_again_it_runs_nothing_and_the_other_verbs_agree(
+    smoke: tuple[Path, Answer], words: tuple[str, ...]
+) -> None:
     folder, _ = smoke
     ledger = folder / "outputs/smoke/records.jsonl"
-    kept = ledger.read_bytes()
-    again = ask("+sweep=smoke", "data=standin", cwd=folder)
+    kept, count = ledger.read_bytes(), len(records_in(folder))
+    again = ask(*words, cwd=folder)
     assert (again.code, again.err) == (0, "")
-    assert "to run: 0 to measure, 0 to rehearse; 10 cached (9 measured, 1 rehearsed), 0 skipped" in again.out
+    cached = f"{count} cached ({count - 1} measured, 1 rehearsed), 0 skipped"
+    assert f"to run: 0 to measure, 0 to rehearse; {cached}" in again.out
     assert ledger.read_bytes() == kept
-    assert len(runs_of(folder, "smoke")) == 11
-    assert "to run: 0 to measure" in ask("plan", "+sweep=smoke", "data=standin", cwd=folder).out
-    assert ask("report", "+sweep=smoke", "data=standin", cwd=folder).code == 0
-    assert ask("sync", "+sweep=smoke", "data=standin", cwd=folder).out.startswith("0 records sent")
+    assert len(runs_of(folder, "smoke")) == count + 1
+    assert "to run: 0 to measure" in ask("plan", *words, cwd=folder).out
+    assert ask("report", *words, cwd=folder).code == 0
+    assert ask("sync", *words, cwd=folder).out.startswith("0 records sent")
 
 
 @contextlib.contextmanager

@@ -96,6 +96,9 @@ class Session:
         except subprocess.TimeoutExpired:
             self.kill(process)
             output = f"{process.communicate()[0]}\nkilled after {_SECONDS:g} s"
+        except BaseException:  # this tool is ended: a sweep that trained on would disturb what runs next
+            self.kill(process)
+            raise
         return process.returncode, output
 
     def kill(self, process: subprocess.Popen[str]) -> None:

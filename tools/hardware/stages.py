@@ -155,26 +155,25 @@ def gan(session: Session) -> None:
 
 
 def clock(session: Session) -> None:
-    """Check our time of a step against CUDA events around a loop that shares no code with ours."""
+    """Check our time of a step against CUDA events around a loop that shares no code with ours.
+
+    The step must be bound by the device: on an H100, launches of mnist_cnn took 3.1 ms a step in one process
+    and 5.2 ms in another.
+    """
     if session.device.kind != "gpu":
         session.note("clock: of GPUs only")
         return
-    for sweep, workload, batch, options in (
-        ("measure", "mnist_cnn", 64, {}),
-        ("heavy", "resnet50", 128, {"image_size": 224}),
-    ):
-        ours = [
-            step_seconds(record)
-            for record in session.records(sweep)
-            if record["result"] and record["spec"]["precision"] == "bf16"
-            if record["spec"]["workload"] == workload
-        ]
-        if not ours:
-            session.note(f"clock: stage {sweep} has no {workload} in bf16")
-            continue
-        events = event_step_seconds(workload, batch, options)
-        text = f"{workload} bf16: {1e3 * ours[0]:.3f} ms by us, {1e3 * events:.3f} ms by CUDA events"
-        session.check("clock", abs(ours[0] / events - 1) < _CLOCK_TOLERANCE, text)
+    ours = [
+        step_seconds(record)
+        for record in session.records("heavy")
+        if record["result"] and record["spec"]["precision"] == "bf16"
+    ]
+    if not ours:
+        session.note("clock: stage heavy has no result in bf16")
+        return
+    events = event_step_seconds("resnet50", 128, {"image_size": 224})
+    text = f"resnet50 bf16: {1e3 * ours[0]:.3f} ms by us, {1e3 * events:.3f} ms by CUDA events"
+    session.check("clock", abs(ours[0] / events - 1) < _CLOCK_TOLERANCE, text)
 
 
 def compile_(session: Session) -> None:

@@ -17,6 +17,7 @@ def main() -> None:
     arguments = parser.parse_args()
 
     device = "cuda" if torch.cuda.is_available() else "cpu"
+    torch.backends.fp32_precision = "tf32" if arguments.precision == "tf32" else "ieee"
     torch.manual_seed(1)
     images, labels = torch.rand(4000, 1, 28, 28), torch.randint(10, (4000,))
     data = torch.utils.data.TensorDataset(images, labels)

@@ -30,6 +30,11 @@ first ones in one case of eleven, and the eight longest of many in one case of 2
 _BUSY_FRACTION = 0.02
 """Fraction of the timed seconds below which remaining device work is negligible."""
 
+_TF32_DEFAULT = (
+    ", PyTorch's default for convolutions on a GPU; ask for precision=tf32, or write "
+    '`torch.backends.fp32_precision = "ieee"` into the script'
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Case:
@@ -117,8 +122,11 @@ def _asker(case: _Case, part: RankGroup) -> str:
 def _precision(case: _Case) -> str | None:
     wanted = case.placement.precision
     unexpected = {device.precision for device in case.result.devices} - {wanted}
-    return (
-        f"trial asks for {wanted}; its arithmetic was {', '.join(sorted(unexpected))}" if unexpected else None
+    if not unexpected:
+        return None
+    is_default = (wanted, unexpected) == ("fp32", {"tf32"}) and case.placement.trial.trainer == "script"
+    return f"trial asks for {wanted}; its arithmetic was {', '.join(sorted(unexpected))}" + (
+        _TF32_DEFAULT if is_default else ""
     )
 
 

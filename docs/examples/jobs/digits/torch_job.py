@@ -15,7 +15,8 @@ def build(options: Options) -> TorchJob:
     model = nn.Sequential(nn.Linear(64, options.units), nn.ReLU(), nn.Linear(options.units, 10))
 
     def evaluate(model: nn.Module) -> dict[str, float]:
-        is_right = model(images[1500:]).argmax(1) == labels[1500:]
+        device = next(model.parameters()).device
+        is_right = model(images[1500:].to(device)).argmax(1).cpu() == labels[1500:]
         return {"accuracy": is_right.float().mean().item()}
 
     return TorchJob(

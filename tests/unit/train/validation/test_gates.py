@@ -63,6 +63,19 @@ def test_another_device_or_precision_than_asked_for_is_a_device_mismatch(devices
     assert (failure.kind, failure.message) == ("device_mismatch", message)
 
 
+def test_a_script_in_pytorchs_default_rounding_is_told_of_it() -> None:
+    asked = trial_spec(trainer="script")
+    failure = judge(placement(asked), train_result(devices=(facts(precision="tf32"),)))
+    assert failure is not None
+    assert failure.message == (
+        "trial asks for fp32; its arithmetic was tf32, PyTorch's default for convolutions on a GPU; ask for "
+        'precision=tf32, or write `torch.backends.fp32_precision = "ieee"` into the script'
+    )
+    other = judge(placement(asked), train_result(devices=(facts(precision="bf16"),)))
+    assert other is not None
+    assert other.message == "trial asks for fp32; its arithmetic was bf16"
+
+
 @pytest.mark.parametrize("name", ["Some", "Some CPU x2", "Some CPU of another year", ""])
 def test_a_processor_is_the_very_one_that_the_trial_names(name) -> None:
     failure = judge(placement(), train_result(devices=(facts(name=name),)))
