@@ -56,9 +56,11 @@ On Ubuntu, as on images of TPU VMs: sudo apt install python3.11-venv, then add P
 python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { echo "$(OLD_PYTHON)" >&2; exit 2; }
 
+# pip would compile every file, in two thirds of its time: an import compiles what a trial needs.
 $(VENV)/.installed: pyproject.toml $(PINNED) | python
 	$(PYTHON) -m venv $(VENV)
-	$(VENV)/bin/pip install --quiet $(CONSTRAINTS) --editable '.[torch,tensorflow,dev]'
+	$(VENV)/bin/pip install --quiet --no-compile $(CONSTRAINTS) --editable '.[torch,tensorflow,dev]'
+	TF_CPP_MIN_LOG_LEVEL=3 $(VENV)/bin/python -c 'import mlflow, ray.tune, tensorflow, torch'
 	touch $@
 
 # An environment of a framework has the packages of its extra only: no Ray, no MLflow, and our own code comes by path.
@@ -67,15 +69,14 @@ REQUIREMENTS := import sys, tomllib; print(*tomllib.load(open("pyproject.toml", 
 
 $(XLA_VENV)/.installed: pyproject.toml | python
 	$(PYTHON) -m venv $(XLA_VENV)
-	$(PYTHON) -c '$(REQUIREMENTS)' xla | $(XLA_VENV)/bin/pip install --quiet --requirement /dev/stdin
+	$(PYTHON) -c '$(REQUIREMENTS)' xla | $(XLA_VENV)/bin/pip install --quiet --no-compile --requirement /dev/stdin
 	touch $@
 
 $(XLA_VENV)/.libtpu: $(XLA_VENV)/.installed
 	$(PYTHON) -c '$(REQUIREMENTS)' xla-tpu | $(XLA_VENV)/bin/pip install --quiet --requirement /dev/stdin
 	touch $@
 
-# One framework, without Ray and MLflow. pip would compile every file, in two thirds of its time: the import compiles
-# what a trial needs of torch.
+# One framework, without Ray and MLflow.
 LIGHT := import tomllib; project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
 print(*(name for name in project["dependencies"] if not name.startswith(("ray", "mlflow"))), *project["optional-dependencies"]["torch"], sep="\n")
 
@@ -125,7 +126,7 @@ test-slow: install
 
 test-all: test test-clusters test-fuzz test-slow
 
-# Twenty times as much bad input as CI has time for, and other examples every time: for the night.
+# Fifty times as much bad input as CI has time for, and other examples every time: for the night.
 fuzz: $(VENV)/.installed
 	$(PYTEST) --hypothesis-profile nightly tests/fuzz
 

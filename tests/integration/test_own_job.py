@@ -6,7 +6,6 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 import pytest
 from own_jobs import keras_job, torch_job
 from repository import ROOT
+from warm_commands import WarmCommands
 
 PAGE = (ROOT / "docs/own_job.md").read_text()
 JOBS = ROOT / "docs/examples/jobs"
@@ -21,16 +21,14 @@ COMMANDS = [shlex.split(line)[3:] for line in PAGE.splitlines() if line.startswi
 SHORT = ("executor=inline", "tracking=none")
 
 
+_WARM = WarmCommands("torch", "keras")
+
+
 def ask(installed: Path, *words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     """Run the wheel's command: the repository, which is installed too, is not what is imported."""
-    return subprocess.run(
-        [sys.executable, "-P", "-m", "orchestrator", *words],
-        cwd=cwd,
-        env={**os.environ, "PYTHONPATH": str(installed)},
-        capture_output=True,
-        text=True,
-        timeout=600,  # on a busy host
-    )
+    told = _WARM.run(words, cwd=cwd, variables={**os.environ, "PYTHONPATH": str(installed)}, seconds=600)
+    assert told is not None, "another command runs"
+    return subprocess.CompletedProcess([*words], *told)
 
 
 def records_in(folder: Path) -> list[Mapping[str, Any]]:

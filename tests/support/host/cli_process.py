@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from repository import ROOT
+from warm_commands import WarmCommands
 
 from orchestrator.record.journal import Journal
 
@@ -25,6 +26,8 @@ NOOP = (
     "sweep.shuffle_seed=null",
 )
 """A sweep of one trial that computes nothing, without Ray and MLflow; of several in the order of the grid."""
+
+_WARM = WarmCommands()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,11 +48,15 @@ def environment(**changes: str) -> dict[str, str]:
 
 
 def ask(*words: str, cwd: Path, variables: Mapping[str, str] | None = None, seconds: float = 300) -> Answer:
-    """Run a command to its end."""
+    """Run a command to its end, in a fork of a process that has its imports if nothing speaks against it."""
+    wanted = environment(**(variables or {}))
+    if warm := _WARM.run(words, cwd=cwd, variables=wanted, seconds=seconds):
+        code, out, err = warm
+        return Answer(code=code, out=out, err=err)
     done = subprocess.run(
         command(*words),
         cwd=cwd,
-        env=environment(**(variables or {})),
+        env=wanted,
         capture_output=True,
         text=True,
         timeout=seconds,

@@ -80,7 +80,7 @@ plain = st.recursive(
 
 
 def many(count: int) -> settings:
-    """Settings of a test that gives `count` examples in CI, and twenty times as many at night."""
+    """Settings of a test that gives `count` examples where others give 100."""
     return settings(max_examples=max(1, count * settings.default.max_examples // 100))
 
 

@@ -1,0 +1,144 @@
+"""Commands in forks of a process that has imported what commands import.
+
+As a script, `python warm_commands.py MODULE...`: a line of its standard input is a command, in JSON. It
+forks, answers with the process id, and with the exit code when the command has ended. What differs from a
+process of its own: variables at the time of the imports, and the name of the process. `cli_process` falls
+back to a process of its own where variables differ.
+"""
+
+import atexit
+import contextlib
+import gc
+import importlib
+import json
+import os
+import runpy
+import select
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+MODULES = (
+    "orchestrator.cli",
+    "orchestrator.execute.on_ray.executor",
+    "orchestrator.pipeline.report",
+    "orchestrator.pipeline.run",
+    "mlflow.store.tracking.sqlalchemy_store",
+)
+_OWN_TO_A_TEST = ("PYTEST_CURRENT_TEST", "ORCHESTRATOR_TEST_FAMILY")
+"""Variables that no import reads."""
+
+
+class WarmCommands:
+    """The process that forks, started with the first command; one command at a time.
+
+    Args:
+        more_modules: frameworks that its commands import.
+    """
+
+    def __init__(self, *more_modules: str) -> None:
+        self._modules = (*MODULES, *more_modules)
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[str] | None = None
+        self._variables: Mapping[str, str] = {}
+
+    def run(
+        self, words: Sequence[str], *, cwd: Path, variables: Mapping[str, str], seconds: float
+    ) -> tuple[int, str, str] | None:
+        """Run a command to its end: its exit code, output and errors; None where a fork would not do.
+
+        Raises:
+            subprocess.TimeoutExpired: it took longer, and was killed.
+        """
+        asked = {name: value for name, value in variables.items() if name not in _OWN_TO_A_TEST}
+        if not self._lock.acquire(blocking=False):
+            return None
+        try:
+            process = self._started(asked)
+            return None if process is None else _answer_of(process, words, cwd, variables, seconds)
+        finally:
+            self._lock.release()
+
+    def _started(self, variables: Mapping[str, str]) -> "subprocess.Popen[str] | None":
+        if self._process is None:
+            self._variables = variables
+            self._process = subprocess.Popen(
+                [sys.executable, __file__, *self._modules],
+                env=dict(variables),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            atexit.register(_end, self._process)
+        return self._process if variables == self._variables else None
+
+
+def _end(process: "subprocess.Popen[str]") -> None:
+    process.communicate()  # which closes its standard input: nothing is left to do
+
+
+def _answer_of(
+    process: "subprocess.Popen[str]",
+    words: Sequence[str],
+    cwd: Path,
+    variables: Mapping[str, str],
+    seconds: float,
+) -> tuple[int, str, str]:
+    assert process.stdin is not None
+    assert process.stdout is not None
+    with TemporaryDirectory() as name:
+        out, err = Path(name, "out"), Path(name, "err")
+        request = {"words": words, "cwd": str(cwd), "variables": variables, "out": str(out), "err": str(err)}
+        process.stdin.write(f"{json.dumps(request)}\n")
+        process.stdin.flush()
+        pid = int(process.stdout.readline())
+        is_late = not select.select([process.stdout], [], [], seconds)[0]
+        if is_late:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        code = int(process.stdout.readline())
+        texts = out.read_text(), err.read_text()
+    if is_late:
+        raise subprocess.TimeoutExpired([*words], seconds, *texts)
+    return code, *texts
+
+
+def serve(modules: Sequence[str]) -> None:
+    """Import the modules, and fork a command for every line until standard input ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the tests
+    for module in modules:
+        importlib.import_module(module)
+    gc.collect()
+    gc.freeze()
+    for line in sys.stdin:
+        pid = os.fork()
+        if pid == 0:
+            _become(json.loads(line))
+        sys.stdout.write(f"{pid}\n")
+        sys.stdout.flush()
+        _, status = os.waitpid(pid, 0)
+        sys.stdout.write(f"{os.waitstatus_to_exitcode(status)}\n")
+        sys.stdout.flush()
+
+
+def _become(request: Mapping[str, object]) -> None:
+    """Run the command in this fork, as `python -m orchestrator` would."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.environ.clear()
+    os.environ.update(request["variables"])  # type: ignore[arg-type]  # of JSON
+    os.chdir(str(request["cwd"]))
+    for descriptor, path in ((0, os.devnull), (1, str(request["out"])), (2, str(request["err"]))):
+        opened = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        os.dup2(opened, descriptor)
+        os.close(opened)
+    sys.path[0] = str(Path.cwd())
+    sys.argv = ["orchestrator", *request["words"]]  # type: ignore[misc]  # likewise
+    runpy.run_module("orchestrator", run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    serve(sys.argv[1:])
