@@ -30,7 +30,7 @@ ENVIRONMENTS := $(VENV)/.installed $(if $(filter 1,$(XLA)),$(XLA_VENV)/.installe
 PINNED := constraints.txt
 CONSTRAINTS := $(shell $(PYTHON) -c 'import sys; sys.version_info[:2] == (3, 11) and print("--constraint $(PINNED)")')
 
-.PHONY: install xla gpu tpu tpu-compile sweep smoke test test-clusters test-fuzz test-slow test-all fuzz chaos hardware-test check audit constraints fix notebook docs docs-serve docs-links docs-pictures
+.PHONY: install xla gpu tpu tpu-compile sweep smoke test test-clusters test-fuzz test-slow test-all fuzz chaos hardware-test check check-types check-units audit constraints fix notebook docs docs-serve docs-links docs-pictures
 
 # Side by side: pip has one core at most, and waits for the network.
 install:
@@ -141,11 +141,17 @@ hardware-test: $(VENV)/.installed
 check: $(VENV)/.installed audit
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
+	$(VENV)/bin/lint-imports
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync check-types check-units
+
+# Side by side: the type checker has one core.
+check-types:
 	$(VENV)/bin/mypy
 	MYPYPATH=tools $(VENV)/bin/mypy --strict tools/fit_bundled_models.py tools/condense_profiles.py tools/profet_tables.py
 	MYPYPATH=tools $(VENV)/bin/mypy --strict tools/docsite tools/docsite_hooks.py
-	$(VENV)/bin/lint-imports
 	$(MAKE) docs
+
+check-units:
 	$(PYTEST) tests/unit
 
 # Known vulnerabilities of the pinned versions, where a server of advisories can be asked.

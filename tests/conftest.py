@@ -23,6 +23,8 @@ hypothesis.settings.load_profile("any_host")
 def pytest_configure() -> None:
     """Keep a test's threads to one core: on one that others use too they wait for each other all the time."""
     gc.disable()
+    # else MLflow's server starts eight processes, of 5 CPU s each, for jobs that nothing here sends
+    os.environ["MLFLOW_SERVER_ENABLE_JOB_EXECUTION"] = "false"
     process = os.environ.get("PYTEST_XDIST_WORKER", "")
     if process:
         cores = sorted(os.sched_getaffinity(0))

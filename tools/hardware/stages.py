@@ -275,7 +275,7 @@ def gate(session: Session) -> None:
 
 def resume(session: Session) -> None:
     """Check that a killed training continues from its checkpoint."""
-    steps = 20_000 if session.device.kind != "cpu" else 3000
+    steps = 6000 if session.device.kind != "cpu" else 3000
     precision = session.precisions[-1]
     words = (
         "+sweep=single",
