@@ -61,7 +61,7 @@ def with_smaller_batch(
 
     def fits(batch: int) -> bool:
         tried = fit_of(replace(step, request=replace(step.request, global_batch_size=batch)))
-        return not isinstance(tried, NoFit) and tried.fits
+        return not isinstance(tried, NoFit) and tried.is_sure_to_fit
 
     batch = _half_that_fits(step, fits)
     if batch and finds_largest:

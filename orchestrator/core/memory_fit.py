@@ -43,6 +43,11 @@ class MemoryFit:
         """Return whether the program gets the memory that it takes."""
         return self.needed_bytes <= self.granted_bytes
 
+    @property
+    def is_sure_to_fit(self) -> bool:
+        """Return the same: a compiler knows."""
+        return self.fits
+
     def words(self, device: str) -> str:
         """Say in one line how much memory the step takes on a device."""
         needed, granted = _size(self.needed_bytes), _size(self.granted_bytes)
@@ -66,7 +71,7 @@ class TensorCount:
         bucket_bytes: copies of the gradients that the exchange between replicas keeps; 0 for one replica.
         staged_bytes: most bytes of batches that are put on the GPU before the first step.
         capacity_bytes: memory of the GPU.
-        batch_that_fits: a smaller global batch whose tensors fit, if these do not and one was found.
+        batch_that_fits: a smaller global batch that is sure to fit, if this one does not and one was found.
     """
 
     tensor_bytes: int
@@ -86,6 +91,11 @@ class TensorCount:
         tensors = self.tensor_bytes + self.bucket_bytes
         most = _MARGIN * tensors + self.staged_bytes + _CONTEXT_BYTES
         return self.fits and most > _DRIVER_SHARE * self.capacity_bytes
+
+    @property
+    def is_sure_to_fit(self) -> bool:
+        """Return whether all of it fits: what is proposed instead of a batch that does not."""
+        return self.fits and not self.is_tight
 
     def words(self, device: str) -> str:
         """Say in one line how much memory the step takes on a device."""

@@ -317,3 +317,18 @@ def test_a_smaller_batch_is_a_half_or_the_largest_to_a_32nd(limit, finds_largest
         assert batch % 8 == 0
     assert len(asked) == len(set(asked))
     assert len(asked) < 16
+
+
+@pytest.mark.parametrize("finds_largest", [False, True])
+def test_no_batch_is_proposed_that_is_tight(finds_largest):
+    """By counting, 8 GiB for 64 samples: 16.5 GiB at 132 may fit, and is no advice."""
+    step = replace(STEP, request=replace(STEP.request, global_batch_size=256))
+
+    def fit_of(asked):
+        return counted(asked.request.global_batch_size / 8)
+
+    fit = with_smaller_batch(step, fit_of, finds_largest=finds_largest)
+    assert fit.batch_that_fits is not None
+    assert counted(fit.batch_that_fits / 8).is_sure_to_fit
+    assert fit_of(replace(step, request=replace(STEP.request, global_batch_size=132))).fits
+    assert not counted(132 / 8).is_sure_to_fit
