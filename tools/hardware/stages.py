@@ -214,20 +214,19 @@ def scripts(session: Session) -> None:
     if session.device.kind == "tpu":
         session.note("scripts: of torch on a CPU or GPU only")
         return
-    commands = {str(ROOT / "docs" / "examples" / "scripts"): _OWN_LOOP}
+    cases = [("own_loop", ROOT / "docs" / "examples" / "scripts", _OWN_LOOP, "fp32,bf16")]
     if importlib.util.find_spec("transformers") and importlib.util.find_spec("accelerate"):
         folder = session.folder / "scripts"
         folder.mkdir(exist_ok=True)
         (folder / "fit_bert.py").write_text(_HUGGING_FACE)
-        commands[str(folder)] = "python fit_bert.py {batch_size_per_worker}"
-    for folder, command in commands.items():
-        name = f"script-{Path(folder).name}"
+        cases.append(("hugging_face", folder, "python fit_bert.py {batch_size_per_worker}", "fp32"))
+    for name, folder, command, precisions in cases:
         for record in session.sweep(
             name,
             "workload=script",
             f"script.folder={folder}",
             f"script.command='{command}'",
-            f"precision={'fp32,bf16' if command is _OWN_LOOP else 'fp32'}",
+            f"precision={precisions}",
             "steps=100",
         ):
             result, label = record["result"], label_of(record)
