@@ -56,7 +56,8 @@ On Ubuntu, as on images of TPU VMs: sudo apt install python3.11-venv, then add P
 python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { echo "$(OLD_PYTHON)" >&2; exit 2; }
 
-# pip would compile every file, in two thirds of its time: an import compiles what a trial needs.
+# pip would compile every file, which took two thirds of its time for the light environment: an import compiles what a
+# trial needs.
 $(VENV)/.installed: pyproject.toml $(PINNED) | python
 	$(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/pip install --quiet --no-compile $(CONSTRAINTS) --editable '.[torch,tensorflow,dev]'

@@ -27,7 +27,7 @@ _WARM = WarmCommands("torch", "keras")
 def ask(installed: Path, *words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     """Run the wheel's command: the repository, which is installed too, is not what is imported."""
     told = _WARM.run(words, cwd=cwd, variables={**os.environ, "PYTHONPATH": str(installed)}, seconds=600)
-    assert told is not None, "another command runs"
+    assert told is not None, "another command runs, or a variable has changed"
     return subprocess.CompletedProcess([*words], *told)
 
 

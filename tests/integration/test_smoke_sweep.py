@@ -22,7 +22,7 @@ pytestmark = pytest.mark.filterwarnings(
 
 @pytest.fixture(scope="module", params=["fp32", "fp32,bf16"])
 def precisions(request: pytest.FixtureRequest) -> str:
-    """Precisions of the sweep: in bf16 a CPU takes most of its time, and `make test-slow` has it."""
+    """Precisions of the sweep: `make test-slow` has bf16 too, in which a CPU takes long."""
     return str(request.param)
 
 
