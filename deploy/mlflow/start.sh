@@ -27,8 +27,7 @@ authorization_function = mlflow.server.auth:authenticate_request_basic_auth
 END
 
 # Eight processes of 250 MB for jobs of MLflow's own language-model tools, which nothing here sends.
-MLFLOW_SERVER_ENABLE_JOB_EXECUTION="${MLFLOW_SERVER_ENABLE_JOB_EXECUTION:-false}"
+export MLFLOW_SERVER_ENABLE_JOB_EXECUTION="${MLFLOW_SERVER_ENABLE_JOB_EXECUTION:-false}"
 
-export MLFLOW_SERVER_ENABLE_JOB_EXECUTION
 export MLFLOW_BACKEND_STORE_URI MLFLOW_AUTH_ADMIN_PASSWORD MLFLOW_FLASK_SERVER_SECRET_KEY MLFLOW_AUTH_CONFIG_PATH
 exec mlflow server --app-name basic-auth

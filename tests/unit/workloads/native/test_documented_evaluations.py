@@ -1,7 +1,6 @@
 """Evaluations of the documented PyTorch jobs on a GPU's tensors without data: nothing stays on the CPU."""
 
 import importlib
-import sys
 
 import pytest
 import torch
@@ -16,7 +15,7 @@ JOBS = ROOT / "docs/examples/jobs"
 
 def evaluate_on_a_gpu(name: str, monkeypatch: pytest.MonkeyPatch) -> Exception | None:
     """Return what ended the evaluation: a tensor without data has no numbers, and a CPU build no CUDA."""
-    monkeypatch.setattr(sys, "path", [str(JOBS), *sys.path])
+    monkeypatch.syspath_prepend(JOBS)
     module = importlib.import_module(f"{name}.torch_job")
     job, mode = module.build(module.Options()), FakeTensorMode(allow_non_fake_inputs=True)
 
@@ -38,4 +37,4 @@ def evaluate_on_a_gpu(name: str, monkeypatch: pytest.MonkeyPatch) -> Exception |
 def test_no_documented_evaluation_mixes_devices(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     ended = evaluate_on_a_gpu(name, monkeypatch)
     assert not isinstance(ended, FakeTensorDeviceMismatchError), ended
-    assert ended is None or "CUDA" in str(ended) or "cuda" in str(ended) or "_local_scalar" in str(ended)
+    assert ended is None or "cuda" in str(ended).lower() or "_local_scalar" in str(ended)
