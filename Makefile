@@ -117,9 +117,9 @@ test: install $(COMPILE_VENV)/.installed check
 test-clusters: install
 	$(PYTEST) tests/cluster
 
-# Bad input.
+# Bad input; its longest tests are in two files.
 test-fuzz: install
-	$(PYTEST) tests/fuzz
+	$(PYTEST) --dist load tests/fuzz
 
 # What there is no time for in `make test`: tests/slow.txt.
 test-slow: install

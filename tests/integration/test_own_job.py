@@ -39,11 +39,12 @@ def records_in(folder: Path) -> list[Mapping[str, Any]]:
 
 @pytest.fixture(scope="module")
 def elsewhere(installed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder outside the repository in which every command of the page has been typed."""
+    """A folder outside the repository in which the page is typed, with 150 steps by default."""
     folder = tmp_path_factory.mktemp("elsewhere")
     shutil.copytree(JOBS, folder / "docs/examples/jobs")
     for words in COMMANDS:
-        told = ask(installed, *words, *SHORT, cwd=folder)
+        steps = () if any(word.startswith("steps=") for word in words) else ("steps=150",)
+        told = ask(installed, *words, *steps, *SHORT, cwd=folder)
         assert (told.returncode, told.stderr) == (0, ""), told.stdout
     return folder
 

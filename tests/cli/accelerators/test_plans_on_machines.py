@@ -1,6 +1,9 @@
 """What the usual sweep measures on every fake machine, and why it skips the rest of what is there."""
 
 import json
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from fake_machines import MACHINES, run_on
@@ -40,16 +43,18 @@ SKIPPED = {
 }
 
 
-def planned(name: str, folder) -> dict:
-    ended = run_on(MACHINES[name], folder, *WORDS)
+@cache
+def planned(name: str) -> dict:
+    with TemporaryDirectory() as folder:
+        ended = run_on(MACHINES[name], Path(folder), *WORDS)
     assert ended.returncode == 0, ended.stderr
     return json.loads(ended.stdout)
 
 
 @pytest.mark.parametrize("name", MEASURED)
-def test_the_usual_sweep_measures_what_is_here(name, tmp_path):
+def test_the_usual_sweep_measures_what_is_here(name):
     measured: dict[str, set[str]] = {}
-    for placement in planned(name, tmp_path)["placements"]:
+    for placement in planned(name)["placements"]:
         if placement["provenance"] == "measured":
             trial = placement["trial"]
             measured.setdefault(trial["device"], set()).add(trial["trainer"])
@@ -60,11 +65,11 @@ def test_the_usual_sweep_measures_what_is_here(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", SKIPPED)
-def test_a_device_that_a_build_cannot_use_is_skipped_with_the_reason(name, tmp_path):
+def test_a_device_that_a_build_cannot_use_is_skipped_with_the_reason(name):
     device, reason = SKIPPED[name]
     reasons = {
         skipped["reason"]
-        for skipped in planned(name, tmp_path)["skipped"]
+        for skipped in planned(name)["skipped"]
         if skipped["trial"] and skipped["trial"]["device"] == device
     }
     assert [text for text in reasons if reason in text]
