@@ -3,7 +3,8 @@
     python benchmarks/advise.py $ORCHESTRATOR_DATA/profet [--json]
 
 A job is one of the published networks that are known here, at one image size; its settings are devices at one
-batch size, or devices and batch sizes together. Their prior comes from fits that saw nothing of the network.
+batch size, or devices and batch sizes together. Their prior is that of the product: of the bundled models,
+without any step of the network. The user is one more laboratory.
 "Measuring" is looking up the median of its repeats. It costs the price of the device for 100 steps, without
 set-up; a share of the cost is one of the cost of measuring every setting.
 
@@ -31,6 +32,7 @@ from orchestrator.analysis.recommendation.model.acquisition import (
     probes_of,
 )
 from orchestrator.analysis.recommendation.model.posterior import FloatArray, GaussianPosterior, posterior_of
+from orchestrator.config.cluster import load_cluster
 from orchestrator.core.estimate import ErrorCorrelation, StepPrior
 from orchestrator.predict.latency_data.read import read_latencies
 from orchestrator.predict.step_time.bundled_models import default_models
@@ -38,13 +40,9 @@ from orchestrator.predict.step_time.error_model import ErrorPrior
 
 sys.path.append(str(Path(__file__).parents[1] / "tools"))
 
-from model_fitting import (
-    Errors,
-    deviations_of,
-    errors_by_device,
-    fit_kinship,
-    held_out_logs,
-)
+from held_out_priors import held_out_priors
+from laboratory_rates import laboratory_devices
+from model_fitting import errors_by_device, fit_kinship
 from published_networks import PublishedLatency, measured_zoo
 
 SHARES = (0.1, 0.25, 0.5)
@@ -54,6 +52,7 @@ _STEPS = 100
 _SECONDS_PER_HOUR = 3600
 _ORDERS = 20  # of the random rule
 _SEED = 0
+_CONFIDENCES = (0.9, 0.95)
 _DEADLINES = (1.5, 2.0, 3.0)
 """How many times as long as with the fastest setting a sample may take."""
 
@@ -184,15 +183,16 @@ def cases_of(
     """Ask every question about every job.
 
     Args:
-        is_new: the devices were never seen either: the prior comes from the other ones alone.
+        is_new: the devices were never seen either: the prior of each comes from the others.
     """
-    prior, known = default_models().prior, errors_by_device(measured)
-    logs = dict(_errors_on_new(measured)) if is_new else dict(known)
+    models, errors = default_models(), errors_by_device(measured)
+    devices = {**laboratory_devices(), **load_cluster((), working_directory=Path.cwd())[1].devices}
+    prior_of = held_out_priors(measured, models, devices=devices, for_new_devices=is_new)
     jobs: dict[tuple[str, int], list[PublishedLatency]] = defaultdict(list)
     for one in measured:
         jobs[one.model, one.image_size].append(one)
     for (model, _), job in jobs.items():
-        others = [(one, error) for one, error in known if one.model != model]
+        correlation = fit_kinship([(one, error) for one, error in errors if one.model != model])
         by_batch: dict[int, list[PublishedLatency]] = defaultdict(list)
         for one in job:
             by_batch[one.batch_size].append(one)
@@ -202,8 +202,7 @@ def cases_of(
         for kind, settings in groups:
             if len({one.device for one in settings}) < len(usd_per_hour):
                 continue
-            priors = _priors(settings, logs, others, prior=prior, is_new=is_new)
-            correlation = fit_kinship(others)
+            priors = [prior_of[one] for one in settings]
             posterior = posterior_of(priors, correlation)
             prices = np.array([usd_per_hour[one.device] for one in settings]) / _SECONDS_PER_HOUR
             batches = np.array([one.batch_size for one in settings])
@@ -217,40 +216,12 @@ def cases_of(
                     objective=objective,
                     truth=truth,
                     usd=_STEPS * prices,
-                    prior=prior,
+                    prior=models.prior,
                     priors=tuple(priors),
                     correlation=correlation,
                     usd_per_hour=prices * _SECONDS_PER_HOUR,
                     goal=asked,
                 )
-
-
-def _errors_on_new(measured: Sequence[PublishedLatency]) -> Iterator[tuple[PublishedLatency, float]]:
-    """Take the errors of fits to other networks on other devices."""
-    for (device, model), errors in held_out_logs(measured, for_new_devices=True).items():
-        rows = (one for one in measured if (one.device, one.model) == (device, model))
-        yield from zip(rows, errors.tolist(), strict=True)
-
-
-def _priors(
-    settings: Sequence[PublishedLatency],
-    logs: dict[PublishedLatency, float],
-    others: Errors,
-    *,
-    prior: ErrorPrior,
-    is_new: bool,
-) -> list[StepPrior]:
-    deviations = deviations_of(others)
-    return [
-        StepPrior(
-            hardware=one.device,
-            batch_size=one.batch_size,
-            log_seconds=math.log(one.step_seconds) - logs[one],
-            device=prior.device if is_new else 0.0,
-            network=prior.workload if is_new else deviations[one.device],
-        )
-        for one in settings
-    ]
 
 
 def _objectives(
@@ -297,7 +268,9 @@ def rows_of(cases: Sequence[Case], *, shares: Sequence[float] = SHARES) -> dict[
                 for _ in range(times)
             ]
     found["nothing measured"]["0%"] = [_end(case, 0.0, confidence=1.0) for case in cases]
-    found["advise, stopped at 90%"]["100%"] = [_end(case, 1.0, confidence=0.9) for case in cases]
+    for confidence in _CONFIDENCES:
+        stopped = [_end(case, 1.0, confidence=confidence) for case in cases]
+        found[f"advise, stopped at {confidence:.0%}"]["100%"] = stopped
     return dict(found)
 
 

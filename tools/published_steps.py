@@ -110,6 +110,17 @@ def project_steps(devices: Mapping[str, Device]) -> Iterator[MeasuredStep]:
                 )
 
 
+def query_of_latency(latency: PublishedLatency, devices: Mapping[str, Device]) -> StepQuery:
+    """Build the query of a step of PROFET."""
+    return StepQuery(
+        spec=spec_of(latency.model, latency.image_size),
+        device=devices[_PROFET_DEVICES[latency.device]],
+        precision="fp32",
+        num_workers=1,
+        global_batch_size=latency.batch_size,
+    )
+
+
 def query_of(rate: PublishedRate, device: Device) -> StepQuery:
     """Build the query of the step that a published rate is of."""
     return StepQuery(
@@ -149,13 +160,7 @@ def _of_profet(
     for latency in latencies:
         if latency.batch_size in _PROFET_BATCHES:
             yield MeasuredStep(
-                query=StepQuery(
-                    spec=spec_of(latency.model, latency.image_size),
-                    device=devices[_PROFET_DEVICES[latency.device]],
-                    precision="fp32",
-                    num_workers=1,
-                    global_batch_size=latency.batch_size,
-                ),
+                query=query_of_latency(latency, devices),
                 laboratory=PROFET,
                 software="TensorFlow 2.5",
                 seconds=latency.step_seconds,
