@@ -127,7 +127,7 @@ test-slow: install
 
 test-all: test test-clusters test-fuzz test-slow
 
-# Fifty times as much bad input as CI has time for, and other examples every time: for the night.
+# A hundred times as much bad input as CI has time for, and other examples every time: for the night.
 fuzz: $(VENV)/.installed
 	$(PYTEST) --hypothesis-profile nightly tests/fuzz
 

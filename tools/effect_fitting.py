@@ -24,7 +24,7 @@ from scipy.optimize import least_squares, minimize
 
 from orchestrator.predict.profile_transfer.conformal import quantile_of
 from orchestrator.predict.profile_transfer.pairs import Floats
-from orchestrator.predict.step_time.analytic import LAUNCHES, Analytic, parts_of
+from orchestrator.predict.step_time.analytic import LAUNCHES, Analytic, parts_of, performed_flops
 from orchestrator.predict.step_time.crossed_effects import (
     DEVICE_EFFECTS,
     HOST_EFFECTS,
@@ -34,7 +34,7 @@ from orchestrator.predict.step_time.crossed_effects import (
 
 _START = (0.5, 2.0, 2.0, 15.0, 0.5)
 _START_DEVIATION = 1.5
-_OFFSETS = {"device": 0.4, "host": 0.1, "network": 0.3}  # deviations of the pulls
+_OFFSETS = {"device": 0.4, "host": 0.1, "network": 0.15}  # deviations of the pulls
 _NUM_OF_DEVICE = 3  # terms; the others are of the host
 _NOISE = 0.2
 _TYPICAL, _TYPICAL_DEVIATION = 0.15, 0.8  # of a deviation, and of its logarithm: the weak prior
@@ -106,12 +106,13 @@ def _codes(names: Sequence[str]) -> tuple[NDArray[np.int64], int]:
 def _terms(step: MeasuredStep) -> Floats:
     peaks = step.query.peaks
     assert peaks.memory_bytes_per_second is not None, "published devices have it"
+    demand, precision = step.query.demand, step.query.precision
     terms = parts_of(
-        step.query.demand,
-        flops_per_second=peaks.flops_per_second[step.query.precision],
+        replace(demand, flops=performed_flops(demand, kind=peaks.kind, precision=precision)),
+        flops_per_second=peaks.flops_per_second[precision],
         bytes_per_second=peaks.memory_bytes_per_second,
     )
-    terms[_NUM_OF_DEVICE:] *= LAUNCHES.get(step.query.precision, 1.0)
+    terms[_NUM_OF_DEVICE:] *= LAUNCHES.get(precision, 1.0)
     return terms
 
 

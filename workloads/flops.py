@@ -8,6 +8,7 @@ by what they add to this.
 """
 
 import math
+from collections.abc import Callable
 
 from workloads.layers import (
     Conv2d,
@@ -38,7 +39,7 @@ from workloads.spec import (
 
 def forward_flops(network: Network) -> float:
     """Operations of one forward pass, per sample."""
-    return sum(_layer_flops(network))
+    return sum(_layer_flops(network, _is_any))
 
 
 def train_step_flops(spec: Workload, global_batch_size: int) -> float:
@@ -50,28 +51,41 @@ def train_step_flops(spec: Workload, global_batch_size: int) -> float:
     return global_batch_size * _phase_flops(spec, spec.phases[-1])
 
 
-def _phase_flops(spec: WorkloadSpec, phase: Phase) -> float:
-    """Per sample."""
+def winograd_flops(spec: WorkloadSpec) -> float:
+    """Operations per sample of the timed phase in 3x3 convolutions of all channels at every position."""
+    return _phase_flops(spec, spec.phases[-1], of=_is_winograd)
+
+
+def _is_winograd(layer: Layer) -> bool:
+    return isinstance(layer, Conv2d) and layer.kernel in (3, (3, 3)) and layer.stride == 1
+
+
+def _is_any(_layer: Layer) -> bool:
+    return True
+
+
+def _phase_flops(spec: WorkloadSpec, phase: Phase, *, of: Callable[[Layer], bool] = _is_any) -> float:
+    """Per sample, of some layers."""
     match phase.protocol:
         case Supervised(network=name) | TokenPrediction(network=name):
-            return _trained(spec.networks[name])
+            return _trained(spec.networks[name], of)
         case Gan():
             generator, judge = spec.networks["generator"], spec.networks["discriminator"]
             # The judge sees real and generated images, and once more, frozen, for the generator's gradient.
-            return _trained(generator) + 2 * _trained(judge) + 2 * forward_flops(judge)
+            return _trained(generator, of) + 2 * _trained(judge, of) + 2 * sum(_layer_flops(judge, of))
         case ContrastiveDivergence(node=node, k=k):
-            layers = _layer_flops(spec.networks[phase.protocol.network])
+            layers = _layer_flops(spec.networks[phase.protocol.network], of)
             # A step of the chain is a product up and one down; the energies of both ends one each, and
             # again for their gradients of the weights.
             return sum(layers[:node]) + (2 * k + 4) * layers[node]
 
 
-def _trained(network: Network) -> float:
+def _trained(network: Network, of: Callable[[Layer], bool]) -> float:
     """Forward, gradient of the weights and gradient of the input cost the same in each layer.
 
     Nothing needs the gradient of an input that no weights have made.
     """
-    layers = zip(_layer_flops(network), _takes_made_inputs(network), strict=True)
+    layers = zip(_layer_flops(network, of), _takes_made_inputs(network), strict=True)
     return sum((3 if is_made else 2) * flops for flops, is_made in layers)
 
 
@@ -85,11 +99,11 @@ def _takes_made_inputs(network: Network) -> list[bool]:
     return takes
 
 
-def _layer_flops(network: Network) -> list[float]:
-    """Forward operations per sample of each node."""
+def _layer_flops(network: Network, of: Callable[[Layer], bool]) -> list[float]:
+    """Forward operations per sample of each node; 0 for other layers."""
     shapes = zip(input_shapes_of(network), shapes_of(network), strict=True)
     return [
-        _forward(node.layer, inputs, outputs)
+        _forward(node.layer, inputs, outputs) if of(node.layer) else 0.0
         for node, (inputs, outputs) in zip(network.nodes, shapes, strict=True)
     ]
 

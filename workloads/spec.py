@@ -214,6 +214,8 @@ class JobCost:
 
     Attributes:
         flops_per_sample, flops_per_step: a step of n samples has n times the one, and the other.
+        winograd_flops_per_sample: of these, the part that Winograd's algorithm shortens: convolutions of all
+            channels by 3x3 kernels at every position.
         value_bytes_per_sample: read and written for a sample in float32, if nothing is fused.
         weight_bytes: read and written by a step of any size: weights, gradients, the optimizer's state.
         gradient_bytes: size of all gradients.
@@ -224,6 +226,7 @@ class JobCost:
 
     flops_per_sample: float
     flops_per_step: float
+    winograd_flops_per_sample: float
     value_bytes_per_sample: float
     weight_bytes: float
     gradient_bytes: float

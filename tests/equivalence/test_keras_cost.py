@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from workloads.flops import train_step_flops
+from workloads.flops import train_step_flops, winograd_flops
 from workloads.jobs import JobError, KerasJob
 from workloads.native.keras_cost import cost_of
 from workloads.native.keras_data import KerasBatches
@@ -42,6 +42,7 @@ def test_a_declared_network_costs_what_it_is_declared_to_cost(name: str) -> None
     network = spec.networks["model"]
     found = cost(build(network, seed=0), np.zeros((4, *network.input_shape), np.float32))
     assert found.step_flops(64) == pytest.approx(train_step_flops(spec, 64), rel=1e-12)
+    assert found.winograd_flops_per_sample == pytest.approx(winograd_flops(spec), rel=1e-12)
 
 
 def test_a_recurrent_layer_costs_its_products_at_every_step() -> None:

@@ -1,4 +1,4 @@
-"""Examples of bad input: the same every time, or, with `make fuzz`, fifty times as many and different
+"""Examples of bad input: the same every time, or, with `make fuzz`, a hundred times as many and different
 ones.
 """
 
@@ -15,7 +15,7 @@ hypothesis.settings.register_profile(
     "fuzz",
     deadline=None,
     derandomize=True,
-    max_examples=40,  # the same ones every time
+    max_examples=20,  # the same ones every time
     database=None,  # what failed becomes a test of its own
     suppress_health_check=[hypothesis.HealthCheck.too_slow, hypothesis.HealthCheck.data_too_large],
 )

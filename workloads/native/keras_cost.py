@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
+from numpy.typing import NDArray
 
 from workloads.jobs import JobError, KerasJob
 from workloads.native.keras_step import first_batch, loss_of
@@ -49,14 +50,13 @@ def cost_of(job: KerasJob) -> JobCost:
         has_gradient[:] = [gradient is not None for gradient in gradients]
         return [gradient for gradient in gradients if gradient is not None]
 
-    (small_flops, small_bytes), (large_flops, large_bytes) = (
+    small, large = (
         _count(step.get_concrete_function(_signature_of(first_batch(job, size))).graph)
         for size in (_SMALL, _LARGE)
     )
-    flops, moved_bytes = (
-        (large - small) / (_LARGE - _SMALL)
-        for small, large in ((small_flops, large_flops), (small_bytes, large_bytes))
-    )
+    of_sample = (large - small) / (_LARGE - _SMALL)
+    flops, winograd_flops, moved_bytes = map(float, of_sample)
+    flops_of_step, _, bytes_of_step = map(float, small - _SMALL * of_sample)
     if not any(has_gradient):
         raise JobError("the loss does not depend on a parameter of the model")
     num_weights = sum(math.prod(weight.shape) for weight in weights)
@@ -64,9 +64,10 @@ def cost_of(job: KerasJob) -> JobCost:
     update_bytes = _FLOAT32_BYTES * (3 * num_weights + 2 * slots)  # a weight and its gradient are read
     return JobCost(
         flops_per_sample=flops,
-        flops_per_step=max(0.0, small_flops - _SMALL * flops),
+        flops_per_step=max(0.0, flops_of_step),
+        winograd_flops_per_sample=winograd_flops,
         value_bytes_per_sample=moved_bytes,
-        weight_bytes=max(0.0, small_bytes - _SMALL * moved_bytes) + update_bytes,
+        weight_bytes=max(0.0, bytes_of_step) + update_bytes,
         gradient_bytes=float(_FLOAT32_BYTES * num_weights),
         num_weights=num_weights,
         layers=sum(bool(layer._trainable_variables) for layer in job.model._flatten_layers()),
@@ -85,11 +86,15 @@ def _signature_of(batch: Any) -> Any:
     return tf.nest.map_structure(lambda array: tf.TensorSpec(array.shape, array.dtype), batch)
 
 
-def _count(graph: Any) -> tuple[float, float]:
-    """Return the operations and bytes of a graph and of the functions that it calls."""
-    operations = list(_all_of(graph, 1))
-    flops = sum(times * _flops(operation) for operation, times in operations)
-    return flops, sum(times * _bytes(operation) for operation, times in operations)
+def _count(graph: Any) -> NDArray[np.float64]:
+    """Return the FLOPs, those in 3x3 convolutions, and the bytes of a graph and of the functions that it
+    calls.
+    """
+    counts = np.zeros(3)
+    for operation, times in _all_of(graph, 1):
+        flops = _flops(operation)
+        counts += np.multiply(times, (flops, flops * _is_winograd(operation), _bytes(operation)))
+    return counts
 
 
 def _all_of(graph: Any, times: int) -> Iterator[tuple[Any, int]]:
@@ -136,6 +141,17 @@ def _trips(operation: Any) -> int | None:
 def _flops(operation: Any) -> float:
     count = _FLOPS.get(operation.type)
     return 2.0 * count(operation) if count else 0.0
+
+
+def _is_winograd(operation: Any) -> bool:
+    """Return whether it is a convolution of all channels by 3x3 kernels at every position, or a gradient."""
+    if operation.type not in ("Conv2D", "Conv2DBackpropInput", "Conv2DBackpropFilter"):
+        return False
+    of_filter = operation.type == "Conv2DBackpropFilter"
+    kernel = operation.outputs[0] if of_filter else operation.inputs[1]
+    images = operation.outputs[0] if operation.type == "Conv2DBackpropInput" else operation.inputs[0]
+    channels = images.shape[1 if operation.get_attr("data_format") == b"NCHW" else -1]
+    return tuple(kernel.shape[:3]) == (3, 3, channels) and set(operation.get_attr("strides")) == {1}
 
 
 def _bytes(operation: Any) -> float:

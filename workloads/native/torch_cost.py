@@ -10,13 +10,14 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
-from torch.utils.flop_counter import FlopCounterMode
+from torch.utils.flop_counter import FlopCounterMode, flop_registry
 
 from workloads.jobs import JobError, TorchJob
 from workloads.native.torch_samples import batch_resizer, first_batch
@@ -29,20 +30,44 @@ _SMALL, _LARGE = 2, 4
 _GRADIENT_BYTES = 4
 
 
-class _MovedBytes(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch's own class
-    """Sum of the bytes that operations read and write."""
+class _Counts(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch's own class
+    """Sums of the bytes that operations read and write, and of the FLOPs of 3x3 convolutions."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]  # likewise
-        self.count = 0
+        self.moved_bytes = 0
+        self.winograd_flops = 0
 
     def __torch_dispatch__(self, operation: Any, _types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Run an operation, and count its inputs and outputs unless it is a view."""
         output = operation(*args, **(kwargs or {}))
         if not operation.is_view:
             tensors = (leaf for leaf in tree_leaves((args, kwargs, output)) if isinstance(leaf, Tensor))
-            self.count += sum(tensor.nbytes for tensor in tensors)
+            self.moved_bytes += sum(tensor.nbytes for tensor in tensors)
+        kind = operation.overloadpacket
+        if kind in _STRIDES and _is_winograd(*args[_STRIDES[kind] - 2 :]):
+            self.winograd_flops += flop_registry[kind](*args, **(kwargs or {}), out_val=output)
         return output
+
+
+_STRIDES = {torch.ops.aten.convolution: 3, torch.ops.aten.convolution_backward: 4}
+"""Operation -> place of the strides among its arguments, two after that of the kernel."""
+
+
+def _is_winograd(
+    kernel: Tensor,
+    _bias: Any,
+    stride: Any,
+    _padding: Any,
+    dilation: Any,
+    is_transposed: bool,
+    _output_padding: Any,
+    groups: int,
+    *_more: Any,
+) -> bool:
+    """Return whether a convolution is one of all channels by 3x3 kernels at every position."""
+    is_dense = groups == 1 and not is_transposed
+    return is_dense and tuple(kernel.shape[2:]) == (3, 3) and {*stride, *dilation} == {1}
 
 
 def cost_of(build: Callable[[], TorchJob]) -> JobCost:
@@ -69,19 +94,18 @@ def _counted_without_data(job: TorchJob) -> JobCost:
 
 
 def _counted(job: TorchJob, loss_of: JobLoss, batch_of: Callable[[int], Any]) -> JobCost:
-    small_flops, small_bytes = _count(job, loss_of, batch_of(_SMALL))
-    large_flops, large_bytes = _count(job, loss_of, batch_of(_LARGE))
-    flops, moved_bytes = (
-        (large - small) / (_LARGE - _SMALL)
-        for small, large in ((small_flops, large_flops), (small_bytes, large_bytes))
-    )
+    small, large = (np.array(_count(job, loss_of, batch_of(size))) for size in (_SMALL, _LARGE))
+    of_sample = (large - small) / (_LARGE - _SMALL)
+    flops, winograd_flops, moved_bytes = map(float, of_sample)
+    flops_of_step, _, bytes_of_step = map(float, small - _SMALL * of_sample)
     trained = [weight for weight in loss_of.parameters() if weight.requires_grad]
     learning = [weight for weight in trained if weight.grad is not None]
     return JobCost(
-        flops_per_sample=float(flops),
-        flops_per_step=float(max(0.0, small_flops - _SMALL * flops)),
-        value_bytes_per_sample=float(moved_bytes),
-        weight_bytes=float(max(0.0, small_bytes - _SMALL * moved_bytes) + _update_bytes(job)),
+        flops_per_sample=flops,
+        flops_per_step=max(0.0, flops_of_step),
+        winograd_flops_per_sample=winograd_flops,
+        value_bytes_per_sample=moved_bytes,
+        weight_bytes=max(0.0, bytes_of_step) + _update_bytes(job),
         gradient_bytes=float(_GRADIENT_BYTES * sum(weight.numel() for weight in learning)),
         num_weights=sum(weight.numel() for weight in trained),
         layers=sum(any(True for _ in part.parameters(recurse=False)) for part in loss_of.modules()),
@@ -89,20 +113,20 @@ def _counted(job: TorchJob, loss_of: JobLoss, batch_of: Callable[[int], Any]) ->
     )
 
 
-def _count(job: TorchJob, loss_of: JobLoss, batch: Any) -> tuple[int, int]:
-    """Take one step, and return the operations and bytes of its forward and backward pass."""
+def _count(job: TorchJob, loss_of: JobLoss, batch: Any) -> tuple[int, int, int]:
+    """Take one step, and return the FLOPs, those in 3x3 convolutions, and the bytes, forward and backward."""
     job.optimizer.zero_grad()
     with ExitStack() as modes:
         for mode in (sdpa_kernel(SDPBackend.MATH), _without_onednn()):
             modes.enter_context(mode)
         flops = modes.enter_context(FlopCounterMode(display=False))
-        moved_bytes = modes.enter_context(_MovedBytes())
+        counts = modes.enter_context(_Counts())
         loss = loss_of(batch)
         if not loss.requires_grad:
             raise JobError("the loss does not depend on a parameter of the model")
         loss.backward()
     job.optimizer.step()
-    return flops.get_total_flops(), moved_bytes.count
+    return flops.get_total_flops(), counts.winograd_flops, counts.moved_bytes
 
 
 def _update_bytes(job: TorchJob) -> int:

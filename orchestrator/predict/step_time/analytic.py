@@ -6,7 +6,7 @@
 
 A host launches the work of a step while the device does the work before. So the longer of the two counts,
 and where they are alike, neither hides the other wholly. Of the host nothing shrinks with a device's peak.
-A CPU does both, one after the other.
+A CPU does both, one after the other. The flops are those of the algorithm that a device takes.
 """
 
 import math
@@ -27,6 +27,10 @@ LAUNCH_SECONDS = 1e-5
 """Seconds from one small operation to the next of which the coefficients of the host are multiples."""
 
 _STEP_SECONDS = 1e-3
+_WINOGRAD_SAVING = 2.25
+"""Multiplications of a 3x3 convolution over those of Winograd's F(2x2, 3x3): Lavin and Gray 2016, "Fast
+Algorithms for Convolutional Neural Networks". cuDNN takes it in float32."""
+
 _BEYOND = 2.0  # how far beyond all that was measured a sum of parts is still believed
 
 LAUNCHES: Mapping[str, float] = {"bf16": 1.1, "fp16": 1.45}
@@ -160,7 +164,11 @@ class Analytic:
         exchanged = 2 * (replicas - 1) / replicas * demand.gradient_bytes
         if flops is None or memory is None or (exchanged and peaks.link_bytes_per_second is None):
             return None
-        whole = replace(demand, weight_bytes=replicas * demand.weight_bytes)
+        whole = replace(
+            demand,
+            flops=performed_flops(demand, kind=peaks.kind, precision=precision),
+            weight_bytes=replicas * demand.weight_bytes,
+        )
         terms = parts_of(
             whole, flops_per_second=num_workers * flops, bytes_per_second=num_workers * memory
         ) * np.array(self.coefficients)
@@ -175,6 +183,12 @@ class Analytic:
 def around(likely: float, *, factor: float, source: str) -> Estimate:
     """Return an estimate whose interval is a factor to both sides."""
     return Estimate(low=likely / factor, likely=likely, high=likely * factor, source=source)
+
+
+def performed_flops(demand: StepCost, *, kind: DeviceKind, precision: str) -> float:
+    """Return the operations of the algorithms that a device takes."""
+    is_shortened = kind == "gpu" and precision == "fp32"
+    return demand.flops - demand.winograd_flops * (1 - 1 / _WINOGRAD_SAVING) * is_shortened
 
 
 def parts_of(demand: StepCost, *, flops_per_second: float, bytes_per_second: float) -> NDArray[np.float64]:

@@ -60,7 +60,7 @@ UNLIKE = ("unlike network", "unlike network at a size", "host of an unlike netwo
 """Effects of networks alone of which the family is unknown."""
 
 OF_THE_NETWORK = ("family", "network", "size")
-"""Labels of which an effect is not common to all networks on one machine."""
+"""Labels of which an effect is not common to all networks."""
 
 OF_MEASURED_WORK = ("device", "device at a precision", "machine")
 OF_A_MEASURED_HOST = ("host", "host of a device")
@@ -123,7 +123,8 @@ class EffectsPosterior:
     Attributes:
         device, host: means of the sums of effects.
         device_variance, host_variance, covariance: of these sums.
-        device_common, host_common: the parts of the variances that all networks on the machine share.
+        device_common, host_common: the parts of the variances that all networks on that hardware share, and
+            no other hardware has. A laboratory errs alike on all of its hardware.
     """
 
     device: float
@@ -334,7 +335,7 @@ _MEASURED_OF: tuple[tuple[tuple[str, ...], Callable[[StepLabels], bool]], ...] =
 
 
 def _chosen(effects: Mapping[str, tuple[str, ...]], *, is_common: bool) -> Mapping[str, tuple[str, ...]]:
-    """Return all effects, or those that all networks on one machine have in common."""
+    """Return all effects, or those that all networks on one device have in common."""
     if not is_common:
         return effects
-    return {name: of for name, of in effects.items() if not set(of) & set(OF_THE_NETWORK)}
+    return {name: of for name, of in effects.items() if "device" in of and not set(of) & set(OF_THE_NETWORK)}

@@ -36,8 +36,8 @@ class PublishedEstimate:
         step: time of a step, or the reason for the refusal.
         seconds: seconds of a step, also of a refused one; None if unknown.
         hardware: key that is equal for steps on the same devices.
-        device, workload: deviations of logarithms from those seconds: what all networks on the machine share,
-            and what is left of each.
+        device, workload: deviations of logarithms from those seconds: what all networks on that hardware
+            share, and no other hardware has; and what is left.
         source: which published steps it is based on.
         query: query that it answers.
         ordered: parts that own measurements are compared with; None if unknown.
@@ -63,7 +63,7 @@ class _LikelyStep:
 
     @property
     def own(self) -> float:
-        """Deviation that networks on one machine do not share."""
+        """Deviation that is not of the hardware alone."""
         return math.sqrt(max(self.whole**2 - self.common**2, 0.0))
 
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from orchestrator.core.device import Device
 from orchestrator.core.peaks import peaks_of
-from workloads.flops import train_step_flops
+from workloads.flops import train_step_flops, winograd_flops
 from workloads.spec import JobCost, NativeSpec, ScriptSpec, Workload, WorkloadSpec
 from workloads.traffic import num_weights, train_step_bytes
 
@@ -22,6 +22,7 @@ class StepCost:
 
     Attributes:
         flops: multiply-accumulates count as two; a clever algorithm (Winograd, FFT) needs fewer.
+        winograd_flops: of these, the part in 3x3 convolutions, which Winograd's algorithm shortens.
         value_bytes: read and written of feature maps, if nothing is fused or cached.
         weight_bytes: read and written of weights, gradients and the optimizer's slots, by one replica.
         gradient_bytes: size of the all-reduced gradients.
@@ -29,6 +30,7 @@ class StepCost:
     """
 
     flops: float
+    winograd_flops: float
     value_bytes: float
     weight_bytes: float
     gradient_bytes: float
@@ -42,11 +44,19 @@ def step_cost_of(spec: Workload, *, global_batch_size: int, value_bytes: int) ->
         value_bytes: size of one value of a feature map: 4 in fp32 and tf32, 2 in bf16 and fp16.
     """
     if isinstance(spec, ScriptSpec):
-        return StepCost(flops=0.0, value_bytes=0.0, weight_bytes=0.0, gradient_bytes=0.0, layers=0)
+        return StepCost(
+            flops=0.0,
+            winograd_flops=0.0,
+            value_bytes=0.0,
+            weight_bytes=0.0,
+            gradient_bytes=0.0,
+            layers=0,
+        )
     cost = spec.cost if isinstance(spec, NativeSpec) else _declared_cost(_Identity(spec))
     whole = cost.step_bytes(global_batch_size, value_bytes=value_bytes)
     return StepCost(
         flops=cost.step_flops(global_batch_size),
+        winograd_flops=global_batch_size * cost.winograd_flops_per_sample,
         value_bytes=whole - cost.weight_bytes,
         weight_bytes=cost.weight_bytes,
         gradient_bytes=cost.gradient_bytes,
@@ -77,6 +87,7 @@ def _declared_cost(of: _Identity) -> JobCost:
     return JobCost(
         flops_per_sample=train_step_flops(spec, 1),
         flops_per_step=0.0,
+        winograd_flops_per_sample=winograd_flops(spec),
         value_bytes_per_sample=train_step_bytes(spec, 1, value_bytes=_WEIGHT_BYTES) - weight_bytes,
         weight_bytes=weight_bytes,
         gradient_bytes=float(_WEIGHT_BYTES * weights),

@@ -117,6 +117,7 @@ SHAPES: dict[str, dict[str, tuple[str, int, int]]] = {
 _COST = JobCost(
     flops_per_sample=1.0,
     flops_per_step=0.0,
+    winograd_flops_per_sample=0.0,
     value_bytes_per_sample=1.0,
     weight_bytes=1.0,
     gradient_bytes=1.0,

@@ -191,7 +191,9 @@ def test_one_own_record_of_a_network_on_a_cpu_makes_its_other_batches_better():
     for one in cpu:
         by_network[one.query.spec.name].append(one)
     errors = {"before": [], "after": []}
-    for own, *others in (same for same in by_network.values() if len(same) > 1):
+    for own, others in (
+        (own, [one for one in same if one is not own]) for same in by_network.values() for own in same
+    ):
         basis = published_estimate_of(own.query, models)
         step = OwnStep(labels=own.query.own_labels, parts=basis.ordered.parts, seconds=own.seconds)
         effects = effects_given(models.effects, [step])
@@ -200,5 +202,5 @@ def test_one_own_record_of_a_network_on_a_cpu_makes_its_other_batches_better():
             after = estimate_by(one.query, before.ordered, models, effects=effects, refusal=None)
             for when, estimate in (("before", before), ("after", after)):
                 errors[when].append(abs(math.log(one.seconds / estimate.seconds)))
-    assert len(errors["after"]) > 8
+    assert len(errors["after"]) > 20
     assert fmean(errors["after"]) < 0.95 * fmean(errors["before"]), "batches differ by caches and noise"

@@ -57,7 +57,14 @@ def test_what_a_laboratory_does_to_all_steps_is_not_promised_to_others():
     found = effects.posterior(ASKED)
     assert found.device == 0.0
     assert found.device_variance == pytest.approx(0.25)
-    assert found.device_common == pytest.approx(0.25)
+    assert found.device_common == 0.0
+
+
+def test_what_a_device_does_to_all_networks_is_told_from_what_it_shares_with_other_devices():
+    effects = CrossedEffects([], {**NOTHING, "device": 0.3, "laboratory": 0.4, "network on a device": 0.5})
+    found = effects.posterior(ASKED)
+    assert found.device_variance == pytest.approx(0.09 + 0.16 + 0.25)
+    assert found.device_common == pytest.approx(0.09)
 
 
 def test_work_of_the_host_and_work_of_the_device_do_not_explain_each_other():

@@ -13,7 +13,9 @@ from workloads.flops import train_step_flops
 from workloads.registry import workload
 from workloads.traffic import train_step_bytes
 
-DEMAND = StepCost(flops=8e12, value_bytes=3e10, weight_bytes=2e9, gradient_bytes=1e9, layers=20)
+DEMAND = StepCost(
+    flops=8e12, winograd_flops=6e12, value_bytes=3e10, weight_bytes=2e9, gradient_bytes=1e9, layers=20
+)
 GPU = replace(
     T4,
     peak_flops_per_second={"fp32": 8e12},

@@ -24,6 +24,7 @@ def world(*, error=1.0):
         for size in (1, 4, 16):
             demand = StepCost(
                 flops=base[0] * size * 1e11,
+                winograd_flops=0.0,
                 value_bytes=base[1] * size * 1e9,
                 weight_bytes=base[2] * 1e8,
                 gradient_bytes=1e7,
@@ -64,7 +65,9 @@ def test_a_step_larger_than_all_that_were_measured_is_refused():
 
 def errors(of):
     """Make eight networks on two devices at three batch sizes, with the errors that `of` tells."""
-    demand = StepCost(flops=1e9, value_bytes=1e6, weight_bytes=1e6, gradient_bytes=1e6, layers=3)
+    demand = StepCost(
+        flops=1e9, winograd_flops=0.0, value_bytes=1e6, weight_bytes=1e6, gradient_bytes=1e6, layers=3
+    )
     return [
         (
             PublishedLatency(

@@ -3,7 +3,7 @@
 import pytest
 
 from workloads.data.need import DataNeed
-from workloads.flops import forward_flops, train_step_flops
+from workloads.flops import forward_flops, train_step_flops, winograd_flops
 from workloads.layers import Conv2d, ConvTranspose2d, Dense, DepthwiseConv2d, Flatten, Recurrent
 from workloads.network import Network, sequential
 from workloads.registry import workload
@@ -45,6 +45,20 @@ def test_the_default_mnist_cnn_costs_1_517_184_per_sample() -> None:
     dense = 2 * 5 * 5 * 32 * 128 + 2 * 128 * 10
     network = workload("mnist_cnn", {}).networks["model"]
     assert forward_flops(network) == convolutions + dense == 1_517_184
+
+
+def test_winograds_algorithm_shortens_convolutions_by_3x3_kernels_at_every_position() -> None:
+    layers = [
+        Conv2d(filters=2, kernel=3),  # on 8x8x1 values: no gradient of the first input
+        Conv2d(filters=4, kernel=(3, 3), padding=1),  # on 6x6x2
+        Conv2d(filters=4, kernel=3, stride=2, padding=1),
+        Conv2d(filters=4, kernel=1),
+        DepthwiseConv2d(kernel=3),
+        Flatten(),
+        Dense(units=3),
+    ]
+    spec = small(network=sequential((8, 8, 1), *layers))
+    assert winograd_flops(spec) == 2 * (2 * 9 * 1 * 2 * 36) + 3 * (2 * 9 * 2 * 4 * 36)
 
 
 def test_a_depthwise_kernel_meets_one_channel_at_each_position() -> None:

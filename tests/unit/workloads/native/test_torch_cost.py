@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils.data import TensorDataset
 
-from workloads.flops import train_step_flops
+from workloads.flops import train_step_flops, winograd_flops
 from workloads.jobs import JobError, TorchJob
 from workloads.native.torch_cost import cost_of
 from workloads.registry import workload
@@ -83,6 +83,23 @@ def test_a_declared_network_costs_what_it_is_declared_to_cost(name: str) -> None
     network = spec.networks["model"]
     found = cost(lambda: build(network, seed=0), torch.randn(4, *network.input_shape))
     assert found.step_flops(64) == pytest.approx(train_step_flops(spec, 64), rel=1e-12)
+    assert found.winograd_flops_per_sample == pytest.approx(winograd_flops(spec), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [
+        nn.Conv2d(4, 4, 3, stride=2),
+        nn.Conv2d(4, 4, 3, dilation=2),
+        nn.Conv2d(4, 4, 3, groups=4),
+        nn.Conv2d(4, 4, (1, 3)),
+        nn.ConvTranspose2d(4, 4, 3),
+    ],
+    ids=str,
+)
+def test_other_convolutions_are_not_shortened_by_winograds_algorithm(layer: nn.Module) -> None:
+    found = cost(lambda: layer, torch.randn(4, 4, 8, 8))
+    assert found.winograd_flops_per_sample == 0.0 < found.flops_per_sample
 
 
 def test_the_bytes_of_a_declared_network_are_within_a_factor_of_two_of_the_analytic_ones() -> None:
