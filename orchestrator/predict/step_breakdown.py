@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from orchestrator.predict.step_time.analytic import parts_of
+from orchestrator.predict.step_time.analytic import parts_of, performed_flops
 from orchestrator.predict.step_time.bundled_models import DefaultModels
 from orchestrator.predict.step_time.step_query import StepQuery
 
@@ -34,7 +34,11 @@ def step_breakdown_of(query: StepQuery, models: DefaultModels) -> StepBreakdown 
         return None
     flops, bandwidth = peaks.flops_per_second[precision], peaks.memory_bytes_per_second
     assert bandwidth is not None, "a device without it has no parts"
-    whole = replace(demand, weight_bytes=query.replicas * demand.weight_bytes)
+    whole = replace(
+        demand,
+        flops=performed_flops(demand, kind=peaks.kind, precision=precision),
+        weight_bytes=query.replicas * demand.weight_bytes,
+    )
     terms = parts_of(
         whole,
         flops_per_second=query.num_workers * flops,

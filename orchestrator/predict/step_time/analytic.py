@@ -27,6 +27,7 @@ LAUNCH_SECONDS = 1e-5
 """Seconds from one small operation to the next of which the coefficients of the host are multiples."""
 
 _STEP_SECONDS = 1e-3
+
 _WINOGRAD_SAVING = 2.25
 """Multiplications of a 3x3 convolution over those of Winograd's F(2x2, 3x3): Lavin and Gray 2016, "Fast
 Algorithms for Convolutional Neural Networks". cuDNN takes it in float32."""
@@ -186,9 +187,10 @@ def around(likely: float, *, factor: float, source: str) -> Estimate:
 
 
 def performed_flops(demand: StepCost, *, kind: DeviceKind, precision: str) -> float:
-    """Return the operations of the algorithms that a device takes."""
-    is_shortened = kind == "gpu" and precision == "fp32"
-    return demand.flops - demand.winograd_flops * (1 - 1 / _WINOGRAD_SAVING) * is_shortened
+    """Return the operations of the algorithms that a device takes: Winograd's on a GPU in float32."""
+    if (kind, precision) != ("gpu", "fp32"):
+        return demand.flops
+    return demand.flops - (1 - 1 / _WINOGRAD_SAVING) * demand.winograd_flops
 
 
 def parts_of(demand: StepCost, *, flops_per_second: float, bytes_per_second: float) -> NDArray[np.float64]:
