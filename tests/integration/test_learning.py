@@ -102,8 +102,8 @@ def point_of(name: str, lesson: Lesson) -> Mapping[str, Any]:
 
 
 SHORT = ("cifar10_cnn", "gpt2", "imdb_bilstm", "mnist_cnn", "mnist_dbn", "mnist_gan")
-"""Lessons of `make test`. GRUs, depthwise convolutions, shortcuts, patches and Llama's layers are in the long ones
-alone."""
+"""Lessons of `make test`. Only the long ones have GRUs, depthwise convolutions, shortcuts, patches and Llama's
+layers."""
 
 
 @pytest.fixture(scope="module", params=["short", "long"])
