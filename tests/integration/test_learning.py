@@ -102,8 +102,7 @@ def point_of(name: str, lesson: Lesson) -> Mapping[str, Any]:
 
 
 SHORT = ("cifar10_cnn", "gpt2", "imdb_bilstm", "mnist_cnn", "mnist_dbn", "mnist_gan")
-"""Lessons of `make test`. Only the long ones have GRUs, depthwise convolutions, shortcuts, patches and Llama's
-layers."""
+"""Lessons of `make test`. Shortcuts, depthwise kernels, GRUs, patches and rotary positions are long ones."""
 
 
 @pytest.fixture(scope="module", params=["short", "long"])
