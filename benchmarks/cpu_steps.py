@@ -4,7 +4,7 @@
 
 Both are counted by the clock of the process and with one thread, so that other work on the host does not
 count but by its use of caches and memory. A step is the lower quartile of those of a few seconds, as are the
-launches. `tools/published_steps.py` reads both files.
+launches. Both files are new; `tools/published_steps.py` reads those in `benchmarks/measured/`.
 """
 
 import argparse
@@ -133,6 +133,9 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--steps", type=Path, required=True)
     parser.add_argument("--calibration", type=Path, required=True)
     chosen = parser.parse_args(arguments)
+    for file in (chosen.steps, chosen.calibration):
+        if file.exists():
+            parser.error(f"{file} exists, and the bundled models may be fitted to it; name a new file")
     torch.set_num_threads(1)
     chosen.calibration.write_text(f"{codec.to_json(calibration())}\n", encoding="utf-8")
     with chosen.steps.open("w", encoding="utf-8", newline="") as file:
