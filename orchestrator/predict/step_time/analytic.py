@@ -161,24 +161,34 @@ class Analytic:
             demand: of all devices together.
         """
         replicas = num_workers * peaks.replicas
-        flops, memory = peaks.flops_per_second.get(precision), peaks.memory_bytes_per_second
         exchanged = 2 * (replicas - 1) / replicas * demand.gradient_bytes
-        if flops is None or memory is None or (exchanged and peaks.link_bytes_per_second is None):
+        terms = self.terms(demand, peaks=peaks, precision=precision, num_workers=num_workers)
+        if terms is None or (exchanged and peaks.link_bytes_per_second is None):
             return None
-        whole = replace(
-            demand,
-            flops=performed_flops(demand, kind=peaks.kind, precision=precision),
-            weight_bytes=replicas * demand.weight_bytes,
-        )
-        terms = parts_of(
-            whole, flops_per_second=num_workers * flops, bytes_per_second=num_workers * memory
-        ) * np.array(self.coefficients)
         return StepParts(
             device=float(terms[:3].sum()) * replicas**self.replicas_power,
             host=_host_seconds(float(terms[3]), float(terms[4]), kind=peaks.kind, precision=precision),
             exchange=exchanged / peaks.link_bytes_per_second if peaks.link_bytes_per_second else 0.0,
             overlap=peaks.kind != "cpu",
         )
+
+    def terms(
+        self, demand: StepCost, *, peaks: DevicePeaks, precision: str, num_workers: int
+    ) -> NDArray[np.float64] | None:
+        """Return the seconds of every coefficient's term, before what replicas, kinds of devices and precisions
+        change; None where a peak is unknown.
+        """
+        flops, memory = peaks.flops_per_second.get(precision), peaks.memory_bytes_per_second
+        if flops is None or memory is None:
+            return None
+        whole = replace(
+            demand,
+            flops=performed_flops(demand, kind=peaks.kind, precision=precision),
+            weight_bytes=num_workers * peaks.replicas * demand.weight_bytes,
+        )
+        rates = {"flops_per_second": num_workers * flops, "bytes_per_second": num_workers * memory}
+        seconds: NDArray[np.float64] = parts_of(whole, **rates) * np.array(self.coefficients)
+        return seconds
 
 
 def around(likely: float, *, factor: float, source: str) -> Estimate:
