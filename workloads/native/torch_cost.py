@@ -45,13 +45,13 @@ class _Counts(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch's ow
             tensors = (leaf for leaf in tree_leaves((args, kwargs, output)) if isinstance(leaf, Tensor))
             self.moved_bytes += sum(tensor.nbytes for tensor in tensors)
         kind = operation.overloadpacket
-        if kind in _STRIDES and _is_winograd(*args[_STRIDES[kind] - 2 :]):
+        if kind in _KERNELS and _is_winograd(*args[_KERNELS[kind] :]):
             self.winograd_flops += flop_registry[kind](*args, **(kwargs or {}), out_val=output)
         return output
 
 
-_STRIDES = {torch.ops.aten.convolution: 3, torch.ops.aten.convolution_backward: 4}
-"""Operation -> place of the strides among its arguments, two after that of the kernel."""
+_KERNELS = {torch.ops.aten.convolution: 1, torch.ops.aten.convolution_backward: 2}
+"""Operation -> place of the kernel among its arguments."""
 
 
 def _is_winograd(
