@@ -41,7 +41,6 @@ from orchestrator.predict.step_time.error_model import ErrorPrior
 sys.path.append(str(Path(__file__).parents[1] / "tools"))
 
 from held_out_priors import held_out_priors
-from laboratory_rates import laboratory_devices
 from model_fitting import errors_by_device, fit_kinship
 from published_networks import PublishedLatency, measured_zoo
 
@@ -186,8 +185,8 @@ def cases_of(
         is_new: the devices were never seen either: the prior of each comes from the others.
     """
     models, errors = default_models(), errors_by_device(measured)
-    devices = {**laboratory_devices(), **load_cluster((), working_directory=Path.cwd())[1].devices}
-    prior_of = held_out_priors(measured, models, devices=devices, for_new_devices=is_new)
+    _, catalogue = load_cluster((), working_directory=Path.cwd())
+    prior_of = held_out_priors(measured, models, devices=catalogue.devices, for_new_devices=is_new)
     jobs: dict[tuple[str, int], list[PublishedLatency]] = defaultdict(list)
     for one in measured:
         jobs[one.model, one.image_size].append(one)

@@ -8,6 +8,7 @@ all of them.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from laboratory_rates import laboratory_devices
 from published_networks import PublishedLatency
 from published_steps import query_of_latency
 
@@ -28,16 +29,17 @@ def held_out_priors(
     """Predict every step by models that did not see its network.
 
     Args:
-        devices: name -> device, those of the published instances among them.
+        devices: name -> device of conf/device.
         for_new_devices: the models did not see its device either.
     """
+    known = {**laboratory_devices(), **devices}
     groups: dict[tuple[str, str], list[PublishedLatency]] = {}
     for latency in measured:
         groups.setdefault((latency.model, latency.device if for_new_devices else ""), []).append(latency)
     return {
         latency: prior
         for (_, device), latencies in groups.items()
-        for latency, prior in _priors(latencies, models, devices, is_device_held_out=bool(device))
+        for latency, prior in _priors(latencies, models, known, is_device_held_out=bool(device))
     }
 
 
@@ -50,13 +52,12 @@ def _priors(
 ) -> Iterator[tuple[PublishedLatency, StepPrior]]:
     """Predict steps of one network; of one device if that is held out."""
     queries = [query_of_latency(latency, devices) for latency in latencies]
-    of_one = queries[0].own_labels
-    workload = queries[0].spec.name
+    workload, held_out = queries[0].spec.name, queries[0].device.name
     steps = tuple(
         step
         for step in models.steps
         if step.labels.network.partition(" ")[0] != workload
-        and not (is_device_held_out and step.labels.device == of_one.device)
+        and not (is_device_held_out and step.labels.device == held_out)
     )
     without = replace(models, steps=steps)
     for latency, query in zip(latencies, queries, strict=True):
