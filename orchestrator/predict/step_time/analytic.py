@@ -175,8 +175,9 @@ class Analytic:
     def terms(
         self, demand: StepCost, *, peaks: DevicePeaks, precision: str, num_workers: int
     ) -> NDArray[np.float64] | None:
-        """Return the seconds of every coefficient's term, before what replicas, kinds of devices and precisions
-        change; None where a peak is unknown.
+        """Return the seconds of every coefficient's term, before what replicas, kinds and precisions change.
+
+        None where a peak is unknown.
         """
         flops, memory = peaks.flops_per_second.get(precision), peaks.memory_bytes_per_second
         if flops is None or memory is None:
