@@ -16,7 +16,12 @@ from orchestrator.core.printable import printable
 _VERSION = "6.4"  # of Vega-Lite
 _NAMESPACE = "http://www.w3.org/2000/svg"
 _HAS_DECIMALS = re.compile(r"-?\d+\.\d{2,}")
-_FONT = "Arial, 'Liberation Sans', Helvetica, sans-serif"
+_FONT = "Arial, 'Liberation Sans', Helvetica, 'DejaVu Sans Condensed', sans-serif"
+"""Fonts about as wide as the one that labels are measured with."""
+
+_PADDING = {"left": 20, "top": 4, "right": 30, "bottom": 4}
+"""Pixels around a drawing: a browser's font may make the longest labels a tenth longer."""
+
 _FONT_PIXELS = 12
 _WIDE_PIXELS = 600
 _MOST_INTEGER = 2**53  # JavaScript has no larger ones
@@ -33,7 +38,7 @@ _CONFIG: Spec = {
         "labelFontSize": _FONT_PIXELS,
         "titleFontSize": _FONT_PIXELS,
         "titleFontWeight": "normal",
-        "labelLimit": 320,
+        "labelLimit": 250,
     },
     "legend": {
         "labelColor": TEXT.css,
@@ -83,7 +88,8 @@ def _own_code() -> bytes:
 
 
 def _whole_spec(figure: Figure, width: int) -> Spec:
-    return {**_inert(figure.spec_of(width)), "config": _config_for(width), "padding": 4}
+    room = width - _PADDING["left"] - _PADDING["right"]
+    return {**_inert(figure.spec_of(room)), "config": _config_for(width), "padding": _PADDING}
 
 
 def png_of(svg: str, *, scale: float) -> bytes:

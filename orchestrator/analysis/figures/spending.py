@@ -17,7 +17,7 @@ from orchestrator.core.trial_spec import setting_id
 _NAMED = ("workload", "device", "trainer", "precision", *DETAILS)
 _MOST_BARS = 60
 _BAR_PIXELS = 22
-_LABEL_PIXELS = 250
+_LABEL_PIXELS = 300
 _TOTAL_PIXELS = 130
 
 

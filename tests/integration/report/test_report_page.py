@@ -46,15 +46,27 @@ def test_the_page_draws_and_fits_without_a_word_or_a_request(browser, tmp_path, 
     with opened(browser, page_of(CASES[case]), tmp_path, width=width, theme=theme) as found:
         wide = found.page.evaluate("document.documentElement.scrollWidth")
         shown = found.page.locator("figure").evaluate_all(SHOWN)
+        unfold(found.page)
+        cut = found.page.locator(".drawn svg").evaluate_all(CUT)
     assert (found.console, found.requests) == ([], [])
     assert shown == [1] * len(shown)
     assert len(shown) > 2
     assert wide <= width
+    assert cut == []
 
 
 SHOWN = """figures => figures.filter(figure => !figure.querySelector("details")).map(figure =>
   [...figure.querySelectorAll(".drawn")].filter(one => one.getBoundingClientRect().height > 40).length)"""
 """How many of its drawings every figure shows."""
+
+CUT = """drawings => drawings.flatMap(drawing => {
+  const frame = drawing.getBoundingClientRect();
+  return [...drawing.querySelectorAll("text")].filter(text => {
+    const box = text.getBoundingClientRect();
+    return frame.width && (box.left < frame.left - 0.5 || box.right > frame.right + 0.5);
+  }).map(text => text.textContent);
+})"""
+"""Labels that are cut at the edge of their drawing."""
 
 
 @pytest.mark.parametrize(("width", "theme"), [(390, "light"), (1440, "dark")])
