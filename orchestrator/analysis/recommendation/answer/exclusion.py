@@ -73,9 +73,7 @@ def _on_same_devices(own: Mapping[str, str], theirs: Mapping[str, str]) -> bool:
 
 def _of_measured(candidate: CandidateSetting, job: Job) -> ExcludedSetting | None:
     if not candidate.quiet:
-        count = candidate.num_noisy
-        trials = "its only trial" if count == 1 else f"all of its {count:,} trials"
-        excluded = _excluded(candidate, f"{trials} ran on a busy host", "it again on a quiet host")
+        excluded = _excluded(candidate, "no trial ran on a quiet host", "it again on a quiet host")
         return replace(excluded, is_noisy=True)
     if job.target is None:
         return None
@@ -85,7 +83,7 @@ def _of_measured(candidate: CandidateSetting, job: Job) -> ExcludedSetting | Non
         reason = f"{missed:,} of {trainings} did not reach {job.target.metric} {job.target.value:g}"
         return _excluded(candidate, reason, "more steps", may_be_best=False)
     if all(run.seconds_to_target is None for run in candidate.quiet):
-        return _excluded(candidate, "its trainings were resumed, so their time is not known", "it again")
+        return _excluded(candidate, "trainings were resumed, so their time is not known", "it again")
     return None
 
 
@@ -98,11 +96,11 @@ def _of_unmeasured(candidate: CandidateSetting, job: Job, *, is_learned: bool) -
         and candidate.num_missing
         and (candidate.prior is None or _has_measured_twin(candidate, job))
     ):
-        return _excluded(candidate, "it was not measured yet", "it")
+        return _excluded(candidate, "not measured yet", "it")
     if candidate.prior is None and not is_estimated:
         if candidate.refusal is not None:
             return _excluded(candidate, candidate.refusal.reason, candidate.refusal.to_measure)
-        return _excluded(candidate, "its step is not predicted", "it")
+        return _excluded(candidate, "the step is not predicted", "it")
     if job.target is not None and _twin_missed(candidate, job):
         reason = (
             f"no training at this precision and batch size reached {job.target.metric} {job.target.value:g}"
