@@ -11,7 +11,7 @@ are those of one more laboratory; a Schur complement adds them.
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Literal
 
 import numpy as np
@@ -185,8 +185,8 @@ class CrossedEffects:
     def posterior(self, labels: StepLabels) -> EffectsPosterior:
         """Return the posterior of the effects of a step that somebody else measures."""
         inverse, solved = self._factor
-        device, host = self._like(labels)
-        common_device, common_host = self._like(labels, is_common=True)
+        [device], [host] = self._like([labels])
+        [common_device], [common_host] = self._like([labels], is_common=True)
         disagreement = self._disagreement
         return EffectsPosterior(
             device=float(device @ solved),
@@ -210,7 +210,7 @@ class CrossedEffects:
         """Return the means of the effects on the work of device and host, as `posterior` does."""
         if labels not in self._means:
             solved = self._factor[1]
-            device, host = self._like(labels)
+            [device], [host] = self._like([labels])
             self._means[labels] = float(device @ solved), float(host @ solved)
         return self._means[labels]
 
@@ -228,11 +228,9 @@ class CrossedEffects:
 
     def _covariance_of(self, steps: Sequence[PublishedStep]) -> Floats:
         """[step, any step] covariance without residuals."""
-        rows = []
-        for step in steps:
-            device, host = self._like(step.labels)
-            rows.append(step.device_share * device + step.host_share * host)
-        return np.array(rows)
+        device, host = self._like([step.labels for step in steps])
+        device_share = _column([step.device_share for step in steps])
+        return device_share * device + _column([step.host_share for step in steps]) * host
 
     @cached_property
     def _factor(self) -> tuple[Floats, Floats]:
@@ -291,25 +289,33 @@ class CrossedEffects:
     def _logs(self) -> Floats:
         return np.array([step.log for step in self.steps])
 
-    def _like(self, labels: StepLabels, *, is_common: bool = False) -> tuple[Floats, Floats]:
-        """Return the covariances of the effects of such a step with those of the published ones, in device's
-        and host's work.
+    def _like(self, labels: Sequence[StepLabels], *, is_common: bool = False) -> tuple[Floats, Floats]:
+        """Return the [label, step] covariances of the effects of such steps with those of the published ones,
+        in device's and host's work.
         """
         equal = {
-            name: self._coded[name] == self._codes[name].get(getattr(labels, name), -1) for name in _CODED
+            name: _column([self._codes[name].get(getattr(label, name), -1) for label in labels])
+            == self._coded[name]
+            for name in _CODED
         }
-        device, host = np.zeros(len(self.steps)), np.zeros(len(self.steps))
-        everywhere = np.ones(len(self.steps), dtype=bool)
+        balance = _column([label.balance for label in labels])
+        is_unlike = _column([label.family is None for label in labels])
+        is_measured = {
+            names: _column([has(label) for label in labels]) == self._is_measured[names]
+            for names, has in _MEASURED_OF
+        }
+        everywhere = np.ones((len(labels), len(self.steps)), dtype=bool)
+        device, host = np.zeros(everywhere.shape), np.zeros(everywhere.shape)
         for like, effects in ((device, DEVICE_EFFECTS), (host, HOST_EFFECTS)):
             for name, of in _chosen(effects, is_common=is_common).items():
-                alike = np.logical_and.reduce([everywhere, *(equal[label] for label in of)])
-                slope = self._balance * labels.balance if name in SLOPES else 1.0
+                alike = reduce(np.logical_and, (equal[label] for label in of), everywhere)
+                slope = self._balance * balance if name in SLOPES else 1.0
                 if name in UNLIKE:
-                    alike &= self._is_unlike & (labels.family is None)
-                for names, has in _MEASURED_OF:
+                    alike = alike & self._is_unlike & is_unlike
+                for names, _ in _MEASURED_OF:
                     if name in names:
-                        alike &= self._is_measured[names] == has(labels)
-                like += self._deviation(name, labels) ** 2 * alike * slope
+                        alike = alike & is_measured[names]
+                like += _column([self._deviation(name, label) ** 2 for label in labels]) * alike * slope
         return device * self._shares["device"], host * self._shares["host"]
 
     def _prior(
@@ -339,3 +345,8 @@ def _chosen(effects: Mapping[str, tuple[str, ...]], *, is_common: bool) -> Mappi
     if not is_common:
         return effects
     return {name: of for name, of in effects.items() if "device" in of and not set(of) & set(OF_THE_NETWORK)}
+
+
+def _column(values: Sequence[float]) -> NDArray[np.generic]:
+    """Return [value, 1] values, against which [step] arrays make a row each."""
+    return np.array(values)[:, np.newaxis]
