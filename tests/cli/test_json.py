@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from cli_process import NOOP, Answer, ask, start, wait_for_stage
 
-ON_RAY = (*(word for word in NOOP if word != "executor=inline"), "executor=ray")
 COUNTS = {"measured": 0, "rehearsed": 0, "failed": 0, "pruned": 0, "skipped": 0, "missing": 0, "others": 0}
 REPORT = {
     *("sweep", "is_complete", "counts", "answers", "settings", "runs", "predicted", "rehearsed", "failed"),
@@ -77,12 +76,6 @@ def test_run_and_report_print_one_document(tmp_path: Path) -> None:
     assert (reported.code, reported.out) == (ran.code, ran.out)
     without = {key: found[key] for key in ("settings", "predicted", "runs", "failed", "costs")}
     assert not list(numbers_without_provenance(without))
-
-
-def test_a_run_on_ray_prints_nothing_beside_its_document(tmp_path: Path) -> None:
-    answer = ask("run", *ON_RAY, "--json", cwd=tmp_path)
-    assert answer.code == 0, answer.err
-    assert document_of(answer)["counts"] == {**COUNTS, "measured": 1}
 
 
 def test_a_report_without_records_is_a_document(tmp_path: Path) -> None:

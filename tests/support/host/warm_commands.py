@@ -9,7 +9,6 @@ back to a process of its own where variables differ.
 import atexit
 import contextlib
 import gc
-import importlib
 import json
 import os
 import runpy
@@ -18,17 +17,20 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 from tempfile import TemporaryDirectory
 
-MODULES = (
-    "orchestrator.cli",
-    "orchestrator.execute.on_ray.executor",
-    "orchestrator.pipeline.report",
-    "orchestrator.pipeline.run",
-    "mlflow.store.tracking.sqlalchemy_store",
-)
+from repository import ROOT
+
+MORE_MODULES = ("fsspec", "mlflow.store.tracking.sqlalchemy_store", "pandas", "vl_convert")
+"""Modules that commands import late."""
+
+_WITH_FRAMEWORKS = {"__main__.py", "native", "train", "with_keras", "with_torch"}
+"""Files and folders of ours that are not imported: most need a framework, which a command does not import."""
+
 _OWN_TO_A_TEST = ("PYTEST_CURRENT_TEST", "ORCHESTRATOR_TEST_FAMILY")
 """Variables that no import reads."""
 
@@ -41,7 +43,7 @@ class WarmCommands:
     """
 
     def __init__(self, *more_modules: str) -> None:
-        self._modules = (*MODULES, *more_modules)
+        self._modules = (*MORE_MODULES, *more_modules)
         self._lock = threading.Lock()
         self._process: subprocess.Popen[str] | None = None
         self._variables: Mapping[str, str] = {}
@@ -107,11 +109,22 @@ def _answer_of(
     return code, *texts
 
 
+def modules_here() -> Iterator[str]:
+    """Yield the modules of ours that import no framework, and the plugins that Hydra imports every time."""
+    for package in ("orchestrator", "workloads"):
+        for file in sorted((ROOT / package).rglob("*.py")):
+            path = file.relative_to(ROOT)
+            if not _WITH_FRAMEWORKS.intersection(path.parts):
+                yield ".".join(path.with_suffix("").parts).removesuffix(".__init__")
+    plugins = import_module("hydra._internal.core_plugins")
+    yield from (f"{plugins.__name__}.{module.name}" for module in iter_modules(plugins.__path__))
+
+
 def serve(modules: Sequence[str]) -> None:
     """Import the modules, and fork a command for every line until standard input ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the tests
-    for module in modules:
-        importlib.import_module(module)
+    for module in (*modules_here(), *modules):
+        import_module(module)
     gc.collect()
     gc.freeze()
     for line in sys.stdin:
