@@ -38,7 +38,7 @@ def cluster(monkeypatch):
             running.shutdown()
 
 
-def test_ray_counts_gpus_and_the_chips_of_slices_and_hands_out_gpus_by_their_ids(monkeypatch):
+def test_ray_counts_gpus_and_chips_hands_out_gpus_by_their_ids_and_starts_no_service(monkeypatch):
     import ray
 
     from orchestrator.execute.on_ray import cluster as ray_cluster
@@ -50,6 +50,9 @@ def test_ray_counts_gpus_and_the_chips_of_slices_and_hands_out_gpus_by_their_ids
         assert os.environ["CUDA_VISIBLE_DEVICES"] == "7"
         ids = ray.remote(num_cpus=0, num_gpus=2)(ray.get_gpu_ids)
         assert sorted(ray.get(ids.remote())) == ["id-0", "id-1"]
+        started = [word for child in psutil.Process().children(recursive=True) for word in child.cmdline()]
+        services = ("dashboard/dashboard.py", "log_monitor.py", "monitor.py")
+        assert [word for word in started if word.endswith(services)] == []
 
 
 def test_a_workload_that_is_too_large_to_be_sent_is_told_in_one_line(cluster, monkeypatch):
