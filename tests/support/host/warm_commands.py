@@ -31,8 +31,11 @@ MORE_MODULES = ("fsspec", "mlflow.store.tracking.sqlalchemy_store", "pandas", "v
 _WITH_FRAMEWORKS = {"__main__.py", "native", "train", "with_keras", "with_torch"}
 """Files and folders of ours that are not imported: most need a framework, which a command does not import."""
 
-_OWN_TO_A_TEST = ("PYTEST_CURRENT_TEST", "ORCHESTRATOR_TEST_FAMILY")
-"""Variables that no import reads."""
+_READ_LATE = ("MLFLOW_", "ORCHESTRATOR_", "PYTEST_CURRENT_TEST", "PYTHONBREAKPOINT", "RAY_", "TUNE_")
+"""Starts of the names of variables that a command reads when it runs, and not when it is imported.
+
+A sweep in the process of the tests leaves those of Ray and MLflow there.
+"""
 
 
 class WarmCommands:
@@ -56,7 +59,7 @@ class WarmCommands:
         Raises:
             subprocess.TimeoutExpired: it took longer, and was killed.
         """
-        asked = {name: value for name, value in variables.items() if name not in _OWN_TO_A_TEST}
+        asked = {name: value for name, value in variables.items() if not name.startswith(_READ_LATE)}
         if not self._lock.acquire(blocking=False):
             return None
         try:
