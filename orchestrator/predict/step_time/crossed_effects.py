@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property, reduce
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -347,6 +347,6 @@ def _chosen(effects: Mapping[str, tuple[str, ...]], *, is_common: bool) -> Mappi
     return {name: of for name, of in effects.items() if "device" in of and not set(of) & set(OF_THE_NETWORK)}
 
 
-def _column(values: Sequence[float]) -> NDArray[np.generic]:
+def _column(values: Sequence[float]) -> NDArray[Any]:
     """Return [value, 1] values, against which [step] arrays make a row each."""
     return np.array(values)[:, np.newaxis]
