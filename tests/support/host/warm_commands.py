@@ -3,7 +3,7 @@
 As a script, `python warm_commands.py MODULE...`: a line of its standard input is a command, in JSON. It
 forks, answers with the process id, and with the exit code when the command has ended. What differs from a
 process of its own: variables at the time of the imports, and the name of the process. `cli_process` falls
-back to a process of its own where variables differ.
+back to a process of its own where variables differ that an import may read.
 """
 
 import atexit
