@@ -17,7 +17,11 @@ from warm_commands import WarmCommands
 
 PAGE = (ROOT / "docs/own_job.md").read_text()
 JOBS = ROOT / "docs/examples/jobs"
-COMMANDS = [shlex.split(line)[3:] for line in PAGE.splitlines() if line.startswith("python -m ")]
+RUNS = [
+    words
+    for line in PAGE.splitlines()
+    if line.startswith("python -m ") and (words := shlex.split(line)[3:])[0] != "plan"
+]
 SHORT = ("executor=inline", "tracking=none")
 
 
@@ -42,7 +46,7 @@ def elsewhere(installed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
     """A folder outside the repository in which the page's trials are run, with 150 steps each."""
     folder = tmp_path_factory.mktemp("elsewhere")
     shutil.copytree(JOBS, folder / "docs/examples/jobs")
-    for words in COMMANDS[1:]:
+    for words in RUNS:
         told = ask(installed, *words, "steps=150", *SHORT, cwd=folder)
         assert (told.returncode, told.stderr) == (0, ""), told.stdout
     return folder
@@ -90,13 +94,13 @@ def test_records_name_what_was_not_checked_and_the_jobs_own_data(elsewhere: Path
 def test_typed_again_it_is_cached_while_its_code_is_the_same(installed: Path, elsewhere: Path) -> None:
     job = elsewhere / "docs/examples/jobs/tiny_bert/torch_job.py"
     job.write_text(f"# a comment\n{job.read_text()}")
-    told = ask(installed, "plan", *COMMANDS[-1], "steps=150", *SHORT, cwd=elsewhere)
+    told = ask(installed, "plan", *RUNS[-1], "steps=150", *SHORT, cwd=elsewhere)
     assert "0 to measure" in told.stdout
 
 
 def test_it_is_trained_to_its_target(installed: Path, tmp_path: Path) -> None:
     shutil.copytree(JOBS, tmp_path / "docs/examples/jobs", ignore=shutil.ignore_patterns("keras_job.py"))
-    words = (*COMMANDS[1][:3], "measure.target=workload", "trainer=torch_ddp", "steps=2000")
+    words = (*RUNS[0][:3], "measure.target=workload", "trainer=torch_ddp", "steps=2000")
     told = ask(installed, *words, *SHORT, cwd=tmp_path)
     assert (told.returncode, told.stderr) == (0, ""), told.stdout
     [record] = records_in(tmp_path)
