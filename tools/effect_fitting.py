@@ -14,13 +14,15 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from statistics import fmean, median
 
 import numpy as np
+from laboratory_rates import laboratory_devices
 from numpy.typing import NDArray
 from published_steps import PROFET, PROJECT, MeasuredStep
-from scipy.optimize import least_squares, minimize
+from scipy.optimize import brentq, least_squares, minimize
 
 from orchestrator.predict.profile_transfer.conformal import quantile_of
 from orchestrator.predict.profile_transfer.pairs import Floats
@@ -35,6 +37,7 @@ from orchestrator.predict.step_time.crossed_effects import (
 _START = (0.5, 2.0, 2.0, 15.0, 0.5)
 _START_DEVIATION = 1.5
 _OFFSETS = {"device": 0.4, "host": 0.1, "network": 0.15}  # deviations of the pulls
+_TIME_STEP_SECONDS = (1e-6, 1e-3)  # between these
 _NUM_OF_DEVICE = 3  # terms; the others are of the host
 _NOISE = 0.2
 _TYPICAL, _TYPICAL_DEVIATION = 0.15, 0.8  # of a deviation, and of its logarithm: the weak prior
@@ -44,26 +47,34 @@ _AT_LEAST: Mapping[str, float] = {
     "kind": 0.4,
     "network on a device": 0.3,
     "laboratory": 0.15,
+    "recurrent": 0.4,
+    "recurrent device": 0.3,
+    "recurrent software": 0.3,
     "host": 0.4,
     "host of a device": 0.4,
     "unlike network": 0.5,
     "unlike network at a size": 0.3,
-    "host of an unlike network": 0.5,
+    "host of an unlike network": 0.8,
 }
 """Deviations that are not taken for smaller. Three kinds of devices tell nothing of their deviation; rates of
 one network on one device count for themselves; people who publish benchmarks are more alike than others;
-small steps are of five hosts, of which that of an H100 launches twice as fast as four of 2016 to 2019; four
-networks are unlike all others, and recurrent ones took up to four times their parts."""
+recurrent layers are to tell of no other family, and newer devices and versions of cuDNN take half as long;
+small steps are of five hosts, of which that of an H100 launches twice as fast as four of 2016 to 2019; two
+networks are unlike all others, and own code may launch several times what its layers tell."""
 
 
 def fit_parts(steps: Sequence[MeasuredStep]) -> Analytic:
-    """Fit the coefficients to small steps on GPUs, and the cost of replicas to pairs of rates."""
+    """Fit the coefficients to small steps on GPUs, and the cost of replicas to pairs of rates.
+
+    Steps in fp16 are left out: the scaling of the loss is a multiple of no coefficient.
+    """
     own = [
         step
         for step in steps
         if step.laboratory in (PROFET, PROJECT)
         and step.query.device.kind == "gpu"
         and step.query.family == "classifier"
+        and step.query.precision != "fp16"
     ]
     terms = np.array([_terms(step) for step in own])
     logs = np.log([step.seconds for step in own])
@@ -71,12 +82,40 @@ def fit_parts(steps: Sequence[MeasuredStep]) -> Analytic:
     offsets = _Offsets(devices, networks)
     start = np.concatenate((np.log(_START), np.zeros(offsets.count)))
     found = least_squares(lambda values: _residuals(values, terms, logs, offsets), start).x
-    return Analytic(
+    parts = Analytic(
         coefficients=tuple(float(f"{value:.3g}") for value in np.exp(found[: len(_START)])),
+        time_step_seconds=0.0,
         replicas_power=_replicas_power(steps),
         measurements=len(own),
         source=", ".join(dict.fromkeys(step.query.device.name for step in own)),
     )
+    return replace(parts, time_step_seconds=_time_step_seconds(steps, parts))
+
+
+def _time_step_seconds(steps: Sequence[MeasuredStep], parts: Analytic) -> float:
+    """Return the seconds of a time step with which half of the GPUs are faster than their parts.
+
+    GPUs that are in no file of conf/device are left out: with cuDNN of 2016 to 2018 they take twice as long.
+    """
+    old = laboratory_devices()
+    recurrent = [
+        step
+        for step in steps
+        if step.query.family == "recurrent"
+        and step.query.device.kind == "gpu"
+        and step.query.device.name not in old
+    ]
+    return float(f"{brentq(partial(_median_log, recurrent, parts), *_TIME_STEP_SECONDS, rtol=1e-4):.2g}")
+
+
+def _median_log(steps: Sequence[MeasuredStep], parts: Analytic, time_step_seconds: float) -> float:
+    """Return the median over the devices of the median of log(measured / parts)."""
+    of_device: dict[str, list[float]] = defaultdict(list)
+    changed = replace(parts, time_step_seconds=time_step_seconds)
+    for step in steps:
+        seconds = step.parts(changed).seconds
+        of_device[step.query.device.name].append(math.log(step.seconds / seconds))
+    return median(map(median, of_device.values()))
 
 
 class _Offsets:

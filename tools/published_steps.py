@@ -10,6 +10,7 @@ from pathlib import Path
 from imagenet_rates import NUM_CLASSES, RATES, PublishedRate
 from laboratory_rates import laboratory_devices, laboratory_rates
 from published_networks import PublishedLatency, spec_of
+from recurrent_steps import recurrent_steps
 from step_options import options_of
 from transformer_rates import TRANSFORMER_RATES, TransformerRate
 
@@ -18,7 +19,7 @@ from orchestrator.core.calibration import DeviceBenchmark
 from orchestrator.core.device import Device
 from orchestrator.core.errors import ConfigError
 from orchestrator.predict.step_time.analytic import Analytic, StepParts
-from orchestrator.predict.step_time.crossed_effects import PublishedStep, StepLabels
+from orchestrator.predict.step_time.crossed_effects import Family, PublishedStep, StepLabels
 from orchestrator.predict.step_time.step_query import StepQuery
 from workloads.registry import kept
 
@@ -81,7 +82,8 @@ def measured_steps(
     known = {**laboratory_devices(), **devices}
     rates = (_of_rate(rate, known[rate.device]) for rate in (*RATES, *laboratory_rates()))
     transformers = (_of_transformer(rate, known[rate.device]) for rate in TRANSFORMER_RATES)
-    return (*_of_profet(latencies, known), *rates, *transformers, *project_steps(known))
+    recurrent = _of_recurrent_layers(known)
+    return (*_of_profet(latencies, known), *rates, *transformers, *recurrent, *project_steps(known))
 
 
 def project_steps(devices: Mapping[str, Device]) -> Iterator[MeasuredStep]:
@@ -165,6 +167,31 @@ def _of_profet(
                 software="TensorFlow 2.5",
                 seconds=latency.step_seconds,
             )
+
+
+def _of_recurrent_layers(devices: Mapping[str, Device]) -> Iterator[MeasuredStep]:
+    for step in recurrent_steps():
+        yield MeasuredStep(
+            query=_LayersQuery(
+                spec=step.spec,
+                device=devices[step.device],
+                precision=step.precision,
+                num_workers=1,
+                global_batch_size=step.batch_size,
+            ),
+            laboratory=step.laboratory,
+            software=step.software,
+            seconds=step.step_seconds,
+        )
+
+
+class _LayersQuery(StepQuery):
+    """Query for recurrent layers alone."""
+
+    @property
+    def family(self) -> Family:
+        """Family of these layers, whose spec does not tell it."""
+        return "recurrent"
 
 
 def _of_rate(rate: PublishedRate, device: Device) -> MeasuredStep:

@@ -221,6 +221,9 @@ class JobCost:
         gradient_bytes: size of all gradients.
         num_weights: trained parameters.
         layers: modules that have weights of their own.
+        time_steps: steps of sequences that recurrent layers compute one after the other, of all layers.
+        recurrent_bytes: recurrent kernels in float32, read forward and backward once a time step, where
+            `weight_bytes` has them once a step.
         has_unused_weights: True if a step leaves some of the trained parameters without a gradient.
     """
 
@@ -232,6 +235,8 @@ class JobCost:
     gradient_bytes: float
     num_weights: int
     layers: int
+    time_steps: int
+    recurrent_bytes: float
     has_unused_weights: bool
 
     def step_flops(self, global_batch_size: int) -> float:

@@ -14,6 +14,7 @@ _WIDTH = 30  # characters of a bar of the whole
 _MEANING = {
     "compute": "arithmetic",
     "memory": "traffic of feature maps, weights and optimizer",
+    "sequence": "time steps of recurrent layers, one after the other",
     "launch": "launches of the layers' kernels",
     "host": "work of the host for every step",
     "exchange": "exchange of gradients between replicas",
@@ -21,7 +22,7 @@ _MEANING = {
 
 
 def breakdown_table(prediction: Prediction, parts: StepBreakdown, *, has_bars: bool) -> Table:
-    """One row a part, in ms and as a share of their sum."""
+    """One row a part that takes time, in ms and as a share of their sum."""
     whole = _sum_of(parts)
     headers = ("part", "ms", "share", *(("",) if has_bars else ()), "meaning")
     return Table(
@@ -37,6 +38,7 @@ def breakdown_table(prediction: Prediction, parts: StepBreakdown, *, has_bars: b
                 _MEANING[name],
             )
             for name, seconds in _items(parts)
+            if seconds > 0
         ),
     )
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from orchestrator.predict.step_time.analytic import host_seconds
 from orchestrator.predict.step_time.bundled_models import DefaultModels
 from orchestrator.predict.step_time.step_query import StepQuery
 
@@ -13,6 +14,7 @@ class StepBreakdown:
     Attributes:
         compute: arithmetic.
         memory: traffic of feature maps, weights and slots.
+        sequence: time steps of recurrent layers, one after the other, beside their arithmetic.
         launch: launches of the kernels of every layer.
         host: work of the host for every step.
         exchange: exchange of gradients between replicas.
@@ -20,6 +22,7 @@ class StepBreakdown:
 
     compute: float
     memory: float
+    sequence: float
     launch: float
     host: float
     exchange: float
@@ -33,12 +36,15 @@ def step_breakdown_of(query: StepQuery, models: DefaultModels) -> StepBreakdown 
     )
     if parts is None or terms is None:
         return None
-    compute, values, weights, launch, step = terms.tolist()
-    of_device = parts.device / (compute + values + weights)
+    compute, values, weights, of_layers, of_step = terms.tolist()
+    launch, step = host_seconds(of_layers, of_step, kind=query.peaks.kind, precision=query.precision)
+    sequence = models.parts.sequence_seconds(query.demand, query.peaks)
+    of_device = parts.device / (compute + values + weights + sequence)
     of_host = parts.host / (launch + step) if launch + step else 0.0
     return StepBreakdown(
         compute=of_device * compute,
         memory=of_device * (values + weights),
+        sequence=of_device * sequence,
         launch=of_host * launch,
         host=of_host * step,
         exchange=parts.exchange,

@@ -51,6 +51,19 @@ def test_a_recurrent_layer_costs_its_products_at_every_step() -> None:
     found = cost(model, np.zeros((4, steps, inputs), np.float32))
     forward = 2 * steps * 4 * units * (inputs + units)
     assert 2 * forward < found.flops_per_sample <= 3 * forward
+    assert (found.time_steps, found.recurrent_bytes) == (steps, 0.0)
+
+
+def test_directions_and_layers_are_loops_of_their_own() -> None:
+    """TensorFlow runs them one after the other."""
+    layers = [keras.layers.GRU(16, return_sequences=True), keras.layers.Bidirectional(keras.layers.LSTM(8))]
+    found = cost(keras.Sequential([keras.Input((10, 8)), *layers]), np.zeros((4, 10, 8), np.float32))
+    assert found.time_steps == 3 * 10
+
+
+def test_a_network_without_loops_has_no_time_steps() -> None:
+    model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3)])
+    assert cost(model, np.zeros((8, 4), np.float32)).time_steps == 0
 
 
 def test_attention_costs_its_projections_and_two_products_of_the_length() -> None:

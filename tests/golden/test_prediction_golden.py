@@ -27,7 +27,7 @@ WORDS = (
     "global_batch_size=64,512",
 )
 STEP = Estimate(low=0.3, likely=0.5, high=0.8333, source="resnet50 there in fp32 (a laboratory)")
-PARTS = StepBreakdown(compute=0.3, memory=0.12, launch=0.004, host=0.001, exchange=0.0)
+PARTS = StepBreakdown(compute=0.3, memory=0.12, sequence=0.0, launch=0.004, host=0.001, exchange=0.0)
 
 
 @pytest.mark.parametrize("width", [80, 120])

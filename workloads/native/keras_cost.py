@@ -55,8 +55,8 @@ def cost_of(job: KerasJob) -> JobCost:
         for size in (_SMALL, _LARGE)
     )
     of_sample = (large - small) / (_LARGE - _SMALL)
-    flops, winograd_flops, moved_bytes = map(float, of_sample)
-    flops_of_step, _, bytes_of_step = map(float, small - _SMALL * of_sample)
+    flops, winograd_flops, moved_bytes, _ = map(float, of_sample)
+    flops_of_step, _, bytes_of_step, time_steps = map(float, small - _SMALL * of_sample)
     if not any(has_gradient):
         raise JobError("the loss does not depend on a parameter of the model")
     num_weights = sum(math.prod(weight.shape) for weight in weights)
@@ -71,6 +71,8 @@ def cost_of(job: KerasJob) -> JobCost:
         gradient_bytes=float(_FLOAT32_BYTES * num_weights),
         num_weights=num_weights,
         layers=sum(bool(layer._trainable_variables) for layer in job.model._flatten_layers()),
+        time_steps=round(time_steps),
+        recurrent_bytes=0.0,  # every time step's operations were counted
         has_unused_weights=not all(has_gradient),
     )
 
@@ -87,26 +89,30 @@ def _signature_of(batch: Any) -> Any:
 
 
 def _count(graph: Any) -> NDArray[np.float64]:
-    """Return the FLOPs, those in 3x3 convolutions, and the bytes of a graph and of the functions that it
-    calls.
+    """Return the FLOPs, those in 3x3 convolutions, the bytes and the time steps of a graph and of the
+    functions that it calls.
     """
-    counts = np.zeros(3)
-    for operation, times in _all_of(graph, 1):
+    counts = np.zeros(4)
+    for operation, times, trips in _all_of(graph, 1):
         flops = _flops(operation)
-        counts += np.multiply(times, (flops, flops * _is_winograd(operation), _bytes(operation)))
+        time_steps = trips / 2  # forward, and in the loop of the gradient
+        counts += np.multiply(times, (flops, flops * _is_winograd(operation), _bytes(operation), time_steps))
     return counts
 
 
-def _all_of(graph: Any, times: int) -> Iterator[tuple[Any, int]]:
-    """Yield every operation of a graph and of the functions that it calls, and how often it runs."""
+def _all_of(graph: Any, times: int) -> Iterator[tuple[Any, int, int]]:
+    """Yield every operation of a graph and of the functions that it calls, how often it runs, and the
+    iterations of a loop.
+    """
     operations = _needed(graph)
-    known = [trips for trips in map(_trips, operations) if trips is not None]
+    longest = max((trips for trips in map(_trips, operations) if trips is not None), default=0)
     for operation in operations:
-        yield operation, times
+        is_loop = operation.type in _LOOPS
+        trips = (_trips(operation) or longest) if is_loop else 0  # a gradient's loop is as long as the other
+        yield operation, times, trips
         if operation.type in _CALLS:
             yield from _all_of(_called(graph, operation, "f"), times)
-        elif operation.type in _LOOPS:
-            trips = _trips(operation) or max(known, default=0)  # a gradient's loop is as long as the other
+        elif is_loop:
             if not trips:
                 raise JobError(f"loop {operation.name} has an unknown length; give the model a fixed one")
             yield from _all_of(_called(graph, operation, "body"), times * trips)

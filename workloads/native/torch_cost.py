@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.utils.rnn import PackedSequence
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import FlopCounterMode, flop_registry
@@ -28,6 +29,7 @@ _SMALL, _LARGE = 2, 4
 """Batch sizes that are counted. The cost of every other size lies on the line through them."""
 
 _GRADIENT_BYTES = 4
+_BATCHED = 3  # axes of a sequence with a batch
 
 
 class _Counts(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch's own class
@@ -96,8 +98,8 @@ def _counted_without_data(job: TorchJob) -> JobCost:
 def _counted(job: TorchJob, loss_of: JobLoss, batch_of: Callable[[int], Any]) -> JobCost:
     small, large = (np.array(_count(job, loss_of, batch_of(size))) for size in (_SMALL, _LARGE))
     of_sample = (large - small) / (_LARGE - _SMALL)
-    flops, winograd_flops, moved_bytes = map(float, of_sample)
-    flops_of_step, _, bytes_of_step = map(float, small - _SMALL * of_sample)
+    flops, winograd_flops, moved_bytes, _ = map(float, of_sample)
+    flops_of_step, _, bytes_of_step, time_steps = map(float, small - _SMALL * of_sample)
     trained = [weight for weight in loss_of.parameters() if weight.requires_grad]
     learning = [weight for weight in trained if weight.grad is not None]
     return JobCost(
@@ -109,24 +111,52 @@ def _counted(job: TorchJob, loss_of: JobLoss, batch_of: Callable[[int], Any]) ->
         gradient_bytes=float(_GRADIENT_BYTES * sum(weight.numel() for weight in learning)),
         num_weights=sum(weight.numel() for weight in trained),
         layers=sum(any(True for _ in part.parameters(recurse=False)) for part in loss_of.modules()),
+        time_steps=round(time_steps),
+        recurrent_bytes=0.0,  # every time step's operations were counted
         has_unused_weights=len(learning) < len(trained),
     )
 
 
-def _count(job: TorchJob, loss_of: JobLoss, batch: Any) -> tuple[int, int, int]:
-    """Take one step, and return the FLOPs, those in 3x3 convolutions, and the bytes, forward and backward."""
+def _count(job: TorchJob, loss_of: JobLoss, batch: Any) -> tuple[int, int, int, int]:
+    """Take one step, and return FLOPs, those of them in 3x3 convolutions, bytes, and time steps of recurrent
+    layers.
+    """
     job.optimizer.zero_grad()
     with ExitStack() as modes:
         for mode in (sdpa_kernel(SDPBackend.MATH), _without_onednn()):
             modes.enter_context(mode)
         flops = modes.enter_context(FlopCounterMode(display=False))
         counts = modes.enter_context(_Counts())
+        sequences = modes.enter_context(_sequences(loss_of))
         loss = loss_of(batch)
         if not loss.requires_grad:
             raise JobError("the loss does not depend on a parameter of the model")
         loss.backward()
     job.optimizer.step()
-    return flops.get_total_flops(), counts.winograd_flops, counts.moved_bytes
+    return flops.get_total_flops(), counts.winograd_flops, counts.moved_bytes, sum(sequences)
+
+
+@contextmanager
+def _sequences(model: nn.Module) -> Iterator[list[int]]:
+    """Collect the time steps that PyTorch's recurrent layers run through."""
+    time_steps: list[int] = []
+
+    def add(layers: nn.RNNBase, _inputs: Any, output: Any) -> None:
+        time_steps.append(layers.num_layers * _length(output[0], is_batch_first=layers.batch_first))
+
+    hooks = [part.register_forward_hook(add) for part in model.modules() if isinstance(part, nn.RNNBase)]
+    try:
+        yield time_steps
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+def _length(sequence: Any, *, is_batch_first: bool) -> int:
+    """Return the time steps of a sequence, of the longest of a packed one."""
+    if isinstance(sequence, PackedSequence):
+        return len(sequence.batch_sizes)
+    return int(sequence.shape[1 if is_batch_first and sequence.ndim == _BATCHED else 0])
 
 
 def _update_bytes(job: TorchJob) -> int:

@@ -1,12 +1,14 @@
 """Parts of a step from analytic counts alone: work of the device, work of the host, exchange of gradients.
 
-    device   = (a flops / peak + b value bytes / bandwidth + c weight bytes / bandwidth) x replicas^g
-    host     = (d 10 us x layers + e 1 ms) x launches of the precision
+    device   = (a flops / peak + b value bytes / bandwidth + c weight bytes / bandwidth
+                + time steps x t + recurrent bytes / bandwidth) x replicas^g
+    host     = (d 10 us x launched layers + e 1 ms) x launches of the precision + scaling of the loss
     step     = sqrt(device^2 + host^2) + exchange; on a CPU device + host
 
 A host launches the work of a step while the device does the work before. So the longer of the two counts,
 and where they are alike, neither hides the other wholly. Of the host nothing shrinks with a device's peak.
-A CPU does both, one after the other. The flops are those of the algorithm that a device takes.
+A CPU does both, one after the other. The flops are those of the algorithm that a device takes. Time steps of
+recurrent layers wait for each other, which costs an accelerator t each.
 """
 
 import math
@@ -34,9 +36,17 @@ Algorithms for Convolutional Neural Networks". cuDNN takes it in float32."""
 
 _BEYOND = 2.0  # how far beyond all that was measured a sum of parts is still believed
 
-LAUNCHES: Mapping[str, float] = {"bf16": 1.1, "fp16": 1.45}
-"""Precision -> launches over those of fp32: casts of inputs and weights, and for fp16 the scaling of the loss
-and the check of all gradients. Medians of an H100 (benchmarks/measured/, docs/findings/h100.md)."""
+LAUNCHES: Mapping[str, float] = {"bf16": 1.1, "fp16": 1.2}
+"""Precision -> launches over those of fp32: casts of inputs and weights. Of steps of an H100
+(benchmarks/measured/, docs/findings/h100.md)."""
+
+LOSS_SCALING_SECONDS = 1.2e-3
+"""Seconds of the host in each step of fp16: it scales the loss, and waits until it is known whether all
+gradients are finite. Of the same steps."""
+
+LAYERS_OF_A_TIME_STEP: Mapping[str, float] = {"bf16": 0.8}
+"""Precision -> layers that cost a host as much as the launches of one time step of a recurrent layer: PyTorch
+has no fused cells for bf16. Of two networks on an H100 (docs/findings/recurrent.md)."""
 
 _COMPILED_LAUNCHES = 0.2
 """Share of the host's work in each layer that is left where the whole step is one program, and cast in it: an
@@ -142,12 +152,14 @@ class Analytic:
 
     Attributes:
         coefficients: a to e.
+        time_step_seconds: t, from one time step of a recurrent layer to the next, forward and backward.
         replicas_power: g, not negative.
         measurements: number of fitted steps.
         source: on what they were measured.
     """
 
     coefficients: tuple[float, ...]
+    time_step_seconds: float
     replicas_power: float
     measurements: int
     source: str
@@ -166,11 +178,22 @@ class Analytic:
         if terms is None or (exchanged and peaks.link_bytes_per_second is None):
             return None
         return StepParts(
-            device=float(terms[:3].sum()) * replicas**self.replicas_power,
-            host=_host_seconds(float(terms[3]), float(terms[4]), kind=peaks.kind, precision=precision),
+            device=(float(terms[:3].sum()) + self.sequence_seconds(demand, peaks))
+            * replicas**self.replicas_power,
+            host=sum(host_seconds(float(terms[3]), float(terms[4]), kind=peaks.kind, precision=precision)),
             exchange=exchanged / peaks.link_bytes_per_second if peaks.link_bytes_per_second else 0.0,
             overlap=peaks.kind != "cpu",
         )
+
+    def sequence_seconds(self, demand: StepCost, peaks: DevicePeaks) -> float:
+        """Return the seconds that time steps take beside their arithmetic, one after the other.
+
+        Every replica reads the recurrent kernels. A CPU launches nothing, and its caches hold them: 0.
+        """
+        if peaks.kind == "cpu" or not demand.time_steps or peaks.memory_bytes_per_second is None:
+            return 0.0
+        reads = peaks.replicas * demand.recurrent_bytes / peaks.memory_bytes_per_second
+        return self.time_step_seconds * demand.time_steps + reads
 
     def terms(
         self, demand: StepCost, *, peaks: DevicePeaks, precision: str, num_workers: int
@@ -186,6 +209,7 @@ class Analytic:
             demand,
             flops=performed_flops(demand, kind=peaks.kind, precision=precision),
             weight_bytes=num_workers * peaks.replicas * demand.weight_bytes,
+            layers=launched_layers(demand, kind=peaks.kind, precision=precision),
         )
         rates = {"flops_per_second": num_workers * flops, "bytes_per_second": num_workers * memory}
         seconds: NDArray[np.float64] = parts_of(whole, **rates) * np.array(self.coefficients)
@@ -204,6 +228,12 @@ def performed_flops(demand: StepCost, *, kind: DeviceKind, precision: str) -> fl
     return demand.flops - (1 - 1 / _WINOGRAD_SAVING) * demand.winograd_flops
 
 
+def launched_layers(demand: StepCost, *, kind: DeviceKind, precision: str) -> int:
+    """Return the layers that a host launches, with those that time steps cost as much as."""
+    of_time_step = LAYERS_OF_A_TIME_STEP.get(precision, 0.0) if kind == "gpu" else 0.0
+    return demand.layers + round(of_time_step * demand.time_steps)
+
+
 def parts_of(demand: StepCost, *, flops_per_second: float, bytes_per_second: float) -> NDArray[np.float64]:
     """[part] seconds before the coefficients."""
     return np.array(
@@ -217,7 +247,12 @@ def parts_of(demand: StepCost, *, flops_per_second: float, bytes_per_second: flo
     )
 
 
-def _host_seconds(of_layers: float, of_step: float, *, kind: DeviceKind, precision: str) -> float:
+def host_seconds(
+    of_layers: float, of_step: float, *, kind: DeviceKind, precision: str
+) -> tuple[float, float]:
+    """Return the seconds of the host in all layers, and in the step, by what fp32 takes on a GPU."""
     if kind == "tpu":
-        return _COMPILED_LAUNCHES * of_layers + of_step + _PROGRAM_SECONDS
-    return (of_layers + of_step) * LAUNCHES.get(precision, 1.0)
+        return _COMPILED_LAUNCHES * of_layers, of_step + _PROGRAM_SECONDS
+    launches = LAUNCHES.get(precision, 1.0)
+    scaling = LOSS_SCALING_SECONDS if precision == "fp16" else 0.0
+    return launches * of_layers, launches * of_step + scaling

@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 from orchestrator.core.device import DeviceKind
 
 Floats = NDArray[np.float64]
-Family = Literal["classifier", "transformer"]
-"""Kind of network of which steps were published: a convolutional classifier of images, or a transformer."""
+Family = Literal["classifier", "recurrent", "transformer"]
+"""Kind of network of which steps were published: a convolutional classifier of images, recurrent layers, or a
+transformer."""
 
 DEVICE_EFFECTS: Mapping[str, tuple[str, ...]] = {
     "balance": (),
@@ -42,6 +43,9 @@ DEVICE_EFFECTS: Mapping[str, tuple[str, ...]] = {
     "software at a precision": ("laboratory", "software", "precision"),
     "machine": ("laboratory", "software", "device"),
     "software of a network": ("laboratory", "software", "network"),
+    "recurrent": ("family", "kind"),
+    "recurrent device": ("family", "device"),
+    "recurrent software": ("family", "laboratory", "software"),
 }
 """Effect on the work of the device -> the labels by which steps have it in common."""
 
@@ -56,8 +60,15 @@ HOST_EFFECTS: Mapping[str, tuple[str, ...]] = {
 SLOPES = ("balance", "balance of a network")
 """Effects that are in proportion to the balance of the device."""
 
-UNLIKE = ("unlike network", "unlike network at a size", "host of an unlike network")
-"""Effects of networks alone of which the family is unknown."""
+ONLY_OF: Mapping[str, Family | None] = {
+    "unlike network": None,
+    "unlike network at a size": None,
+    "host of an unlike network": None,
+    "recurrent": "recurrent",
+    "recurrent device": "recurrent",
+    "recurrent software": "recurrent",
+}
+"""Effect -> the only family of networks that has it; None: those of which the family is unknown."""
 
 OF_THE_NETWORK = ("family", "network", "size")
 """Labels of which an effect is not common to all networks."""
@@ -168,7 +179,10 @@ class CrossedEffects:
         }
         self._means: dict[StepLabels, tuple[float, float]] = {}
         self._balance = np.array([step.labels.balance for step in self.steps])
-        self._is_unlike = np.array([step.labels.family is None for step in self.steps], dtype=bool)
+        self._is_of = {
+            family: np.array([step.labels.family == family for step in self.steps], dtype=bool)
+            for family in set(ONLY_OF.values())
+        }
         self._is_measured = {
             names: np.array([has(step.labels) for step in self.steps], dtype=bool)
             for names, has in _MEASURED_OF
@@ -299,7 +313,7 @@ class CrossedEffects:
             for name in _CODED
         }
         balance = _column([label.balance for label in labels])
-        is_unlike = _column([label.family is None for label in labels])
+        is_of = {family: _column([label.family == family for label in labels]) for family in self._is_of}
         is_measured = {
             names: _column([has(label) for label in labels]) == self._is_measured[names]
             for names, has in _MEASURED_OF
@@ -310,8 +324,8 @@ class CrossedEffects:
             for name, of in _chosen(effects, is_common=is_common).items():
                 alike = reduce(np.logical_and, (equal[label] for label in of), everywhere)
                 slope = self._balance * balance if name in SLOPES else 1.0
-                if name in UNLIKE:
-                    alike = alike & self._is_unlike & is_unlike
+                if name in ONLY_OF:
+                    alike = alike & self._is_of[ONLY_OF[name]] & is_of[ONLY_OF[name]]
                 for names, _ in _MEASURED_OF:
                     if name in names:
                         alike = alike & is_measured[names]
@@ -325,7 +339,7 @@ class CrossedEffects:
         return math.fsum(
             self._deviation(name, labels) ** 2 * (labels.balance**2 if name in SLOPES else 1.0)
             for name in _chosen(effects, is_common=is_common)
-            if name not in UNLIKE or labels.family is None
+            if ONLY_OF.get(name, labels.family) == labels.family
         )
 
     def _deviation(self, name: str, labels: StepLabels) -> float:

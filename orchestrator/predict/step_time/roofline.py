@@ -11,6 +11,7 @@ from orchestrator.core.device import Device
 from orchestrator.core.peaks import peaks_of
 from workloads.flops import train_step_flops, winograd_flops
 from workloads.spec import JobCost, NativeSpec, ScriptSpec, Workload, WorkloadSpec
+from workloads.time_steps import recurrent_reads, time_steps
 from workloads.traffic import num_weights, train_step_bytes
 
 _WEIGHT_BYTES = 4  # gradients are exchanged in float32 at every precision
@@ -27,6 +28,8 @@ class StepCost:
         weight_bytes: read and written of weights, gradients and the optimizer's slots, by one replica.
         gradient_bytes: size of the all-reduced gradients.
         layers: number of layers of all trained networks.
+        time_steps: steps of sequences that recurrent layers compute one after the other.
+        recurrent_bytes: read of recurrent kernels, if no cache holds them from one time step to the next.
     """
 
     flops: float
@@ -35,6 +38,8 @@ class StepCost:
     weight_bytes: float
     gradient_bytes: float
     layers: int
+    time_steps: int
+    recurrent_bytes: float
 
 
 def step_cost_of(spec: Workload, *, global_batch_size: int, value_bytes: int) -> StepCost:
@@ -51,6 +56,8 @@ def step_cost_of(spec: Workload, *, global_batch_size: int, value_bytes: int) ->
             weight_bytes=0.0,
             gradient_bytes=0.0,
             layers=0,
+            time_steps=0,
+            recurrent_bytes=0.0,
         )
     cost = spec.cost if isinstance(spec, NativeSpec) else _declared_cost(_Identity(spec))
     whole = cost.step_bytes(global_batch_size, value_bytes=value_bytes)
@@ -61,6 +68,8 @@ def step_cost_of(spec: Workload, *, global_batch_size: int, value_bytes: int) ->
         weight_bytes=cost.weight_bytes,
         gradient_bytes=cost.gradient_bytes,
         layers=cost.layers,
+        time_steps=cost.time_steps,
+        recurrent_bytes=cost.recurrent_bytes * value_bytes / _WEIGHT_BYTES,
     )
 
 
@@ -93,6 +102,8 @@ def _declared_cost(of: _Identity) -> JobCost:
         gradient_bytes=float(_WEIGHT_BYTES * weights),
         num_weights=weights,
         layers=sum(len(network.nodes) for network in trained),
+        time_steps=sum(map(time_steps, trained)),
+        recurrent_bytes=float(_WEIGHT_BYTES * sum(map(recurrent_reads, trained))),
         has_unused_weights=False,
     )
 

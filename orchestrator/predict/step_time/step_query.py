@@ -6,7 +6,13 @@ from functools import cached_property
 
 from orchestrator.core.calibration import DeviceBenchmark
 from orchestrator.core.device import Device
-from orchestrator.predict.step_time.analytic import Analytic, DevicePeaks, StepParts, peaks_at_work
+from orchestrator.predict.step_time.analytic import (
+    Analytic,
+    DevicePeaks,
+    StepParts,
+    launched_layers,
+    peaks_at_work,
+)
 from orchestrator.predict.step_time.calibration import calibrated_parts, calibrated_peaks
 from orchestrator.predict.step_time.crossed_effects import Family, StepLabels
 from orchestrator.predict.step_time.roofline import Roofline, StepCost, roofline_of, step_cost_of
@@ -15,7 +21,7 @@ from workloads.layers import Custom, Embedding, Rbm, Recurrent
 from workloads.sequence_layers import Attention
 from workloads.spec import Supervised, TokenPrediction, Workload, WorkloadSpec
 
-_UNLIKE_ALL = (Custom, Rbm, Recurrent)
+_UNLIKE_ALL = (Custom, Rbm)
 _HALF = ("bf16", "fp16")
 _STEPS_OF_DOUBLING = 4
 _REFERENCE_BALANCE = 1.57e13 / 9e11  # operations per byte of a V100 in fp32
@@ -50,7 +56,10 @@ class StepQuery:
         layers = [node.layer for node in self.spec.networks[protocol.network].nodes]
         if any(isinstance(layer, _UNLIKE_ALL) for layer in layers):
             return None
-        if any(isinstance(layer, Attention) for layer in layers):
+        has_attention = any(isinstance(layer, Attention) for layer in layers)
+        if any(isinstance(layer, Recurrent) for layer in layers):
+            return None if has_attention else "recurrent"
+        if has_attention:
             return "transformer"
         return None if any(isinstance(layer, Embedding) for layer in layers) else "classifier"
 
@@ -96,7 +105,8 @@ class StepQuery:
         parts = self.parts_on(self.peaks, self.precision, model)
         if parts is None or self.calibration is None:
             return parts
-        return calibrated_parts(parts, self.calibration, precision=self.precision, layers=self.demand.layers)
+        layers = launched_layers(self.demand, kind=self.device.kind, precision=self.precision)
+        return calibrated_parts(parts, self.calibration, precision=self.precision, layers=layers)
 
     def parts_on(self, peaks: DevicePeaks, precision: str, model: Analytic) -> StepParts | None:
         """Return the same on another device or in another precision, by published figures."""

@@ -123,6 +123,8 @@ _COST = JobCost(
     gradient_bytes=1.0,
     num_weights=1,
     layers=1,
+    time_steps=0,
+    recurrent_bytes=0.0,
     has_unused_weights=False,
 )
 

@@ -14,7 +14,14 @@ from workloads.registry import workload
 from workloads.traffic import train_step_bytes
 
 DEMAND = StepCost(
-    flops=8e12, winograd_flops=6e12, value_bytes=3e10, weight_bytes=2e9, gradient_bytes=1e9, layers=20
+    flops=8e12,
+    winograd_flops=6e12,
+    value_bytes=3e10,
+    weight_bytes=2e9,
+    gradient_bytes=1e9,
+    layers=20,
+    time_steps=0,
+    recurrent_bytes=0.0,
 )
 GPU = replace(
     T4,

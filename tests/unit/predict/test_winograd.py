@@ -13,7 +13,14 @@ from orchestrator.predict.step_time.step_query import StepQuery
 from workloads.registry import kept
 
 DEMAND = StepCost(
-    flops=10.0, winograd_flops=9.0, value_bytes=0.0, weight_bytes=0.0, gradient_bytes=0.0, layers=1
+    flops=10.0,
+    winograd_flops=9.0,
+    value_bytes=0.0,
+    weight_bytes=0.0,
+    gradient_bytes=0.0,
+    layers=1,
+    time_steps=0,
+    recurrent_bytes=0.0,
 )
 
 

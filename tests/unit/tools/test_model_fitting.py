@@ -29,6 +29,8 @@ def world(*, error=1.0):
                 weight_bytes=base[2] * 1e8,
                 gradient_bytes=1e7,
                 layers=int(base[3] * 10),
+                time_steps=0,
+                recurrent_bytes=0.0,
             )
             for name, (flops, bandwidth) in PEAKS.items():
                 parts = parts_of(demand, flops_per_second=flops, bytes_per_second=bandwidth)
@@ -66,7 +68,14 @@ def test_a_step_larger_than_all_that_were_measured_is_refused():
 def errors(of):
     """Make eight networks on two devices at three batch sizes, with the errors that `of` tells."""
     demand = StepCost(
-        flops=1e9, winograd_flops=0.0, value_bytes=1e6, weight_bytes=1e6, gradient_bytes=1e6, layers=3
+        flops=1e9,
+        winograd_flops=0.0,
+        value_bytes=1e6,
+        weight_bytes=1e6,
+        gradient_bytes=1e6,
+        layers=3,
+        time_steps=0,
+        recurrent_bytes=0.0,
     )
     return [
         (

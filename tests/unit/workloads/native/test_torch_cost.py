@@ -139,6 +139,34 @@ def test_a_recurrent_layer_costs_its_products_at_every_step() -> None:
     found = cost(Last, torch.randn(4, steps, inputs))
     forward = 2 * steps * 4 * units * (inputs + units)
     assert 2 * forward < found.flops_per_sample <= 3 * forward
+    assert found.time_steps == steps
+
+
+@pytest.mark.parametrize(
+    ("cell", "is_packed", "steps"),
+    [
+        (nn.GRU(8, 16, num_layers=2, bidirectional=True, batch_first=True), False, 2 * 10),
+        (nn.LSTM(8, 16, batch_first=True), True, 7),
+        (nn.RNN(8, 16, num_layers=3), False, 3 * 10),
+        (nn.Linear(8, 16), False, 0),
+    ],
+    ids=["batch first", "packed", "time first", "not recurrent"],
+)
+def test_time_steps_of_recurrent_layers_are_counted_layer_by_layer(
+    cell: nn.Module, is_packed: bool, steps: int
+) -> None:
+    def loss(model: nn.Module, batch: Any) -> Tensor:
+        sequence = batch[0] if getattr(model, "batch_first", True) else batch[0].transpose(0, 1)
+        if is_packed:
+            lengths = [7] * len(sequence)
+            sequence = nn.utils.rnn.pack_padded_sequence(sequence, torch.tensor(lengths), batch_first=True)
+        outputs = model(sequence)
+        outputs = outputs[0] if isinstance(outputs, tuple) else outputs
+        values: Tensor = outputs.data if is_packed else outputs
+        return values.square().mean()
+
+    found = cost(lambda: cell, torch.randn(4, 10, 8), loss=loss)
+    assert (found.time_steps, found.recurrent_bytes) == (steps, 0.0)
 
 
 def test_code_that_looks_at_values_is_counted_on_real_samples() -> None:
