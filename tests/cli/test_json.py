@@ -149,7 +149,7 @@ def test_predictions_say_where_they_are_from(tmp_path: Path) -> None:
         assert one["memory"]["provenance"] == "predicted"
         assert one["unpriced"]
     assert all("lay within" in one["past_hits"] for one in found)
-    assert set(found[0]["parts_seconds"]) == {"compute", "memory", "launch", "host", "exchange"}
+    assert set(found[0]["parts_seconds"]) == {"compute", "memory", "sequence", "launch", "host", "exchange"}
     assert not list(numbers_without_provenance(found))
 
 
