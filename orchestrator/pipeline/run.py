@@ -9,7 +9,7 @@ from pathlib import Path
 from orchestrator.core.placement import Attempt, Placement, Plan
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Settings
-from orchestrator.core.trial_spec import TrialSpec
+from orchestrator.core.trial_spec import Option, TrialSpec
 from orchestrator.core.trial_state import TrialEvent, TrialState
 from orchestrator.execute.executor import Executor, SweepContext, TrialCallback
 from orchestrator.execute.scheduling.budget import BudgetTracker
@@ -262,18 +262,38 @@ def _context_of(
     )
 
 
+_Job = tuple[str, tuple[tuple[str, Option], ...], str | None]
+"""Workload, its options, and the framework of the trainer."""
+
+
 def native_specs_of(placements: Iterable[Placement]) -> dict[str, NativeSpec | ScriptSpec]:
-    """Return the descriptions of native jobs, in their trainer's framework, and of scripts by trial_id."""
-    specs = {placement.trial_id: _native_spec_of(placement.trial) for placement in placements}
-    return {trial_id: spec for trial_id, spec in specs.items() if spec is not None}
+    """Return the descriptions of native jobs, in their trainer's framework, and of scripts by trial_id.
+
+    Trials of one job share one object, which is then written once to where they run.
+    """
+    described: dict[_Job, NativeSpec | ScriptSpec | None] = {}
+    found: dict[str, NativeSpec | ScriptSpec] = {}
+    for placement in placements:
+        job = _job_of(placement.trial)
+        if job not in described:
+            described[job] = _native_spec_of(*job)
+        if spec := described[job]:
+            found[placement.trial_id] = spec
+    return found
 
 
-def _native_spec_of(trial: TrialSpec) -> NativeSpec | ScriptSpec | None:
-    """Return the description of a trial's native job in its trainer's framework; None if it has none."""
-    spec = kept(trial.workload, tuple(sorted(trial.workload_options.items())))
+def _job_of(trial: TrialSpec) -> _Job:
+    options = tuple(sorted(trial.workload_options.items()))
+    return trial.workload, options, trainer_info(trial.trainer).framework
+
+
+def _native_spec_of(
+    workload: str, options: tuple[tuple[str, Option], ...], framework: str | None
+) -> NativeSpec | ScriptSpec | None:
+    """Return the description of a native job in a framework; None if the workload is none."""
+    spec = kept(workload, options)
     if isinstance(spec, ScriptSpec):
         return spec
     if not isinstance(spec, NativeSpec):
         return None
-    framework = trainer_info(trial.trainer).framework
     return replace(spec, costs={name: cost for name, cost in spec.costs.items() if name == framework})

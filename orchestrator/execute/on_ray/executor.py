@@ -80,7 +80,6 @@ class RayTuneExecutor:
         searcher = QueueSearcher(queue, context, keep=keep, callback=callback)
         ENV_VARS_TO_PROPAGATE.difference_update(_SECRETS)
         packages = [Path(origin.folder) for origin in context.origins.values() if origin.folder]
-        by_id = {placement.trial_id: placement for placement in queue.placements}
         with (
             ray_cluster.connected(
                 self._inventory, address=self._address, cluster=self._cluster, packages=packages
@@ -96,7 +95,7 @@ class RayTuneExecutor:
                 trainer = queue.placements[0].trial.trainer
                 agent.prepare(trainer_info(trainer), python=context.pythons[trainer])
             tuner = tune.Tuner(
-                _trainable(by_id, context, agent=agent, driver_files=driver_files, slices=self._slices()),
+                _trainable(context, agent=agent, driver_files=driver_files, slices=self._slices()),
                 tune_config=tune.TuneConfig(
                     search_alg=searcher,
                     scheduler=DeadlineScheduler(context.deadlines, searcher),
@@ -129,7 +128,6 @@ class RayTuneExecutor:
 
 
 def _trainable(
-    placements: Mapping[str, Placement],
     context: SweepContext,
     *,
     agent: RayHostAgent,
@@ -145,7 +143,7 @@ def _trainable(
     """
 
     def supervise(config: Mapping[str, Any]) -> None:
-        attempt = Attempt(placement=placements[config["trial_id"]], number=config["attempt"])
+        attempt = Attempt(placement=_placement_of(config), number=config["attempt"])
         resources = bundles_of(attempt.placement, context)
         device_ids = [str(id_) for id_ in ray.get_gpu_ids()]
         started_at, can_go_on = time.time(), False
@@ -171,7 +169,7 @@ def _trainable(
         tune.report({"record": codec.to_json(record), CAN_GO_ON: can_go_on})
 
     def bundles(config: Mapping[str, Any]) -> tune.PlacementGroupFactory:
-        placement = placements[config["trial_id"]]
+        placement = _placement_of(config)
         again = {_NODE_LABEL: _NO_NODE} if config["attempt"] > 1 else {}
         firsts = [placement.on_host(host)[0] for host in range(placement.num_hosts)]
         return tune.PlacementGroupFactory(
@@ -183,3 +181,8 @@ def _trainable(
         )
 
     return tune.with_resources(supervise, bundles)
+
+
+def _placement_of(config: Mapping[str, Any]) -> Placement:
+    """Read the placement of a Tune trial, as `QueueSearcher.suggest` writes it."""
+    return codec.from_json(Placement, config["placement"])

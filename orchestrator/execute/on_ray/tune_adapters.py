@@ -65,13 +65,21 @@ class QueueSearcher(Searcher):
         self._failures: dict[str, Failure] = {}
 
     def suggest(self, trial_id: str) -> dict[str, Any] | str | None:  # type: ignore[override] # Ray documents FINISHED
-        """The configuration of a Tune trial: which trial, and which attempt at it."""
+        """Return the configuration of a Tune trial: which trial, which attempt at it, and its placement.
+
+        Tune names its folder by the first two. The third is text: Tune reads what runs a trial anew for every
+        trial, so that it must not hold the placements of all of them.
+        """
         attempt = self._queue.take()
         if attempt is None:
             return Searcher.FINISHED if self._queue.is_drained else None
         self._started[trial_id] = attempt, time.time()
         self._callback.started(attempt)
-        return {"trial_id": attempt.placement.trial_id, "attempt": attempt.number}
+        return {
+            "trial_id": attempt.placement.trial_id,
+            "attempt": attempt.number,
+            "placement": codec.to_json(attempt.placement),
+        }
 
     @property
     def is_stopped(self) -> bool:

@@ -152,8 +152,8 @@ class Analytic:
 
     Attributes:
         coefficients: a to e.
-        time_step_seconds: t, from one time step of a recurrent layer to the next, forward and backward: measured
-            of GPUs, and an assumption for TPUs.
+        time_step_seconds: t, from one time step of a recurrent layer to the next, forward and backward:
+            measured of GPUs, and an assumption for TPUs.
         replicas_power: g, not negative.
         measurements: number of fitted steps.
         source: on what they were measured.

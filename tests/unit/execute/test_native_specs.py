@@ -1,0 +1,56 @@
+"""Descriptions of native jobs on their way to where trials run."""
+
+import pickle
+from dataclasses import replace
+
+import pytest
+from builders import placement, trial_spec
+
+from orchestrator.core.placement import Placement
+from orchestrator.pipeline import run
+from workloads.spec import JobCost, NativeSpec
+
+COST = JobCost(
+    flops_per_sample=1.0,
+    flops_per_step=0.0,
+    winograd_flops_per_sample=0.0,
+    value_bytes_per_sample=1.0,
+    weight_bytes=1.0,
+    gradient_bytes=1.0,
+    num_weights=1,
+    layers=1,
+    time_steps=0,
+    recurrent_bytes=0.0,
+    has_unused_weights=False,
+)
+SPEC = NativeSpec(
+    name="mine",
+    version=1,
+    costs={"torch": COST, "keras": COST},
+    data="own:mine:1",
+    train_samples=None,
+    quality=None,
+    epochs=None,
+    accumulation_steps=1,
+    unchecked=(),
+)
+
+
+def placements(count: int) -> list[Placement]:
+    return [
+        replace(
+            placement(trial_spec(workload="mine", trainer=trainer, seed=seed)), trial_id=f"{trainer}-{seed}"
+        )
+        for trainer in ("torch_ddp", "tensorflow")
+        for seed in range(count)
+    ]
+
+
+def test_trials_of_one_job_share_its_description_in_their_framework(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ray reads the descriptions anew for every trial: with one for each of thousands, that takes a while."""
+    monkeypatch.setattr(run, "kept", lambda name, options: SPEC)
+    few, many = (run.native_specs_of(placements(count)) for count in (2, 200))
+    assert list(few["torch_ddp-0"].costs) == ["torch"]
+    assert list(few["tensorflow-0"].costs) == ["keras"]
+    assert len({id(spec) for spec in many.values()}) == 2
+    assert len(pickle.dumps(many)) - len(pickle.dumps(few)) < 40 * (len(many) - len(few))
