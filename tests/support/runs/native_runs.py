@@ -114,7 +114,7 @@ SHAPES: dict[str, dict[str, tuple[str, int, int]]] = {
 }
 """(precision, processes, replicas) of each run of a trainer."""
 
-_COST = JobCost(
+COST = JobCost(
     flops_per_sample=1.0,
     flops_per_step=0.0,
     winograd_flops_per_sample=0.0,
@@ -143,7 +143,7 @@ def ends_of(trainer: str) -> dict[str, list[dict[str, Any]]]:
         native = NativeSpec(
             name="own_points",
             version=1,
-            costs={framework: _COST},  # type: ignore[dict-item]  # torch or keras
+            costs={framework: COST},  # type: ignore[dict-item]  # torch or keras
             data="own:own_points:0",
             train_samples=500,
             quality=None,

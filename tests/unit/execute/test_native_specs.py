@@ -5,24 +5,12 @@ from dataclasses import replace
 
 import pytest
 from builders import placement, trial_spec
+from native_runs import COST
 
 from orchestrator.core.placement import Placement
 from orchestrator.pipeline import run
-from workloads.spec import JobCost, NativeSpec
+from workloads.spec import NativeSpec
 
-COST = JobCost(
-    flops_per_sample=1.0,
-    flops_per_step=0.0,
-    winograd_flops_per_sample=0.0,
-    value_bytes_per_sample=1.0,
-    weight_bytes=1.0,
-    gradient_bytes=1.0,
-    num_weights=1,
-    layers=1,
-    time_steps=0,
-    recurrent_bytes=0.0,
-    has_unused_weights=False,
-)
 SPEC = NativeSpec(
     name="mine",
     version=1,
