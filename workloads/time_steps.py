@@ -1,7 +1,7 @@
 """Steps of sequences that recurrent layers compute one after the other: a device cannot do them together.
 
-Both directions of a layer go side by side, as in cuDNN's bidirectional layers: with GTX 1080s four layers of
-two directions took as long a time step as one of one, beside their arithmetic (docs/findings/recurrent.md).
+Both directions of a layer go side by side, as in cuDNN's bidirectional layers: on a GTX 1080 a layer of two
+directions took about as long a time step as one of one, beside its arithmetic (docs/findings/recurrent.md).
 """
 
 import math
