@@ -150,6 +150,9 @@ def _dataclass_reader(kind: Any) -> _Reader:
             raise _MisfitError(lambda: f"field {missing!r} is missing")
         values = {}
         for name, item in plain.items():
+            if type(item) is hints[name]:  # most are
+                values[name] = item
+                continue
             if name not in readers:
                 readers[name] = _reader_of(hints[name])
             try:
@@ -192,6 +195,9 @@ def _tuple_reader(kinds: tuple[Any, ...]) -> _Reader:
 
     def read(plain: Any) -> tuple[Any, ...]:
         _require(isinstance(plain, list), "list", plain)
+        found = tuple(map(type, plain))
+        if found == (kinds[:1] * len(plain) if is_open else kinds):  # thousands of floats
+            return tuple(plain)
         _require(is_open or len(kinds) == len(plain), f"list of {len(kinds)}", plain)
         values: list[Any] = []
         try:

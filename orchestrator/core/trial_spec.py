@@ -4,7 +4,7 @@ import dataclasses
 import hashlib
 import json
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Container, Hashable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Literal, cast
@@ -215,10 +215,14 @@ def representative(trial: TrialSpec) -> TrialSpec:
     return dataclasses.replace(trial, seed=0, repeat=0)
 
 
+def point_id(trial: TrialSpec) -> str:
+    """Return the id of the trial's first repeat: equal in all its repeats, and in nothing else."""
+    return _id_of(_differing(trial, but=("repeat",)))
+
+
 def setting_id(trial: TrialSpec) -> str:
     """Name a setting: equal in all seeds and repeats of a trial, and in nothing else."""
-    differing = _differing(trial)
-    return _id_of({name: value for name, value in differing.items() if name not in ("seed", "repeat")})
+    return _id_of(_differing(trial, but=("seed", "repeat")))
 
 
 def _id_of(differing: Mapping[str, object]) -> str:
@@ -226,12 +230,12 @@ def _id_of(differing: Mapping[str, object]) -> str:
     return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def _differing(value: Any) -> dict[str, object]:
+def _differing(value: Any, *, but: Container[str] = ()) -> dict[str, object]:
     """Return the fields of a dataclass that differ from their defaults or have none, nested ones too."""
     differing: dict[str, object] = {}
     for name, default, may_nest in _defaults_of(cast(Hashable, type(value))):
         current = getattr(value, name)
-        if current is not default and current != default:
+        if current is not default and current != default and name not in but:
             is_nested = may_nest and dataclasses.is_dataclass(current)
             differing[name] = _differing(current) if is_nested else current
     return differing

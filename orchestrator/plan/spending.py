@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from statistics import median
 
 from orchestrator.core.budget import CostEstimate, CostRate, Spend
@@ -10,7 +9,7 @@ from orchestrator.core.placement import Placement
 from orchestrator.core.price import Price, Unpriced
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Deadlines
-from orchestrator.core.trial_spec import trial_id
+from orchestrator.core.trial_spec import point_id
 from orchestrator.plan.pricing import PriceBook, node_prices_of
 
 
@@ -60,7 +59,7 @@ class Quotes:
     def _setting(self, placement: Placement) -> tuple[str, str]:
         """The same for all repeats."""
         if placement.trial_id not in self._settings:
-            self._settings[placement.trial_id] = trial_id(replace(placement.trial, repeat=0))
+            self._settings[placement.trial_id] = point_id(placement.trial)
         return self._settings[placement.trial_id], placement.provenance
 
 

@@ -63,11 +63,11 @@ def spending_figures(attempts: Iterable[TrialRecord]) -> Iterator[Figure]:
 def spendings_of(attempts: Iterable[TrialRecord]) -> list[Spending]:
     """Add up the attempts of each setting, the longest first. Names tell what differs."""
     attempts = tuple(attempts)
-    settings = {setting_id(record.spec): setting_of(record.spec) for record in attempts}
-    apart = varying(list(settings.values()), _NAMED) or ("device",)
     groups: dict[str, list[TrialRecord]] = defaultdict(list)
     for record in attempts:
         groups[setting_id(record.spec)].append(record)
+    settings = {setting: setting_of(group[0].spec) for setting, group in groups.items()}
+    apart = varying(list(settings.values()), _NAMED) or ("device",)
     found = []
     for setting, group in groups.items():
         seconds: dict[str, float] = defaultdict(float)

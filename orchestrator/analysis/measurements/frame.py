@@ -1,7 +1,7 @@
 """Records -> a table with one row per trial, for tables, figures and notebooks."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import TYPE_CHECKING
 
 from orchestrator.analysis.measurements.noise import noise_of
@@ -11,7 +11,7 @@ from orchestrator.analysis.metrics.definitions import METRICS, metrics_of
 from orchestrator.core.price import Price
 from orchestrator.core.price_label import marks_of
 from orchestrator.core.result import TrainResult, TrialRecord, latest, variables_of, versions_of
-from orchestrator.core.trial_spec import setting_id, trial_id
+from orchestrator.core.trial_spec import point_id, setting_id
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,7 +71,7 @@ def _row_of(record: TrialRecord, attempts: Sequence[TrialRecord]) -> dict[str, o
     return {
         "trial_id": record.trial_id,
         "setting_id": setting_id(spec),
-        "point": trial_id(replace(spec, repeat=0)),
+        "point": point_id(spec),
         "provenance": record.provenance,
         "state": record.failure.kind if record.failure else "done",
         **plain_setting(setting_of(spec)),

@@ -1,6 +1,7 @@
 """The numbers that stand for an attempt in tables, in MLflow and in `docs/metrics.md`: one table of them."""
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from types import MappingProxyType
 
 from orchestrator.analysis.metrics.cost import COSTS, costs_of
@@ -60,8 +61,13 @@ def _phases_of(result: TrainResult) -> dict[str, float]:
 
 def _quality_of(result: TrainResult) -> dict[str, float]:
     """Whatever a workload calls its quality; a name that a number or a parameter has gets a prefix."""
-    taken = {*METRICS, *COSTS, *TRACKED_NAMES.values(), *_CURVES, *AXES}
+    taken = _taken_names()
     return {f"quality.{name}" if name in taken else name: value for name, value in result.quality.items()}
+
+
+@cache
+def _taken_names() -> frozenset[str]:
+    return frozenset({*METRICS, *COSTS, *TRACKED_NAMES.values(), *_CURVES, *AXES})
 
 
 def _samples_per_second(batch: int, result: TrainResult) -> float | None:

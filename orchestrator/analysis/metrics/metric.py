@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Generic, ParamSpec
 
 from orchestrator.core.interval import Interval, median_interval
@@ -34,7 +35,13 @@ def step_seconds_of(result: TrainResult) -> Interval | None:
 
     A block takes as long as its slowest rank, for the others wait for that one.
     """
-    slowest = [max(ranks) for ranks in zip(*result.block_seconds, strict=True)]
+    return _steady_interval(result.block_seconds, result.steps_per_block)
+
+
+@lru_cache(maxsize=1)
+def _steady_interval(block_seconds: tuple[tuple[float, ...], ...], steps_per_block: int) -> Interval | None:
+    """Compute it once for all metrics of a record, which ask for it one after the other."""
+    slowest = [max(ranks) for ranks in zip(*block_seconds, strict=True)]
     if not slowest:
         return None
-    return median_interval([seconds / result.steps_per_block for seconds in slowest])
+    return median_interval([seconds / steps_per_block for seconds in slowest])

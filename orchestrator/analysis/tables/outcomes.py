@@ -154,15 +154,14 @@ def warnings_table(records: Iterable[TrialRecord], name_of: Namer) -> Table:
     """Build the table of warnings that a reader of the results must know, one row per warning."""
     by_warning: dict[str, list[str]] = defaultdict(list)
     for record in records:
-        name = name_of(representative(record.spec))
-        for warning in record.placement.warnings:
-            by_warning[warning].append(name)
-        for unchecked in record.result.unchecked if record.result else ():
-            by_warning[f"{_UNCHECKED}{unchecked}"].append(name)
+        warnings = [*record.placement.warnings]
+        warnings += [f"{_UNCHECKED}{what}" for what in (record.result.unchecked if record.result else ())]
         if waits_for_data(record):
-            by_warning[WAITS].append(name)
+            warnings.append(WAITS)
         if is_timed_too_shortly(record):
-            by_warning[SHORT].append(name)
+            warnings.append(SHORT)
+        for warning in warnings:
+            by_warning[warning].append(name_of(representative(record.spec)))
     return _grouped("trials", by_warning, title="Warnings", note="Warnings about these trials.")
 
 

@@ -21,12 +21,9 @@ def utilisation_table(records: Iterable[TrialRecord], name_of: Namer) -> Table:
     """One row per setting, versions and kind of peak; nothing of trials whose peak is unknown."""
     alike: dict[tuple[str, str, str], list[_Numbers]] = defaultdict(list)
     for record in records:
-        name, ran_with = (
-            name_of(representative(record.spec)),
-            {**versions_of(record), **variables_of(record)},
-        )
         for source, numbers in _kinds_of(record):
-            alike[name, source, str(ran_with)].append(numbers)
+            ran_with = {**versions_of(record), **variables_of(record)}
+            alike[name_of(representative(record.spec)), source, str(ran_with)].append(numbers)
     return Table(
         title="Utilisation",
         note=(

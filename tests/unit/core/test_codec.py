@@ -133,6 +133,14 @@ def test_an_int_is_read_where_a_float_stands_in_the_type():
     assert (read.setup_seconds, type(read.setup_seconds)) == (2.0, float)
 
 
+def test_ints_among_the_floats_of_lists_are_read_as_floats():
+    plain = {**to_plain(train_result()), "block_seconds": [[1, 0.5], [2, 3]], "losses": [[1, 2], [3, "NaN"]]}
+    read = from_plain(TrainResult, plain)
+    assert read.block_seconds == ((1.0, 0.5), (2.0, 3.0))
+    assert {type(seconds) for rank in read.block_seconds for seconds in rank} == {float}
+    assert [(type(step), type(loss)) for step, loss in read.losses] == [(int, float)] * 2
+
+
 def test_a_field_with_a_default_may_be_absent():
     plain = to_plain(trial_spec())
     del plain["seed"], plain["timing"]
@@ -161,6 +169,17 @@ def _changed(value: object, path: str, to: Any) -> Any:
         ("spec", [], "TrialRecord.spec: expected TrialSpec, found []"),
         ("result", 3, "TrialRecord.result: expected TrainResult | null, found 3"),
         ("result.losses", [[1]], "TrialRecord.result.losses[0]: expected list of 2, found [1]"),
+        ("result.losses", [[1.0, 2.0]], "TrialRecord.result.losses[0][0]: expected int, found 1.0"),
+        (
+            "result.losses",
+            [[1, 2.0, 3]],
+            "TrialRecord.result.losses[0]: expected list of 2, found [1, 2.0, 3]",
+        ),
+        (
+            "result.block_seconds",
+            [[0.5, None]],
+            "TrialRecord.result.block_seconds[0][1]: expected float, found None",
+        ),
         ("result.losses", {}, "TrialRecord.result.losses: expected list, found {}"),
         ("result.quality", [], "TrialRecord.result.quality: expected object, found []"),
         ("result.quality", {"loss": "low"}, "TrialRecord.result.quality.loss: expected float, found 'low'"),

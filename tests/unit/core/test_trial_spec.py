@@ -9,7 +9,7 @@ from builders import trial_spec
 
 from orchestrator.core.codec import from_plain, to_plain
 from orchestrator.core.errors import ConfigError
-from orchestrator.core.trial_spec import TimingSpec, TrialSpec, axes_of, trial_id
+from orchestrator.core.trial_spec import TimingSpec, TrialSpec, axes_of, point_id, setting_id, trial_id
 
 _OTHER_VALUES = {
     "workload": "retinopathy_cnn",
@@ -200,3 +200,10 @@ def test_a_timing_that_cannot_be_is_refused_in_one_line(changes, message):
     with pytest.raises(ConfigError) as caught:
         TimingSpec(**changes)
     assert str(caught.value) == message
+
+
+def test_a_point_is_its_first_repeat_and_a_setting_the_first_of_seed_0():
+    spec = trial_spec(**{**_OTHER_VALUES, "seed": 3, "repeat": 4})
+    assert point_id(spec) == trial_id(dataclasses.replace(spec, repeat=0))
+    assert setting_id(spec) == trial_id(dataclasses.replace(spec, seed=0, repeat=0))
+    assert len({trial_id(spec), point_id(spec), setting_id(spec)}) == 3

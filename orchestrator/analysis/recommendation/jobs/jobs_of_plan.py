@@ -28,7 +28,7 @@ from orchestrator.core.objective import Objective
 from orchestrator.core.placement import Aim, Plan
 from orchestrator.core.result import TrialRecord, variables_of, versions_of
 from orchestrator.core.target import Target
-from orchestrator.core.trial_spec import TrialSpec, trial_id
+from orchestrator.core.trial_spec import TrialSpec, point_id, trial_id
 
 _OF_JOB = ("workload", "workload_options", "workload_version", "data")
 _OF_TRAINER = ("trainer", "trainer_options", "process_model", "trainer_version", "ran_with")
@@ -193,7 +193,7 @@ def _candidates(draft: _Found, aim: Aim | None, plan: Plan) -> list[Unnamed]:
     unmeasured_trainers = candidates_of(  # predictions do not tell trainers apart
         (), [one.trial for one in elsewhere if one not in absent], aim
     )
-    firsts = {setting_of_job(spec): trial_id(replace(spec, repeat=0)) for spec in draft.specs}
+    firsts = {setting_of_job(spec): point_id(spec) for spec in draft.specs}
 
     def predicted(one: Unnamed) -> Unnamed:
         first = firsts.get(replace(one.setting, ran_with=""), "")
@@ -301,7 +301,7 @@ def _prior_of(forecast: Forecast, priors: Mapping[str, StepPrior]) -> StepPrior 
     trial, step = forecast.trial, forecast.step
     if isinstance(step, Refusal):
         return None
-    return priors.get(trial_id(replace(trial, repeat=0))) or StepPrior(
+    return priors.get(point_id(trial)) or StepPrior(
         hardware=f"{trial.device_label} {trial.precision} {trial.num_workers} {trial.num_hosts}",
         batch_size=trial.global_batch_size,
         log_seconds=math.log(step.likely),
