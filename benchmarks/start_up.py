@@ -3,9 +3,10 @@
     python benchmarks/start_up.py [--runs 5] [--only status plan] [--code OTHER_CHECKOUT]
 
 Prints the least and the median CPU seconds (user and system, with the processes that a command started and
-waited for), the least seconds of the clock, and the most memory. `python -c pass` and the import of Hydra are
-the floor: a command that reads a configuration is never below both. A run before the first one writes the
-compiled modules. `sweep again` finds the sweep that this run finished. `first sweep` is a no-op trial on Ray
+waited for), the least seconds of the clock, and the most memory. The floors: `nothing` is `python -c pass`;
+`hydra alone` composes the configuration of `+sweep=smoke` by Hydra's own function, with our schemas; `ray
+alone` starts Ray, runs a task that does nothing, and stops it. A run before the first one writes the compiled
+modules. `sweep again` finds the sweep that this run finished. `first sweep` is a no-op trial on Ray
 with a new MLflow database. With `--code` the commands of another checkout take turns with these, in the same
 run.
 """
@@ -25,9 +26,25 @@ _HERE = Path(__file__).resolve().parent.parent
 _PROGRAM = ("-m", "orchestrator")
 _MANY = (*_PROGRAM, "plan", "+sweep=single", "device=cpu", "trainer=noop", "data.source=synthetic")
 _NOOP = ("+sweep=smoke", "trainer=noop", "precision=fp32", "sweep.include=[]", "data.source=synthetic")
+_HYDRA = f"""
+from hydra import compose, initialize_config_dir
+from orchestrator.config.schema import register, register_workload
+register()
+register_workload("mnist_cnn", ())
+with initialize_config_dir({str(_HERE / "conf")!r}, version_base="1.3"):
+    compose("config", ["+sweep=smoke"])
+"""
+_RAY = """
+import ray
+ray.init(address="local", include_dashboard=False)
+ray.get(ray.remote(int).remote())
+ray.shutdown()
+"""
 _COMMANDS = {
     "nothing": ("-c", "pass"),
     "import hydra": ("-c", "import hydra"),
+    "hydra alone": ("-c", _HYDRA),
+    "ray alone": ("-c", _RAY),
     "version": (*_PROGRAM, "--version"),
     "help": (*_PROGRAM, "--help"),
     "wrong verb": (*_PROGRAM, "plna"),
