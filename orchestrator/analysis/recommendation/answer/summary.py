@@ -119,7 +119,7 @@ def _best_of(recommendation: Recommendation) -> Card:
         title=_RECOMMENDED if is_answered else "Best measured",
         headline=best.setting,
         sentences=(
-            *(_rivals(recommendation) if state == "tie" else ()),
+            *_rivals(recommendation),
             facts,
             f"{', '.join(rate)}.",
             *([] if only else [sure]),
@@ -148,7 +148,7 @@ def _rival_of(recommendation: Recommendation) -> Card | None:
             headline=recommendation.runner_up,
             sentences=tuple(ahead),
         )
-    sentences = (*_rivals(recommendation), *_reasons(recommendation), *recommendation.caveats)
+    sentences = (*_reasons(recommendation), *recommendation.caveats)
     rivals = _unmeasured(recommendation)
     if not rivals:
         open_ = Card(kind="rival", title="Not settled", headline="", sentences=sentences)

@@ -11,6 +11,7 @@ from report_builders import forecast, measured, plan_of, repeats
 
 from orchestrator.analysis.findings import findings_of
 from orchestrator.analysis.predictions.forecasts import predicted_table
+from orchestrator.analysis.recommendation.answer.summary import cards_of
 from orchestrator.analysis.recommendation.figures.tradeoff import tradeoff_figures
 from orchestrator.analysis.recommendation.model.criteria import describe_objective
 from orchestrator.analysis.report.figures import row_ids_of
@@ -174,6 +175,16 @@ class TestDevicesThatAreNotHereCount:
         assert (found.winner.setting, found.winner.provenance) == ("t4, fp32", "predicted")
         assert found.best_measured.setting == "cpu, torch_ddp, fp32"
         assert found.winner.chance + found.best_measured.chance == pytest.approx(1.0, abs=0.1)
+
+    def test_a_tie_of_what_was_measured_is_told_of_the_best_measured_and_not_of_the_prediction(self):
+        both = (*self.records, *trainings(64, 0.001, trainer="tensorflow"))
+        found = answer(both, forecasts=[forecast(data="synthetic:1", step_seconds=0.0005)])
+        best, rival, _ = cards_of(found)
+        assert (best.title, rival.headline.split(":")[0]) == ("Best measured", "t4, fp32")
+        assert best.headline in ("cpu, torch_ddp, fp32", "cpu, tensorflow, fp32")
+        (told,) = [sentence for sentence in best.sentences if "do not separate it" in sentence]
+        assert told.startswith("The measurements do not separate it from cpu, ")
+        assert not [sentence for sentence in rival.sentences if "separate" in sentence]
 
     def test_what_to_measure_has_its_price_and_its_command(self):
         step = self.found().next_step
