@@ -12,6 +12,7 @@ from orchestrator.core.placement import Placement
 UNKNOWN = "\N{EN DASH}"
 _DIGITS = 4
 _MOST_DECIMALS = 7
+_MINUTE, _HOUR, _DAY = 60.0, 3600.0, 86400.0
 _MOST_RATIO = 1000  # of two numbers of a column with the same decimals
 _DATA_KINDS = {"real": "real", "standin": "stand-in", "synthetic": "synthetic"}
 
@@ -90,6 +91,22 @@ def spread(value: Spread, *, factor: float = 1.0, digits: int = _DIGITS) -> Numb
         return number(median)
     shown = [_with_decimals(end, _decimals_of(median, digits)) for end in (median, low, high)]
     return Number(f"{shown[0]} [{shown[1]}, {shown[2]}]", median)
+
+
+def duration(seconds: Spread, *, digits: int = 4, ends: bool = True) -> Number:
+    """Tell seconds in the unit that suits them: `12.30 min [11.90, 12.70]`."""
+    middle, low, high = duration_parts(seconds, digits=digits)
+    return Number(f"{middle} [{low}, {high}]" if ends and low else middle, seconds.median)
+
+
+def duration_parts(seconds: Spread, *, digits: int) -> tuple[str, str, str]:
+    """Tell `12.30 min`, `11.90` and `12.70`; without an interval its ends are empty."""
+    units = (("days", _DAY), ("h", _HOUR), ("min", _MINUTE))
+    unit, size = next(((unit, size) for unit, size in units if seconds.median >= 2 * size), ("s", 1.0))
+    middle, low, high = (
+        number(end / size, digits=digits) for end in (seconds.median, seconds.low, seconds.high)
+    )
+    return (f"{middle} {unit}", low, high) if seconds.low < seconds.high else (f"{middle} {unit}", "", "")
 
 
 def ratio(value: Spread) -> Number:

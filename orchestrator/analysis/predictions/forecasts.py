@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from orchestrator.analysis.formatting import UNKNOWN, Number, count, counted, spread
+from orchestrator.analysis.formatting import UNKNOWN, Number, count, counted, duration, spread
 from orchestrator.analysis.measurements.setting import label_of, setting_of, varying
 from orchestrator.analysis.table import Column, Rank, Table
 from orchestrator.core.estimate import Estimate, Forecast, Refusal
@@ -31,7 +31,7 @@ _OTHERS = (
 _NOTE = (
     "Predicted or compiled, not measured: these devices are not available. Compiled: the device's own "
     "compiler estimated the step (docs/compiled.md). Brackets should contain 90 of 100 "
-    "measurements. Hours and dollars cover all steps in the steady state, without set-up, "
+    "measurements. Time and dollars cover all steps in the steady state, without set-up, "
     "compilation and evaluation, for one repeat. Predictions do not distinguish the trainers in "
     "one row."
 )
@@ -131,7 +131,7 @@ def predicted_table(predicted: Sequence[Predicted]) -> Table:
             count(forecast.num_trials),
             forecast.known_by,
             _format_spread(forecast.step_seconds, factor=1000),
-            _format_spread(forecast.hours, is_limit=forecast.is_limit),
+            _format_hours(forecast.hours, is_limit=forecast.is_limit),
             _format_spread(forecast.usd, is_limit=forecast.is_limit),
             _origin_and_price(forecast),
         )
@@ -155,7 +155,7 @@ def predicted_table(predicted: Sequence[Predicted]) -> Table:
             Column(header="trials", is_number=True, is_detail=True),
             Column(header="known by", rank=Rank.REPEATS),
             Column(header="step ms [90%]", is_number=True, rank=Rank.RATE),
-            Column(header="hours [90%]", is_number=True),
+            Column(header="time [90%]", is_number=True),
             Column(header="$ [90%]", is_number=True, rank=Rank.COST),
             Column(header="from, or why not"),
         ),
@@ -172,8 +172,8 @@ def _total_of(forecasts: Sequence[Predicted]) -> tuple[str, ...]:
     hours = _sum_of([(forecast.hours, forecast.num_trials) for forecast in forecasts])
     usd = _sum_of([(forecast.usd, forecast.num_trials) for forecast in forecasts])
     is_limit = any(forecast.is_limit for forecast in forecasts)
-    sums = (_format_spread(total, is_limit=is_limit) for total in (hours, usd))
-    named = ("all with hours", "", "", "", count(trials), "", "")
+    sums = (_format_hours(hours, is_limit=is_limit), _format_spread(usd, is_limit=is_limit))
+    named = ("all with a time", "", "", "", count(trials), "", "")
     return (*named, *sums, f"{counted(trials, 'trial')}, once each")
 
 
@@ -204,7 +204,7 @@ def _origin_and_price(predicted: Predicted) -> str:
     if predicted.step_seconds is None:
         return origin
     if predicted.num_phases > 1:
-        origin += f"; no hours: this is a step of the last of {predicted.num_phases} phases"
+        origin += f"; no time: this is a step of the last of {predicted.num_phases} phases"
     if isinstance(predicted.price, Unpriced):
         return f"{origin}; without a price: {predicted.price.reason}"
     return f"{origin}; priced as {priced_as(predicted.price)}"
@@ -218,5 +218,15 @@ def _format_spread(value: Spread | None, *, factor: float = 1.0, is_limit: bool 
     """`0.12 [0.10, 0.15]`, `at most 0.12 [0.10, 0.15]`."""
     if value is None:
         return UNKNOWN
-    shown = spread(value, factor=factor, digits=_DIGITS)
+    return _limited(spread(value, factor=factor, digits=_DIGITS), is_limit=is_limit)
+
+
+def _format_hours(hours: Spread | None, *, is_limit: bool) -> str:
+    """`12 min [10, 15]`, `at most 12 min [10, 15]`."""
+    if hours is None:
+        return UNKNOWN
+    return _limited(duration(scaled(hours, _SECONDS_PER_HOUR), digits=_DIGITS), is_limit=is_limit)
+
+
+def _limited(shown: Number, *, is_limit: bool) -> Number:
     return Number(f"at most {shown}", shown.value) if is_limit else shown

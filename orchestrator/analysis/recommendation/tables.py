@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from orchestrator.analysis.formatting import UNKNOWN, Number, exact_percent, number, share, spread
+from orchestrator.analysis.formatting import UNKNOWN, Number, duration, exact_percent, share, spread
 from orchestrator.analysis.measurements.measured import RESUMED
 from orchestrator.analysis.measurements.noise import NOISY
 from orchestrator.analysis.metrics.quality import quality_words
 from orchestrator.analysis.recommendation.answer.answer import RankedSetting, Recommendation
-from orchestrator.analysis.recommendation.answer.summary import chance, duration, known_by
+from orchestrator.analysis.recommendation.answer.summary import chance, known_by
 from orchestrator.analysis.table import Column, Rank, Table
 from orchestrator.core import codec
 from orchestrator.core.interval import Spread
@@ -19,6 +19,7 @@ RANKED = "Settings of the job"
 NEXT = "Measure next"
 """Title of the table of trials to measure."""
 
+_SECONDS_PER_HOUR = 3600.0
 _MOST_ROWS = 20  # of predicted settings of one job: the others are hardly ever the best
 _RANKED = (
     "Time and cost are those of the whole job: set-up and first step are included, checkpoints and "
@@ -32,7 +33,7 @@ _NEXT_NOTE = (
     "trial. Gain: expected rise of the leader's chance, including the effect on other settings. "
     "Then: the leader's chance if all results so far are as predicted."
 )
-_LIMITED = "Hours and dollars are at most: a target ends a training, maybe before all of its steps."
+_LIMITED = "Time and dollars are at most: a target ends a training, maybe before all of its steps."
 
 
 def ranked_table(recommendations: Sequence[Recommendation]) -> Table:
@@ -117,18 +118,15 @@ def next_table(recommendations: Sequence[Recommendation]) -> Table:
         columns=(
             Column(header="job"),
             Column(header="setting"),
-            *(Column(header=header, is_number=True) for header in ("hours", "$", "chance", "gain", "then")),
+            *(Column(header=header, is_number=True) for header in ("time", "$", "chance", "gain", "then")),
             Column(header="command", is_detail=True),
         ),
         rows=tuple(
             (
                 one.job,
                 trial.setting,
-                number(trial.hours),
-                dollars(
-                    None if trial.usd is None else Spread(median=trial.usd, low=trial.usd, high=trial.usd),
-                    trial.price_marks,
-                ),
+                duration(_exactly(_SECONDS_PER_HOUR * trial.hours), digits=3),
+                dollars(None if trial.usd is None else _exactly(trial.usd), trial.price_marks),
                 chance(trial.chance),
                 f"+{share(trial.gain, decimals=1)}",
                 chance(trial.chance_then),
@@ -138,6 +136,10 @@ def next_table(recommendations: Sequence[Recommendation]) -> Table:
             for trial in one.errands
         ),
     )
+
+
+def _exactly(value: float) -> Spread:
+    return Spread(median=value, low=value, high=value)
 
 
 def left_out_table(recommendations: Sequence[Recommendation]) -> Table:

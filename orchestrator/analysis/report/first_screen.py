@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
 from orchestrator.analysis.findings import Findings
-from orchestrator.analysis.formatting import day_and_time, number
+from orchestrator.analysis.formatting import day_and_time, duration, number
 from orchestrator.analysis.metrics.cost import price_label
 from orchestrator.analysis.recommendation.answer.answer import Recommendation
 from orchestrator.analysis.recommendation.answer.question import question_of, question_of_all
@@ -13,7 +13,6 @@ from orchestrator.analysis.recommendation.answer.summary import (
     answer_of,
     cards_of,
     chance,
-    duration,
     noise_banner,
 )
 from orchestrator.analysis.report.headline import counts_of, failures_of

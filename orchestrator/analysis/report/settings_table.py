@@ -8,12 +8,13 @@ from orchestrator.analysis.formatting import (
     UNKNOWN,
     counted,
     counted_marks,
+    duration_parts,
     number,
     share,
     shared_decimals,
 )
 from orchestrator.analysis.recommendation.answer.answer import RankedSetting, Recommendation
-from orchestrator.analysis.recommendation.answer.summary import chance, duration_parts
+from orchestrator.analysis.recommendation.answer.summary import chance
 from orchestrator.analysis.report.html import element, text
 from orchestrator.analysis.report.interval_plot import (
     Axis,

@@ -168,7 +168,7 @@ def test_dollars_are_those_of_the_pool_that_has_the_device_and_hypothetical_ones
 def test_with_a_target_what_measuring_takes_is_at_most_that(working_directory, capsys):
     assert main(["predict", "advise", *BALANCED, "confidence=0.99", "measure.target=0.9"]) == 0
     out = " ".join(capsys.readouterr().out.split())
-    assert "Hours and dollars are at most" in out
+    assert "Time and dollars are at most" in out
     assert "until accuracy 0.9, which no training reached yet: compared on" in out
 
 

@@ -8,6 +8,7 @@ from orchestrator.analysis.formatting import (
     Number,
     counted,
     counted_marks,
+    duration,
     exact_percent,
     number,
     ratio,
@@ -20,7 +21,7 @@ CardKind = Literal["best", "rival", "next"]
 """What a card tells: what to take, what may be better, what to do next."""
 
 _SURE = 0.995
-_MINUTE, _HOUR, _DAY = 60.0, 3600.0, 86400.0
+_SECONDS_PER_HOUR = 3600.0
 _MOST_REASONS = 4
 _MOST_RIVALS = 12
 
@@ -229,7 +230,7 @@ def _ahead(recommendation: Recommendation) -> list[str]:
 
 def describe_outcome(standing: RankedSetting, recommendation: Recommendation) -> str:
     """Tell time, cost and quality of the job: `12.30 min [11.90, 12.70], $0.04000, accuracy 0.9700`."""
-    parts = [duration(standing.seconds)]
+    parts: list[str] = [duration(standing.seconds)]
     if standing.usd is not None:
         parts.append(f"${number(standing.usd.median)} {standing.price_marks}".rstrip())
     if standing.quality is not None and recommendation.aim is not None:
@@ -299,28 +300,13 @@ def describe_next_step(step: NextStep) -> str:
     if step.usd is not None:
         price.append(f"${number(step.usd, digits=2)} {step.price_marks}".rstrip())
     if step.hours is not None:
-        price.append(duration(Spread(median=step.hours * _HOUR, low=0, high=0), digits=2, ends=False))
+        seconds = step.hours * _SECONDS_PER_HOUR
+        price.append(duration(Spread(median=seconds, low=seconds, high=seconds), digits=2))
     sentence = step.why
     if price:
         sentence += f", about {' and '.join(price)}"
         sentence += ", set-up not included" if step.is_without_setup else ""
     return f"{sentence}."
-
-
-def duration(seconds: Spread, *, digits: int = 4, ends: bool = True) -> str:
-    """Tell seconds in the unit that suits them: `12.30 min [11.90, 12.70]`."""
-    middle, low, high = duration_parts(seconds, digits=digits)
-    return Number(f"{middle} [{low}, {high}]" if ends and low else middle, seconds.median)
-
-
-def duration_parts(seconds: Spread, *, digits: int) -> tuple[str, str, str]:
-    """Tell `12.30 min`, `11.90` and `12.70`; without an interval its ends are empty."""
-    units = (("days", _DAY), ("h", _HOUR), ("min", _MINUTE))
-    unit, size = next(((unit, size) for unit, size in units if seconds.median >= 2 * size), ("s", 1.0))
-    middle, low, high = (
-        number(end / size, digits=digits) for end in (seconds.median, seconds.low, seconds.high)
-    )
-    return (f"{middle} {unit}", low, high) if seconds.low < seconds.high else (f"{middle} {unit}", "", "")
 
 
 def known_by(standing: RankedSetting) -> str:

@@ -13,9 +13,8 @@ from orchestrator.analysis.figures.vega_lite import (
     mark_label,
     single,
 )
-from orchestrator.analysis.formatting import counted, number
+from orchestrator.analysis.formatting import counted, duration, number
 from orchestrator.analysis.recommendation.answer.answer import RankedSetting, Recommendation
-from orchestrator.analysis.recommendation.answer.summary import duration
 from orchestrator.analysis.recommendation.figures.throughput import RowIds
 
 _MOST_SETTINGS = 120

@@ -40,11 +40,11 @@ def answered(records, forecasts, goal="fastest"):
 def test_a_row_has_step_hours_and_dollars_of_a_trial_and_what_they_stand_on():
     row, refused = rows_of(predicted_table(predicted_of([forecast(source="fitted to T4"), TPU])))
     assert row["step ms [90%]"] == "2.0 [1.0, 4.0]"
-    assert row["hours [90%]"].value == pytest.approx(HOURS)
+    assert row["time [90%]"].value == pytest.approx(3600 * HOURS)
     assert row["$ [90%]"].value == pytest.approx(HOURS * 3.6)
     assert row["from, or why not"].startswith("fitted to T4; priced as ")
     assert refused["from, or why not"] == "no TPU was measured; measure it there"
-    assert {refused[text] for text in ("step ms [90%]", "hours [90%]", "$ [90%]")} == {UNKNOWN}
+    assert {refused[text] for text in ("step ms [90%]", "time [90%]", "$ [90%]")} == {UNKNOWN}
 
 
 def test_trainers_of_which_the_same_is_thought_share_a_row_and_others_do_not():
@@ -59,7 +59,7 @@ def test_trainers_of_which_the_same_is_thought_share_a_row_and_others_do_not():
 def test_the_total_is_of_every_trial_that_is_predicted_and_of_dollars_only_if_all_are_known():
     *_, total = rows_of(predicted_table(predicted_of([forecast(), forecast(device="v100"), TPU])))
     assert total["trials"] == "2"
-    assert total["hours [90%]"].value == pytest.approx(2 * HOURS)
+    assert total["time [90%]"].value == pytest.approx(2 * 3600 * HOURS)
     assert total["$ [90%]"].value == pytest.approx(2 * HOURS * 3.6)
     unpriced = forecast(device="v100", price=Unpriced(reason="no row"))
     *_, last, total = rows_of(predicted_table(predicted_of([forecast(), unpriced])))
@@ -71,9 +71,9 @@ def test_with_a_target_hours_and_dollars_are_at_most_those_of_all_steps():
     limited = forecast(timing=TimingSpec(target=0.9))
     found = predicted_table(predicted_of([limited, forecast()]))
     first, second, total = rows_of(found)
-    assert first["hours [90%]"] == f"at most {second['hours [90%]']}"
+    assert first["time [90%]"] == f"at most {second['time [90%]']}"
     assert first["$ [90%]"].value == pytest.approx(HOURS * 3.6)
-    assert total["hours [90%]"].startswith("at most ")
+    assert total["time [90%]"].startswith("at most ")
     assert "At most: a target ends the training" in found.note
     assert "At most" not in predicted_table(predicted_of([forecast()])).note
 
@@ -81,9 +81,9 @@ def test_with_a_target_hours_and_dollars_are_at_most_those_of_all_steps():
 def test_of_a_training_in_phases_a_step_of_the_last_is_told_and_no_hours():
     forecasts = [forecast(workload="mnist_dbn", num_phases=3), forecast()]
     row, *_, total = rows_of(predicted_table(predicted_of([*forecasts, forecast(device="v100")])))
-    assert (row["step ms [90%]"], row["hours [90%]"], row["$ [90%]"]) == ("2.0 [1.0, 4.0]", UNKNOWN, UNKNOWN)
-    assert "; no hours: this is a step of the last of 3 phases" in row["from, or why not"]
-    assert (total["workload"], total["trials"]) == ("all with hours", "2")
+    assert (row["step ms [90%]"], row["time [90%]"], row["$ [90%]"]) == ("2.0 [1.0, 4.0]", UNKNOWN, UNKNOWN)
+    assert "; no time: this is a step of the last of 3 phases" in row["from, or why not"]
+    assert (total["workload"], total["trials"]) == ("all with a time", "2")
 
 
 def test_what_is_predicted_stands_beside_what_was_measured_and_each_says_which_it_is():
