@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from string import hexdigits
 from typing import Self
 
-from orchestrator.core.interval import Spread
+from orchestrator.core.interval import Spread, exactly
 from orchestrator.core.placement import Placement
 
 UNKNOWN = "\N{EN DASH}"
@@ -97,6 +97,11 @@ def duration(seconds: Spread, *, digits: int = 4, ends: bool = True) -> Number:
     """Tell seconds in the unit that suits them: `12.30 min [11.90, 12.70]`."""
     middle, low, high = duration_parts(seconds, digits=digits)
     return Number(f"{middle} [{low}, {high}]" if ends and low else middle, seconds.median)
+
+
+def duration_of(hours: float, *, digits: int) -> Number:
+    """Tell hours in the unit that suits them: `2.29 s`."""
+    return duration(exactly(_HOUR * hours), digits=digits)
 
 
 def duration_parts(seconds: Spread, *, digits: int) -> tuple[str, str, str]:

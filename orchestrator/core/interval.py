@@ -63,3 +63,8 @@ class Spread:
     median: float
     low: float
     high: float
+
+
+def exactly(value: float) -> Spread:
+    """Return a value without an interval."""
+    return Spread(median=value, low=value, high=value)

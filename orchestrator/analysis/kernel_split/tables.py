@@ -20,7 +20,7 @@ from orchestrator.analysis.kernel_split.wording import (
 from orchestrator.analysis.predictions.forecasts import origin_of
 from orchestrator.analysis.table import Column, Table
 from orchestrator.core.estimate import Refusal
-from orchestrator.core.interval import Spread
+from orchestrator.core.interval import exactly
 
 _NOTE = (
     "Speed-up: samples/s over those of one worker that is alike in all else, with its 95% interval over "
@@ -79,7 +79,7 @@ def _predicted(family: PlatformResults, split: SplitMeasurement, model: SplitMod
     return (
         ratio(family.bracketed(model.speed_up)),
         UNKNOWN if split.error is None else off_by(split.error),
-        ratio(_alone(model.bound)),
+        ratio(exactly(model.bound)),
         share(model.convolution_fraction),
         link_words(model.link),
     )
@@ -88,10 +88,6 @@ def _predicted(family: PlatformResults, split: SplitMeasurement, model: SplitMod
 def off_by(error: float) -> Number:
     """`+12%`: the model said more."""
     return Number(f"{round(100 * error):+d}%", error)
-
-
-def _alone(value: float) -> Spread:
-    return Spread(median=value, low=value, high=value)
 
 
 def _baseline(split: SplitMeasurement) -> str:

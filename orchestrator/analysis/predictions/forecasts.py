@@ -71,11 +71,16 @@ class Predicted:
         return Spread(median=step.likely, low=step.low, high=step.high)
 
     @property
-    def hours(self) -> Spread | None:
-        """Hours of all steps of one trial; None where refused, or where steps of other phases are unknown."""
+    def seconds(self) -> Spread | None:
+        """Time of all steps of one trial; None where refused, or where steps of other phases are unknown."""
         if self.step_seconds is None or self.num_phases > 1:
             return None
-        return scaled(self.step_seconds, self.trial.steps / _SECONDS_PER_HOUR)
+        return scaled(self.step_seconds, self.trial.steps)
+
+    @property
+    def hours(self) -> Spread | None:
+        """The same in hours."""
+        return None if self.seconds is None else scaled(self.seconds, 1 / _SECONDS_PER_HOUR)
 
     @property
     def is_limit(self) -> bool:
@@ -131,13 +136,13 @@ def predicted_table(predicted: Sequence[Predicted]) -> Table:
             count(forecast.num_trials),
             forecast.known_by,
             _format_spread(forecast.step_seconds, factor=1000),
-            _format_hours(forecast.hours, is_limit=forecast.is_limit),
+            _format_duration(forecast.seconds, is_limit=forecast.is_limit),
             _format_spread(forecast.usd, is_limit=forecast.is_limit),
             _origin_and_price(forecast),
         )
         for forecast in predicted
     ]
-    complete = [forecast for forecast in predicted if forecast.hours is not None]
+    complete = [forecast for forecast in predicted if forecast.seconds is not None]
     if len(complete) > 1:
         rows.append(_total_of(complete))
     return Table(
@@ -169,10 +174,10 @@ _TOTAL = "The total adds up the ends of the intervals, as if all of them erred a
 
 def _total_of(forecasts: Sequence[Predicted]) -> tuple[str, ...]:
     trials = sum(forecast.num_trials for forecast in forecasts)
-    hours = _sum_of([(forecast.hours, forecast.num_trials) for forecast in forecasts])
+    seconds = _sum_of([(forecast.seconds, forecast.num_trials) for forecast in forecasts])
     usd = _sum_of([(forecast.usd, forecast.num_trials) for forecast in forecasts])
     is_limit = any(forecast.is_limit for forecast in forecasts)
-    sums = (_format_hours(hours, is_limit=is_limit), _format_spread(usd, is_limit=is_limit))
+    sums = (_format_duration(seconds, is_limit=is_limit), _format_spread(usd, is_limit=is_limit))
     named = ("all with a time", "", "", "", count(trials), "", "")
     return (*named, *sums, f"{counted(trials, 'trial')}, once each")
 
@@ -221,11 +226,11 @@ def _format_spread(value: Spread | None, *, factor: float = 1.0, is_limit: bool 
     return _limited(spread(value, factor=factor, digits=_DIGITS), is_limit=is_limit)
 
 
-def _format_hours(hours: Spread | None, *, is_limit: bool) -> str:
+def _format_duration(seconds: Spread | None, *, is_limit: bool) -> str:
     """`12 min [10, 15]`, `at most 12 min [10, 15]`."""
-    if hours is None:
+    if seconds is None:
         return UNKNOWN
-    return _limited(duration(scaled(hours, _SECONDS_PER_HOUR), digits=_DIGITS), is_limit=is_limit)
+    return _limited(duration(seconds, digits=_DIGITS), is_limit=is_limit)
 
 
 def _limited(shown: Number, *, is_limit: bool) -> Number:

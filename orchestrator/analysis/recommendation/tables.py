@@ -3,7 +3,15 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from orchestrator.analysis.formatting import UNKNOWN, Number, duration, exact_percent, share, spread
+from orchestrator.analysis.formatting import (
+    UNKNOWN,
+    Number,
+    duration,
+    duration_of,
+    exact_percent,
+    share,
+    spread,
+)
 from orchestrator.analysis.measurements.measured import RESUMED
 from orchestrator.analysis.measurements.noise import NOISY
 from orchestrator.analysis.metrics.quality import quality_words
@@ -11,7 +19,7 @@ from orchestrator.analysis.recommendation.answer.answer import RankedSetting, Re
 from orchestrator.analysis.recommendation.answer.summary import chance, known_by
 from orchestrator.analysis.table import Column, Rank, Table
 from orchestrator.core import codec
-from orchestrator.core.interval import Spread
+from orchestrator.core.interval import Spread, exactly
 
 RANKED = "Settings of the job"
 """Title of the table of ranked settings."""
@@ -19,7 +27,6 @@ RANKED = "Settings of the job"
 NEXT = "Measure next"
 """Title of the table of trials to measure."""
 
-_SECONDS_PER_HOUR = 3600.0
 _MOST_ROWS = 20  # of predicted settings of one job: the others are hardly ever the best
 _RANKED = (
     "Time and cost are those of the whole job: set-up and first step are included, checkpoints and "
@@ -125,8 +132,8 @@ def next_table(recommendations: Sequence[Recommendation]) -> Table:
             (
                 one.job,
                 trial.setting,
-                duration(_exactly(_SECONDS_PER_HOUR * trial.hours), digits=3),
-                dollars(None if trial.usd is None else _exactly(trial.usd), trial.price_marks),
+                duration_of(trial.hours, digits=3),
+                dollars(None if trial.usd is None else exactly(trial.usd), trial.price_marks),
                 chance(trial.chance),
                 f"+{share(trial.gain, decimals=1)}",
                 chance(trial.chance_then),
@@ -136,10 +143,6 @@ def next_table(recommendations: Sequence[Recommendation]) -> Table:
             for trial in one.errands
         ),
     )
-
-
-def _exactly(value: float) -> Spread:
-    return Spread(median=value, low=value, high=value)
 
 
 def left_out_table(recommendations: Sequence[Recommendation]) -> Table:

@@ -23,7 +23,7 @@ from orchestrator.analysis.report.interval_plot import (
     grid_style,
     plot_markup,
 )
-from orchestrator.core.interval import Spread
+from orchestrator.core.interval import Spread, exactly
 
 _MOST_FIXED = 0.99  # of the time of a job that its launch may take
 _FILTERS: Mapping[str, str] = {
@@ -98,7 +98,7 @@ def _quality_of(one: RankedSetting) -> Spread | None:
     if quality is None:
         return None
     if not math.isfinite(quality.high - quality.low):
-        return Spread(median=quality.estimate, low=quality.estimate, high=quality.estimate)
+        return exactly(quality.estimate)
     return Spread(median=quality.estimate, low=quality.low, high=quality.high)
 
 

@@ -9,19 +9,18 @@ from orchestrator.analysis.formatting import (
     counted,
     counted_marks,
     duration,
+    duration_of,
     exact_percent,
     number,
     ratio,
     share,
 )
 from orchestrator.analysis.recommendation.answer.answer import NextStep, RankedSetting, Recommendation
-from orchestrator.core.interval import Spread
 
 CardKind = Literal["best", "rival", "next"]
 """What a card tells: what to take, what may be better, what to do next."""
 
 _SURE = 0.995
-_SECONDS_PER_HOUR = 3600.0
 _MOST_REASONS = 4
 _MOST_RIVALS = 12
 
@@ -300,8 +299,7 @@ def describe_next_step(step: NextStep) -> str:
     if step.usd is not None:
         price.append(f"${number(step.usd, digits=2)} {step.price_marks}".rstrip())
     if step.hours is not None:
-        seconds = step.hours * _SECONDS_PER_HOUR
-        price.append(duration(Spread(median=seconds, low=seconds, high=seconds), digits=2))
+        price.append(duration_of(step.hours, digits=2))
     sentence = step.why
     if price:
         sentence += f", about {' and '.join(price)}"
