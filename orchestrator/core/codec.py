@@ -150,7 +150,7 @@ def _dataclass_reader(kind: Any) -> _Reader:
             raise _MisfitError(lambda: f"field {missing!r} is missing")
         values = {}
         for name, item in plain.items():
-            if type(item) is hints[name]:  # most are
+            if type(item) is hints[name]:  # a value of exactly the type of its field needs no reader
                 values[name] = item
                 continue
             if name not in readers:
@@ -196,7 +196,7 @@ def _tuple_reader(kinds: tuple[Any, ...]) -> _Reader:
     def read(plain: Any) -> tuple[Any, ...]:
         _require(isinstance(plain, list), "list", plain)
         found = tuple(map(type, plain))
-        if found == (kinds[:1] * len(plain) if is_open else kinds):  # thousands of floats
+        if found == (kinds[:1] * len(plain) if is_open else kinds):  # likewise; most are floats by the dozen
             return tuple(plain)
         _require(is_open or len(kinds) == len(plain), f"list of {len(kinds)}", plain)
         values: list[Any] = []

@@ -160,8 +160,10 @@ def warnings_table(records: Iterable[TrialRecord], name_of: Namer) -> Table:
             warnings.append(WAITS)
         if is_timed_too_shortly(record):
             warnings.append(SHORT)
-        for warning in warnings:
-            by_warning[warning].append(name_of(representative(record.spec)))
+        if warnings:
+            name = name_of(representative(record.spec))
+            for warning in warnings:
+                by_warning[warning].append(name)
     return _grouped("trials", by_warning, title="Warnings", note="Warnings about these trials.")
 
 

@@ -37,7 +37,7 @@ def answered(records, forecasts, goal="fastest"):
     return headline_of(found(records, forecasts, goal))[0]
 
 
-def test_a_row_has_step_hours_and_dollars_of_a_trial_and_what_they_stand_on():
+def test_a_row_has_step_time_and_dollars_of_a_trial_and_what_they_stand_on():
     row, refused = rows_of(predicted_table(predicted_of([forecast(source="fitted to T4"), TPU])))
     assert row["step ms [90%]"] == "2.0 [1.0, 4.0]"
     assert row["time [90%]"].value == pytest.approx(3600 * HOURS)
@@ -67,7 +67,7 @@ def test_the_total_is_of_every_trial_that_is_predicted_and_of_dollars_only_if_al
     assert last["from, or why not"].endswith("; without a price: no row")
 
 
-def test_with_a_target_hours_and_dollars_are_at_most_those_of_all_steps():
+def test_with_a_target_time_and_dollars_are_at_most_those_of_all_steps():
     limited = forecast(timing=TimingSpec(target=0.9))
     found = predicted_table(predicted_of([limited, forecast()]))
     first, second, total = rows_of(found)
@@ -78,7 +78,7 @@ def test_with_a_target_hours_and_dollars_are_at_most_those_of_all_steps():
     assert "At most" not in predicted_table(predicted_of([forecast()])).note
 
 
-def test_of_a_training_in_phases_a_step_of_the_last_is_told_and_no_hours():
+def test_of_a_training_in_phases_a_step_of_the_last_is_told_and_no_time():
     forecasts = [forecast(workload="mnist_dbn", num_phases=3), forecast()]
     row, *_, total = rows_of(predicted_table(predicted_of([*forecasts, forecast(device="v100")])))
     assert (row["step ms [90%]"], row["time [90%]"], row["$ [90%]"]) == ("2.0 [1.0, 4.0]", UNKNOWN, UNKNOWN)
