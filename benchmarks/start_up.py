@@ -6,9 +6,9 @@ Prints the least and the median CPU seconds (user and system, with the processes
 waited for), the least seconds of the clock, and the most memory. The floors: `nothing` is `python -c pass`;
 `hydra alone` composes the configuration of `+sweep=smoke` by Hydra's own function, with our schemas; `ray
 alone` starts Ray, runs a task that does nothing, and stops it. A run before the first one writes the compiled
-modules. `sweep again` finds the sweep that this run finished. `first sweep` is a no-op trial on Ray
-with a new MLflow database. With `--code` the commands of another checkout take turns with these, in the same
-run.
+modules. `sweep again` finds the sweep that this run finished. `first sweep` is a no-op trial on Ray with a
+new MLflow database, `first sweep inline` one without both. With `--code` the commands of another checkout
+take turns with these, in the same run.
 """
 
 import argparse
@@ -26,12 +26,13 @@ _HERE = Path(__file__).resolve().parent.parent
 _PROGRAM = ("-m", "orchestrator")
 _MANY = (*_PROGRAM, "plan", "+sweep=single", "device=cpu", "trainer=noop", "data.source=synthetic")
 _NOOP = ("+sweep=smoke", "trainer=noop", "precision=fp32", "sweep.include=[]", "data.source=synthetic")
-_HYDRA = f"""
+_HYDRA = """
+from pathlib import Path
 from hydra import compose, initialize_config_dir
-from orchestrator.config.schema import register, register_workload
-register()
-register_workload("mnist_cnn", ())
-with initialize_config_dir({str(_HERE / "conf")!r}, version_base="1.3"):
+from orchestrator.config import schema
+schema.register()
+schema.register_workload("mnist_cnn", ())
+with initialize_config_dir(str(Path(schema.__file__).parents[2] / "conf"), version_base="1.3"):
     compose("config", ["+sweep=smoke"])
 """
 _RAY = """
@@ -57,11 +58,12 @@ _COMMANDS = {
     "predict advise": (*_PROGRAM, "predict", "advise", "+sweep=smoke"),
     "sweep again": (*_PROGRAM, *_NOOP, "executor=inline"),
     "first sweep": (*_PROGRAM, *_NOOP),
+    "first sweep inline": (*_PROGRAM, *_NOOP, "executor=inline", "tracking=none"),
     "plan of 12,654": (*_MANY, "seed=range(0,12654)"),
     "plan of 100,000": (*_MANY, "seed=range(0,100000)"),
 }
 """Name -> words after `python`."""
-_IN_NEW_FOLDERS = {"first sweep"}
+_IN_NEW_FOLDERS = {"first sweep", "first sweep inline"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
