@@ -2,6 +2,7 @@
 
 import contextlib
 import logging
+import math
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -23,6 +24,7 @@ from orchestrator.execute.trial.records import outcome_of
 from orchestrator.execute.trial.stages import StageFile
 from orchestrator.execute.trial.worker_group import WorkerGroup
 from orchestrator.train.failures import kind_of, line_of
+from orchestrator.train.process.channel import Message
 from orchestrator.train.registry import trainer_info
 from orchestrator.train.trainer import EnergyCounter, WorkerJob
 from orchestrator.train.validation import gates
@@ -33,7 +35,10 @@ _SECONDS = 2.0  # a cloud gives half a minute; to ask takes milliseconds
 
 
 class PreemptionPoller:
-    """The first notice, and when to ask again on the monotonic clock.
+    """The first stop request, and the monotonic time of the next poll for it.
+
+    After the request nothing is left to poll: `due` is infinite and stays so. A `due` in the past would end
+    every wait for a worker's message at once.
 
     Args:
         is_leaving: returns True if a host must be left.
@@ -41,20 +46,20 @@ class PreemptionPoller:
 
     def __init__(self, is_leaving: Callable[[], bool]) -> None:
         self._is_leaving = is_leaving
-        self._has_come = False
         self.due = 0.0
 
-    def have_come(self, *, now: float) -> bool:
-        """Ask, if it is time to: True once."""
-        if self._has_come or now < self.due:
+    def poll(self, *, now: float) -> bool:
+        """Poll if it is due. Return True for the first stop request only."""
+        if now < self.due:
             return False
-        self.due = now + _SECONDS
-        self._has_come = self._is_leaving()
-        return self._has_come
+        has_come = self._is_leaving()
+        self.due = math.inf if has_come else now + _SECONDS
+        return has_come
 
     def hurry(self) -> None:
-        """Ask at the next opportunity: something was told that may have been answered by a stop request."""
-        self.due = 0.0
+        """Poll at the next opportunity: the last message may have been answered by a stop request."""
+        if self.due < math.inf:
+            self.due = 0.0
 
 
 logger = logging.getLogger(__name__)
@@ -192,7 +197,7 @@ def _monitor_workers(
         preemption_poller.hurry()
 
     while not monitor.is_finished:
-        if preemption_poller.have_come(now=time.monotonic()):
+        if preemption_poller.poll(now=time.monotonic()):
             group.request_stop()
         _take_turn(
             monitor,
@@ -225,11 +230,24 @@ def _take_turn(
     if time.monotonic() >= usage_sampler.due:
         usage_sampler.sample(now=time.monotonic())
     event = group.next_event(until=min(until, usage_sampler.due))
-    if event is None:
-        if time.monotonic() >= monitor.until:
-            monitor.time_out()
-        return
-    rank, message = event
+    if event is not None:
+        _handle_event(monitor, group, *event, hosts=hosts, hear=hear, stage_file=stage_file)
+    # Checked after a message too: a worker that never falls silent must not outlive the limit.
+    if time.monotonic() >= monitor.until and not monitor.is_finished:
+        monitor.time_out()
+
+
+def _handle_event(
+    monitor: TrialMonitor,
+    group: WorkerGroup,
+    rank: int,
+    message: Message,
+    *,
+    hosts: Sequence[Host],
+    hear: Hear,
+    stage_file: StageFile,
+) -> None:
+    """Process one message of a rank, and answer it."""
     if message.get("event") == "checkpoint":
         monitor.notes += hosts[rank].take(Path(message["folder"]))
         return

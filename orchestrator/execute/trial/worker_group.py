@@ -66,14 +66,19 @@ class WorkerGroup:
         self._end()
 
     def next_event(self, *, until: float) -> tuple[int, Message] | None:
-        """The next message of any rank as (rank, message), or None when the monotonic clock reads `until`.
+        """Return the next message of any rank as (rank, message), or None at `until` on the monotonic clock.
 
         A rank whose connection ends without its exit status says `{"event": "exited", "code": None}`.
+        What has arrived is returned even if `until` lies in the past, so that a late caller makes progress.
         """
-        while time.monotonic() < until:
+        is_late = False
+        while True:
             for rank, channel in self._channels.items():
                 if (message := channel.take()) is not None:
                     return self._heard(rank, message)
+            if is_late:
+                return None
+            is_late = time.monotonic() >= until
             for rank in self._readable(until):
                 try:
                     self._channels[rank].read()
@@ -82,7 +87,6 @@ class WorkerGroup:
                         rank
                     )  # its fork server is gone, which would have ended what the worker had started
                     return self._heard(rank, {"event": "exited", "code": None})
-        return None
 
     def answer(self, message: Message) -> None:
         """Send a message to every rank that lives. A rank that is gone says so by its own event."""
@@ -158,5 +162,5 @@ class WorkerGroup:
                 kill(self._pids[rank], signal.SIGKILL)
 
     def _wait(self, ranks: set[int], *, until: float) -> None:
-        while ranks & set(self._channels) and self.next_event(until=until) is not None:
-            pass
+        while ranks & set(self._channels) and time.monotonic() < until:
+            self.next_event(until=until)

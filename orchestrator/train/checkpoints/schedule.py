@@ -17,6 +17,10 @@ class CheckpointScheduler:
         decides: True if this rank decides when a checkpoint is due.
         meet: wait for all ranks, and learn whether every one of them said True.
         clock: seconds.
+        grace_seconds: seconds from a stop request to the end of the process.
+
+    Attributes:
+        longest_part_seconds: longest timed part that leaves time for a checkpoint after a stop request.
     """
 
     def __init__(
@@ -29,7 +33,9 @@ class CheckpointScheduler:
         decides: bool,
         meet: Callable[[bool], bool],
         clock: Callable[[], float],
+        grace_seconds: float,
     ) -> None:
+        self.longest_part_seconds = grace_seconds / 2
         self.seconds = 0.0
         self.num_written = 0
         self._every_seconds = every_seconds
@@ -41,11 +47,17 @@ class CheckpointScheduler:
         self._clock = clock
         self._since = clock()
 
-    def look(self, step: int, progress_of: Callable[[], TrainingProgress]) -> None:
-        """Make a checkpoint if one is due. Raise TrialError, `preempted`, if a rank has to stop."""
+    def look(
+        self, step: int, progress_of: Callable[[], TrainingProgress], *, only_if_stopped: bool = False
+    ) -> None:
+        """Make a checkpoint if one is due. Raise TrialError, `preempted`, if a rank has to stop.
+
+        Args:
+            only_if_stopped: leave out the periodic checkpoints.
+        """
         start = self._clock()
         leaves = self._is_told_to_leave()
-        if not self._meet(not (leaves or self._is_due(step))):
+        if not self._meet(not (leaves or (not only_if_stopped and self._is_due(step)))):
             all_stay = self._meet(not leaves)
             self._keep(step, progress_of)
             if not all_stay:

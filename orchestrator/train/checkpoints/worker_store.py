@@ -72,6 +72,7 @@ class WorkerCheckpointer:
                 decides=self._job.rank == 0,
                 meet=self._meet,
                 clock=perf_counter,
+                grace_seconds=checkpoint_options.grace_seconds,
             )
 
     def _write(

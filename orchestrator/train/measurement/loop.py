@@ -91,7 +91,7 @@ def run(
     Args:
         target_evaluator: measures the quality between the timed parts of the last phase, after the warm-up.
             Training ends once the target is reached and the least number of blocks is timed.
-        keeper: makes checkpoints between all timed parts but the first step and those of the warm-up.
+        keeper: makes checkpoints between timed parts; between steps of the warm-up only after a stop request.
         resumed: the checkpoint that an earlier attempt left.
         cpu_clock: CPU seconds of the process that trains; of a script it is another one.
         tell: called between timed parts after every block and every evaluation; None: nobody listens.
@@ -119,8 +119,13 @@ def run(
     loop.show_stage(TrialStage(name="first step"))
     first_step_seconds = loop.seconds_for(1)
     loop.read_losses()
+    loop.keep_when_due(only_if_stopped=True)
     loop.show_stage(TrialStage(name="warming up"))
     warmup_steps, warmup_seconds = _warm_up(loop, timing)
+    step_seconds = warmup_seconds / warmup_steps if warmup_steps else first_step_seconds
+    timing = replace(
+        timing, steps_per_block=_shorten_block(loop, timing.steps_per_block, step_seconds=step_seconds)
+    )
     lengthening = _lengthen_blocks(loop, timing, steps=steps, warmup_seconds=warmup_seconds)
     lengthened = replace(timing, steps_per_block=lengthening.steps_per_block)
     loop.pursue(target_evaluator)  # its first look compiles what evaluating needs, before compilations count
@@ -257,11 +262,11 @@ class _Loop:
         evaluating = self.target_evaluator.seconds if self.target_evaluator else 0.0
         return self.clock() - self.began - evaluating - self.checkpoint_seconds
 
-    def keep_when_due(self) -> None:
-        """Make a checkpoint if it is time to. Never call it inside a timed part."""
+    def keep_when_due(self, *, only_if_stopped: bool = False) -> None:
+        """Make a checkpoint if it is due, or only after a stop request. Never call it inside a timed part."""
         if self.keeper:
             seconds = self.resumed_seconds + self.training_seconds()
-            self.keeper.look(self.taken, partial(self._progress, seconds))
+            self.keeper.look(self.taken, partial(self._progress, seconds), only_if_stopped=only_if_stopped)
 
     def _progress(self, training_seconds: float) -> TrainingProgress:
         return TrainingProgress(
@@ -358,7 +363,22 @@ def _warm_up(loop: _Loop, timing: TimingSpec) -> tuple[int, float]:
         seconds += loop.seconds_for(1)
         steps += 1
         settled = loop.meet(loop.trainer.compile_count() == before)
+        loop.keep_when_due(only_if_stopped=True)
     return steps, seconds
+
+
+def _shorten_block(loop: _Loop, num_steps: int, *, step_seconds: float) -> int:
+    """Halve the steps of a block until a stop request in its middle leaves time for a checkpoint.
+
+    Ranks heed a stop request between blocks only, because to agree on a step takes a message that a timed
+    block must not contain. All ranks choose the same size.
+    """
+    if loop.keeper is None:
+        return num_steps
+    longest = loop.keeper.longest_part_seconds
+    while num_steps > 1 and not loop.meet(num_steps * step_seconds <= longest):
+        num_steps = math.ceil(num_steps / 2)
+    return num_steps
 
 
 @dataclass(slots=True, kw_only=True)

@@ -23,16 +23,17 @@ class Rank:
             decides=decides,
             meet=lambda vote: vote and next(self._others, True),
             clock=lambda: self.now,
+            grace_seconds=20.0,
         )
 
     def _write(self, progress: TrainingProgress) -> None:
         self.now += 3.0
         self.written.append(progress.step)
 
-    def look(self, step: int, *, at: float) -> None:
+    def look(self, step: int, *, at: float, only_if_stopped: bool = False) -> None:
         self.now = at
         made = TrainingProgress(step=step, phase="training", samples=step, training_seconds=at)
-        self.keeper.look(step, lambda: made)
+        self.keeper.look(step, lambda: made, only_if_stopped=only_if_stopped)
 
 
 def test_a_checkpoint_is_due_so_long_after_the_beginning_and_after_the_last_one():
@@ -41,6 +42,16 @@ def test_a_checkpoint_is_due_so_long_after_the_beginning_and_after_the_last_one(
         rank.look(step, at=at)
     assert rank.written == [2, 5]
     assert (rank.keeper.num_written, rank.keeper.seconds) == (2, 6.0)
+
+
+def test_a_look_for_stops_alone_writes_no_periodic_checkpoint():
+    rank = Rank()
+    rank.look(1, at=50.0, only_if_stopped=True)
+    assert rank.written == []
+    rank.is_told = True
+    with pytest.raises(TrialError, match="after step 2"):
+        rank.look(2, at=51.0, only_if_stopped=True)
+    assert rank.written == [2]
 
 
 def test_a_rank_that_does_not_decide_makes_one_when_the_deciding_rank_says_so():

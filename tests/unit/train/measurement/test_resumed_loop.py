@@ -33,7 +33,7 @@ class Restored(QueueTrainer):
 class Shelf:
     """Keeps every progress that it is shown, for 50 s each, whenever 3 s have passed."""
 
-    def __init__(self, trainer: Restored, *, last_step: int = 1000) -> None:
+    def __init__(self, trainer: Restored, *, last_step: int = 1000, grace_seconds: float = 100.0) -> None:
         self.progress: list[TrainingProgress] = []
         self._trainer = trainer
         self.keeper = CheckpointScheduler(
@@ -44,6 +44,7 @@ class Shelf:
             decides=True,
             meet=lambda vote: vote,
             clock=lambda: trainer.now,
+            grace_seconds=grace_seconds,
         )
 
     def _write(self, progress: TrainingProgress) -> None:
@@ -85,6 +86,13 @@ def test_checkpoints_are_made_between_blocks_and_their_seconds_are_in_no_time():
     assert with_checkpoints.checkpoint_seconds == 4 * _WRITE_SECONDS
     for name in ("block_seconds", "training_seconds", "phase_seconds", "first_step_seconds", "losses"):
         assert getattr(with_checkpoints, name) == getattr(without, name)
+
+
+def test_blocks_of_slow_steps_are_shortened_until_half_the_grace_period_holds_one():
+    trainer = Restored()
+    times = trained(trainer, steps=100, shelf=Shelf(trainer, grace_seconds=3.0))
+    assert times.steps_per_block == 1
+    assert trained(Restored(), steps=10).steps_per_block == 2
 
 
 def test_energy_is_absent_where_a_checkpoint_was_made_between_the_blocks():
