@@ -8,8 +8,9 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-# The kernel takes 107 characters for a socket's name. Ray's session and socket need 77, a fork server's 44.
-_LONGEST = 30
+# The kernel takes 107 characters for a socket's name. Ray's folder, session and socket need 79, a fork
+# server's 44.
+_LONGEST = 28
 _OWNER = "owner"
 
 

@@ -107,6 +107,8 @@ def _share_a_token() -> None:
 def _embed(node: Node, folder: Path) -> None:
     """Start a Ray of this machine alone.
 
+    Ray 2.60 opens its folder to all users (mode 0777). It gets a subfolder: `folder` keeps others out.
+
     Raises:
         PlacementError: the sweep uses two kinds of GPU of this machine, which Ray gives out as one kind.
     """
@@ -132,7 +134,7 @@ def _embed(node: Node, folder: Path) -> None:
             include_dashboard=False,
             log_to_driver=False,
             logging_level=logging.ERROR,
-            _temp_dir=str(folder),
+            _temp_dir=str(folder / "r"),
         )
 
 

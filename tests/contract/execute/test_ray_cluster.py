@@ -4,6 +4,7 @@ import os
 import re
 import secrets
 import socket
+import subprocess
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -53,6 +54,22 @@ def test_ray_counts_gpus_and_chips_hands_out_gpus_by_their_ids_and_starts_no_ser
         started = [word for child in psutil.Process().children(recursive=True) for word in child.cmdline()]
         services = ("dashboard/dashboard.py", "log_monitor.py", "monitor.py")
         assert [word for word in started if word.endswith(services)] == []
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
+def test_another_user_cannot_reach_the_files_of_an_embedded_ray():
+    from ray._private.worker import global_worker
+
+    from orchestrator.execute.on_ray import cluster as ray_cluster
+
+    with ray_cluster.connected(here(cpus=2), address="local"):
+        session = global_worker.node.get_session_dir_path()
+        look = ["/bin/ls", session]
+        as_owner = subprocess.run(look, capture_output=True, text=True)
+        as_nobody = subprocess.run(look, capture_output=True, text=True, user=65534, group=65534, cwd="/")
+    assert as_owner.returncode == 0, as_owner.stderr
+    assert as_nobody.returncode != 0
+    assert "Permission denied" in as_nobody.stderr
 
 
 def test_a_workload_that_is_too_large_to_be_sent_is_told_in_one_line(cluster, monkeypatch):
