@@ -2,8 +2,8 @@
 
     python tools/audit.py [FILE] [what else pip-audit takes]
 
-Exits with 1 if a version has one, or could not be looked up. A machine that reaches no server of advisories
-cannot know: that is told, and fails nothing.
+Exits with 1 if a version has one, or could not be looked up, and with 3 if nothing was audited because no
+server of advisories answers: that is neither a pass nor a failure.
 """
 
 import subprocess
@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 _NOBODY_ANSWERS = ("ConnectionError", "ConnectTimeout", "Could not connect")
 _SECONDS = 300
+_NOT_AUDITED = 3
 
 
 def main(words: Sequence[str]) -> int:
@@ -29,8 +30,8 @@ def main(words: Sequence[str]) -> int:
     )
     last = done.stderr.strip().rpartition("\n")[2]
     if done.returncode and any(nobody_answer in last for nobody_answer in _NOBODY_ANSWERS):
-        print(f"known vulnerabilities of {pinned} were not looked up: no server of advisories answers")
-        return 0
+        print(f"NOT AUDITED: {pinned}: no server of advisories answers", file=sys.stderr)
+        return _NOT_AUDITED
     print(done.stderr, end="", file=sys.stderr)
     return done.returncode
 
