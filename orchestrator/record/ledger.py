@@ -44,8 +44,8 @@ class Ledger:
             RecordError: the file cannot be read, or a later version wrote to it.
         """
         lines = self._lines()
-        for bad in lines.bad:
-            _tell_once(f"{self.path}: line {bad.number} is left out: {bad.cause}")
+        if lines.bad:
+            _tell_once(f"{self.path}: {_describe_bad(lines, 'left out')}")
         return lines.records
 
     def append(self, record: TrialRecord) -> None:
@@ -132,9 +132,9 @@ class Ledger:
     def _mend(self, lines: Lines) -> None:
         """Move lines that are not records to a file beside the ledger. Keep all records byte for byte."""
         aside = self.path.with_suffix(".corrupt.jsonl")
-        for bad in lines.bad:
-            logger.warning("%s: line %d is moved to %s: %s", self.path, bad.number, aside.name, bad.cause)
-            write_synced(aside, _joined([bad.text]), mode="ab")
+        if lines.bad:
+            logger.warning("%s: %s", self.path, _describe_bad(lines, f"moved to {aside.name}"))
+            write_synced(aside, _joined(bad.text for bad in lines.bad), mode="ab")
         mended = self.path.with_suffix(".mended")
         write_synced(mended, _joined(lines.good), mode="wb")
         mended.replace(self.path)
@@ -175,6 +175,14 @@ def read_ledgers(outputs: Path, *, sweep: str) -> dict[str, tuple[TrialRecord, .
 def _tell_once(warning: str) -> None:
     """A command reads its ledgers several times, and one warning says enough."""
     logger.warning("%s", warning)
+
+
+def _describe_bad(lines: Lines, fate: str) -> str:
+    """Describe all lines that are no records in one sentence, with the number of them and the first cause."""
+    first = lines.bad[0]
+    if len(lines.bad) == 1:
+        return f"line {first.number} is {fate}: {first.cause}"
+    return f"{len(lines.bad)} lines are {fate}; the first of them, line {first.number}: {first.cause}"
 
 
 def _joined(lines: Iterable[bytes]) -> bytes:
