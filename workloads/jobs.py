@@ -1,5 +1,6 @@
 """Training jobs in a user's own PyTorch or Keras code: results of `build(options)`. Imports no framework."""
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -29,6 +30,14 @@ class _Job:
     higher_is_better: bool = True
     target: float | None = None
     epochs: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.epochs is not None and not 0 < self.epochs < math.inf:
+            raise JobError(f"epochs={self.epochs} is not a number of passes; give a number above 0, or None")
+        if self.target is not None and not math.isfinite(self.target):
+            raise JobError(
+                f"target={self.target} is not a value that a metric can reach; give a number, or None"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
