@@ -17,6 +17,16 @@ NAME_RULE = re.compile(r"[a-z]([-a-z0-9]{0,28}[a-z0-9])?")
 """Names of clusters and pools. They become parts of machine and pod names of at most 63 characters."""
 PROJECT_RULE = re.compile(r"[a-z][-a-z0-9]{4,28}[a-z0-9]")
 """Ids of Google Cloud projects."""
+_REGISTRY_RULE = re.compile(r"[a-z0-9][-.a-z0-9]*(:[0-9]+)?(/[a-z0-9][-._a-z0-9]*)*")
+_TAG_RULE = re.compile(r"[A-Za-z0-9_][-.A-Za-z0-9_]{0,127}")
+_ACCOUNT_RULES = {
+    "gcp": (
+        re.compile(r"[a-z0-9][-a-z0-9]*@[a-z0-9][-.a-z0-9]*\.gserviceaccount\.com"),
+        "NAME@PROJECT.iam.gserviceaccount.com",
+    ),
+    "gke": (re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"), "orchestrator-node"),
+}
+"""Service accounts by provider: e-mails of Google Cloud, names of Kubernetes; with an example of each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,6 +157,21 @@ class Cluster:
             raise ConfigError(
                 f"pools.project={self.project!r} is not a project id; give one, of 6 to 30 lower-case "
                 f"letters, digits and hyphens"
+            )
+        # All three are rendered into commands of shells on the nodes: nothing that a shell expands may pass.
+        if not _REGISTRY_RULE.fullmatch(self.registry):
+            raise ConfigError(
+                f"pools.registry={self.registry!r} is not a registry and folder of images; "
+                f"write it like us-central1-docker.pkg.dev/PROJECT/FOLDER"
+            )
+        if not _TAG_RULE.fullmatch(self.image_tag):
+            raise ConfigError(
+                f"pools.image_tag={self.image_tag!r} is not a tag of an image; write it like 0.1.0"
+            )
+        rule, example = _ACCOUNT_RULES[self.provider]
+        if self.service_account and not rule.fullmatch(self.service_account):
+            raise ConfigError(
+                f"pools.service_account={self.service_account!r} is not an account; write it like {example}"
             )
         for pool in self.pools:
             if pool.environment == "any":

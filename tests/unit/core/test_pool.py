@@ -77,6 +77,11 @@ def test_a_pool_that_cannot_be_is_refused(changes, message):
     [
         ({"cluster_name": "Mine"}, "pools.cluster_name 'Mine': a name has"),
         ({"project": ""}, "pools.project='' is not a project id; give one"),
+        ({"registry": '"$(touch X)/y"'}, "is not a registry and folder of images; write it like"),
+        ({"registry": "docker.pkg.dev/p/f;id"}, "is not a registry and folder of images; write it like"),
+        ({"image_tag": "$(id)"}, "pools.image_tag='$(id)' is not a tag of an image; write it like 0.1.0"),
+        ({"service_account": "nope"}, "pools.service_account='nope' is not an account; write it like NAME@"),
+        ({"service_account": "$(id)@p.iam.gserviceaccount.com"}, "is not an account; write it like NAME@"),
         ({"head": V5E}, "pools.head='tpu_v5e_4' must be a device of the kind cpu, with an instance"),
         ({"boot_images": {}}, "pools.boot_images lacks cpu, gpu; name an image for each"),
         ({"idle_seconds": 0}, "pools.idle_seconds=0 must be above 0"),
