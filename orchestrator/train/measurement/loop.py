@@ -121,12 +121,10 @@ def run(
     loop.read_losses()
     loop.keep_when_due(only_if_stopped=True)
     loop.show_stage(TrialStage(name="warming up"))
-    warmup_steps, warmup_seconds = _warm_up(loop, timing)
-    step_seconds = warmup_seconds / warmup_steps if warmup_steps else first_step_seconds
-    timing = replace(
-        timing, steps_per_block=_shorten_block(loop, timing.steps_per_block, step_seconds=step_seconds)
-    )
-    lengthening = _lengthen_blocks(loop, timing, steps=steps, warmup_seconds=warmup_seconds)
+    warmup = _warm_up(loop, timing)
+    if warmup:  # the last step of it alone compiled nothing
+        timing = replace(timing, steps_per_block=_shorten_block(loop, timing, step_seconds=warmup[-1]))
+    lengthening = _lengthen_blocks(loop, timing, steps=steps, warmup_seconds=sum(warmup))
     lengthened = replace(timing, steps_per_block=lengthening.steps_per_block)
     loop.pursue(target_evaluator)  # its first look compiles what evaluating needs, before compilations count
     compiled, cpu, load = trainer.compile_count(), loop.cpu_seconds, os.getloadavg()[0]
@@ -138,8 +136,8 @@ def run(
     _take_until(loop, timing, steps)
     return LoopTimes(
         first_step_seconds=first_step_seconds,
-        warmup_steps=warmup_steps + lengthening.steps,
-        warmup_seconds=warmup_seconds + lengthening.seconds,
+        warmup_steps=len(warmup) + lengthening.steps,
+        warmup_seconds=sum(warmup) + lengthening.seconds,
         steps_per_block=lengthening.steps_per_block,
         block_seconds=blocks,
         reading_seconds=tuple(loop.reading_seconds),
@@ -355,29 +353,29 @@ def _phases_left(phases: Sequence[Phase], steps: int, *, taken: int) -> list[tup
     return [(phase, last) for phase, last in parts if last >= taken]
 
 
-def _warm_up(loop: _Loop, timing: TimingSpec) -> tuple[int, float]:
-    """Step until the compile counters of all ranks stand still: (steps, seconds)."""
-    seconds, steps, settled = 0.0, 0, False
-    while steps < timing.warmup_steps or (not settled and steps < timing.max_warmup_steps):
+def _warm_up(loop: _Loop, timing: TimingSpec) -> Sequence[float]:
+    """Step until the compile counters of all ranks stand still. Return the seconds of each step."""
+    seconds: list[float] = []
+    settled = False
+    while len(seconds) < timing.warmup_steps or (not settled and len(seconds) < timing.max_warmup_steps):
         before = loop.trainer.compile_count()
-        seconds += loop.seconds_for(1)
-        steps += 1
+        seconds.append(loop.seconds_for(1))
         settled = loop.meet(loop.trainer.compile_count() == before)
         loop.keep_when_due(only_if_stopped=True)
-    return steps, seconds
+    return seconds
 
 
-def _shorten_block(loop: _Loop, num_steps: int, *, step_seconds: float) -> int:
-    """Halve the steps of a block until a stop request in its middle leaves time for a checkpoint.
+def _shorten_block(loop: _Loop, timing: TimingSpec, *, step_seconds: float) -> int:
+    """Halve the steps of a block until a stop request amid it leaves time for a checkpoint. Return them.
 
     Ranks heed a stop request between blocks only, because to agree on a step takes a message that a timed
     block must not contain. All ranks choose the same size.
     """
-    if loop.keeper is None:
-        return num_steps
-    longest = loop.keeper.longest_part_seconds
-    while num_steps > 1 and not loop.meet(num_steps * step_seconds <= longest):
-        num_steps = math.ceil(num_steps / 2)
+    num_steps = timing.steps_per_block
+    if loop.keeper:
+        longest = loop.keeper.longest_part_seconds
+        while num_steps > 1 and not loop.meet(num_steps * step_seconds <= longest):
+            num_steps = math.ceil(num_steps / 2)
     return num_steps
 
 

@@ -52,11 +52,13 @@ class Shelf:
         self.progress.append(progress)
 
 
-def trained(trainer, *, steps, shelf=None, resumed=None, phases=None, target_evaluator=None) -> LoopTimes:
+def trained(
+    trainer, *, steps, shelf=None, resumed=None, phases=None, target_evaluator=None, timing=TIMING
+) -> LoopTimes:
     return run(
         trainer,
         phases or phases_of(1.0),
-        TIMING,
+        timing,
         steps=steps,
         meet=lambda vote: vote,
         clock=lambda: trainer.now,
@@ -93,6 +95,13 @@ def test_blocks_of_slow_steps_are_shortened_until_half_the_grace_period_holds_on
     times = trained(trainer, steps=100, shelf=Shelf(trainer, grace_seconds=3.0))
     assert times.steps_per_block == 1
     assert trained(Restored(), steps=10).steps_per_block == 2
+
+
+def test_a_warm_up_that_compiles_does_not_shorten_blocks():
+    slow_to_compile = Restored(step_seconds=lambda index: 500.0 if index == 1 else 1.0)
+    timing = replace(TIMING, warmup_steps=2, max_warmup_steps=2)
+    times = trained(slow_to_compile, steps=100, shelf=Shelf(slow_to_compile), timing=timing)
+    assert (times.warmup_seconds, times.steps_per_block) == (501.0, 2)
 
 
 def test_energy_is_absent_where_a_checkpoint_was_made_between_the_blocks():
