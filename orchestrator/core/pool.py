@@ -24,7 +24,7 @@ _ACCOUNT_RULES = {
         re.compile(r"[a-z0-9][-a-z0-9]*@[a-z0-9][-.a-z0-9]*\.gserviceaccount\.com"),
         "NAME@PROJECT.iam.gserviceaccount.com",
     ),
-    "gke": (re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"), "orchestrator-node"),
+    "gke": (re.compile(r"[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?"), "orchestrator-node"),
 }
 """Service accounts by provider: e-mails of Google Cloud, names of Kubernetes; with an example of each."""
 
@@ -158,7 +158,7 @@ class Cluster:
                 f"pools.project={self.project!r} is not a project id; give one, of 6 to 30 lower-case "
                 f"letters, digits and hyphens"
             )
-        # All three are rendered into commands of shells on the nodes: nothing that a shell expands may pass.
+        # Registry and tag become words of shell commands on the nodes: nothing that a shell expands may pass.
         if not _REGISTRY_RULE.fullmatch(self.registry):
             raise ConfigError(
                 f"pools.registry={self.registry!r} is not a registry and folder of images; "
