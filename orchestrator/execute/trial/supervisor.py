@@ -223,10 +223,7 @@ def _take_turn(
     hear: Hear,
     stage_file: StageFile,
 ) -> None:
-    """Process one message and answer it, or sample the host's use, or apply the time limit.
-
-    A checkpoint is kept before anything else is heard: the answer to the next meeting says that it is.
-    """
+    """Sample the host's use if that is due, process one message, and apply the time limit."""
     if time.monotonic() >= usage_sampler.due:
         usage_sampler.sample(now=time.monotonic())
     event = group.next_event(until=min(until, usage_sampler.due))
@@ -247,7 +244,10 @@ def _handle_event(
     hear: Hear,
     stage_file: StageFile,
 ) -> None:
-    """Process one message of a rank, and answer it."""
+    """Process one message of a rank, and answer it.
+
+    A checkpoint is stored before the next message is read: the answer to the next meeting says that it is.
+    """
     if message.get("event") == "checkpoint":
         monitor.notes += hosts[rank].take(Path(message["folder"]))
         return
