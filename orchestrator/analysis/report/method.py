@@ -85,7 +85,7 @@ def _protocol_of(timing: TimingSpec) -> str:
         f"{timing.max_warmup_steps} while the framework still compiles; then {timing.min_blocks} to "
         f"{timing.max_blocks} blocks of {counted(timing.steps_per_block, 'step')}, on accelerators after "
         f"{timing.min_warmup_seconds:g} s of warm-up and in blocks of {timing.min_block_seconds:g} s or more "
-        "where the steps suffice, in shorter ones where steps are slow, until half the interval "
+        "where the steps suffice, and of fewer steps where these are slow, until half the interval "
         f"of the median is within {timing.interval_fraction:.1%} of it. A block is timed from idle device to "
         "idle device, and its slowest rank counts. Each trial has processes of its own, repeats too; losses "
         "are read outside the timed part"
