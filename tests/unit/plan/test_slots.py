@@ -142,7 +142,14 @@ def test_a_trainer_that_spans_no_cpus_is_rehearsed_on_one_host():
 
 def test_of_a_launchers_cluster_the_pools_in_its_zone_count():
     far = pool("far", zone="us-east1-b")
-    in_zone = {"provider": "gcp", "zone": "us-central1-a", "project": "my-project", "boot_images": IMAGES}
+    in_zone = {
+        "provider": "gcp",
+        "zone": "us-central1-a",
+        "project": "my-project",
+        "registry": "us-central1-docker.pkg.dev/my-project/images",
+        "image_tag": "0.1.0",
+        "boot_images": IMAGES,
+    }
     assert list(inventory(far, pool("t4"), **in_zone).node_groups) == ["t4"]
     assert list(inventory(far, pool("t4")).node_groups) == ["far", "t4"]
 
