@@ -21,7 +21,7 @@ from orchestrator.core.errors import ConfigError
 from orchestrator.predict.step_time.analytic import Analytic, StepParts
 from orchestrator.predict.step_time.crossed_effects import Family, PublishedStep, StepLabels
 from orchestrator.predict.step_time.step_query import StepQuery
-from workloads.registry import kept
+from workloads.registry import cached_workload
 
 PROFET = "PROFET"
 PROJECT = "this project"
@@ -98,7 +98,7 @@ def project_steps(devices: Mapping[str, Device]) -> Iterator[MeasuredStep]:
                 is_cpu = name.startswith("cpu")
                 yield MeasuredStep(
                     query=StepQuery(
-                        spec=kept(row["workload"], tuple(options_of(row.get("options", "")).items())),
+                        spec=cached_workload(row["workload"], options_of(row.get("options", ""))),
                         device=devices["cpu" if is_cpu else "h100"],
                         precision=row["precision"],
                         num_workers=1,
@@ -126,7 +126,7 @@ def query_of_latency(latency: PublishedLatency, devices: Mapping[str, Device]) -
 def query_of(rate: PublishedRate, device: Device) -> StepQuery:
     """Build the query of the step that a published rate is of."""
     return StepQuery(
-        spec=kept(rate.workload, (("image_size", rate.image_size), ("num_classes", NUM_CLASSES))),
+        spec=cached_workload(rate.workload, {"image_size": rate.image_size, "num_classes": NUM_CLASSES}),
         device=device,
         precision=rate.precision,
         num_workers=rate.num_workers,
@@ -137,7 +137,7 @@ def query_of(rate: PublishedRate, device: Device) -> StepQuery:
 def query_of_transformer(rate: TransformerRate, device: Device) -> StepQuery:
     """Build the query of the step that a published rate is of."""
     return StepQuery(
-        spec=kept(rate.workload, tuple(rate.options.items())),
+        spec=cached_workload(rate.workload, rate.options),
         device=device,
         precision=rate.precision,
         num_workers=rate.num_workers,

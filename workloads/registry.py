@@ -73,15 +73,19 @@ def workload(name: str, options: Mapping[str, Any], *, origin: Origin | None = N
     return spec
 
 
+def cached_workload(name: str, options: Mapping[str, Any]) -> Workload:
+    """Return the same as `workload`, made once until `forget`; raises what it raises, every time."""
+    return _cached_workload(name, tuple(sorted(options.items())))
+
+
 @cache
-def kept(name: str, options: tuple[tuple[str, int | float | bool | str | tuple[Any, ...]], ...]) -> Workload:
-    """Return the same as `workload`, made once until `forget`."""
+def _cached_workload(name: str, options: tuple[tuple[str, Any], ...]) -> Workload:
     return workload(name, dict(options))
 
 
 def forget() -> None:
     """End the processes of users' code, and reload that code at its next use."""
-    kept.cache_clear()
+    _cached_workload.cache_clear()
     forget_origins()
     close()
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from orchestrator.core.device import Device
@@ -126,6 +126,7 @@ class Sweep:
         order: order of the trials; trials of equal weight are shuffled.
         shuffle_seed: seed of the shuffle; None: the order of the points.
         baseline: the keys that its baseline names, as `device` and `precision`.
+        devices: devices that its points ask for, by name.
     """
 
     name: str
@@ -134,6 +135,7 @@ class Sweep:
     order: Order = "shuffled"
     shuffle_seed: int | None = 0
     baseline: tuple[str, ...] = ()
+    devices: Mapping[str, Device] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         require_positive("sweep.repeats", self.repeats)
@@ -147,10 +149,8 @@ class Sweep:
                 f"sweep.name={self.name!r} cannot name a folder; "
                 f"use at most 100 letters, digits, '.', '_' and '-', the first a letter or digit"
             )
-
-    @property
-    def devices(self) -> dict[str, Device]:
-        """The devices that its points ask for, by name."""
-        return {
+        # Kept, because callers ask once a trial, and a sweep has up to 100,000 points.
+        named = {
             device.name: device for point in self.points for device in (point.device, *point.other_devices)
         }
+        object.__setattr__(self, "devices", named)

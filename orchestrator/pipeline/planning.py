@@ -17,7 +17,6 @@ from orchestrator.plan.order import running_order, weight_of
 from orchestrator.plan.planner import plan
 from orchestrator.plan.pricing import PriceBook, prices_by_trial, repriced
 from orchestrator.plan.trial_specs import DataKey, data_key, tasks_of, train_samples_of, workload_of
-from orchestrator.train.registry import trainers
 from workloads.data.sources import DataRef
 
 
@@ -29,11 +28,9 @@ def plan_sweep(settings: Settings, preflight: PreflightState) -> Plan:
     """
     decided = plan(
         settings.sweep,
+        preflight.requested,
         inventory=preflight.inventory,
-        trainers=trainers(),
         environments=preflight.environments,
-        start_methods={name: chosen.start_method for name, chosen in settings.trainers.items()},
-        data_ids={wanted: ref.id for wanted, ref in preflight.data.items()},
         train_samples=_train_samples(settings.sweep, preflight.data),
         records=[record for records in preflight.ledgers.values() for record in records],
         code_sha256=preflight.driver["code_sha256"],

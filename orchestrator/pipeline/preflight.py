@@ -26,10 +26,11 @@ from orchestrator.execute.machine.inventory import (
 from orchestrator.pipeline.components import ledger_of, price_book_of
 from orchestrator.plan.memory import MemoryKey
 from orchestrator.plan.pricing import PriceBook
+from orchestrator.plan.requests import RequestedPoint, request_trials
 from orchestrator.plan.trial_specs import data_needed
 from orchestrator.record.driver_environment import code_sha256, driver_environment
 from orchestrator.record.ledger import read_ledgers
-from orchestrator.train.registry import trainer_info
+from orchestrator.train.registry import trainer_info, trainers
 from workloads.data.sources import NO_FILE, DataRef, default_cache
 from workloads.origins import Origin
 from workloads.ready_data import ready
@@ -46,6 +47,7 @@ class PreflightState:
 
     Attributes:
         data: (data set, requested source) -> resolved data.
+        requested: the trials of the sweep, with the slots of the inventory that they could run in.
         ledgers: records of every sweep in the outputs folder, and of this sweep also those in its archive.
         driver: versions and variables of this process; part of every record.
         price_book: prices of the sweep's devices and pools, looked up once.
@@ -56,6 +58,7 @@ class PreflightState:
     inventory: Inventory
     environments: Mapping[str, TrainerEnvironment]
     data: Mapping[tuple[str, str], DataRef]
+    requested: tuple[RequestedPoint, ...]
     ledgers: Mapping[str, tuple[TrialRecord, ...]]
     driver: Mapping[str, str]
     price_book: PriceBook
@@ -71,18 +74,28 @@ def inspect(settings: Settings, *, download: bool, progress: "Progress | None" =
         progress: receives the progress of a download.
 
     Raises:
-        ConfigError: data that is not available.
+        ConfigError: data that is not available, or as `request_trials`.
         RecordError: a ledger or an archive that cannot be read.
     """
+    inventory = inventory_of(settings)
+    environments = {name: _environment_of(settings, name) for name in settings.trainers}
+    data = {
+        key: data_of(settings, *key, download=download, progress=progress)
+        if isinstance(spec, WorkloadSpec)
+        else own_data(spec)
+        for key, spec in data_needed(settings.sweep).items()
+    }
     return PreflightState(
-        inventory=inventory_of(settings),
-        environments={name: _environment_of(settings, name) for name in settings.trainers},
-        data={
-            key: data_of(settings, *key, download=download, progress=progress)
-            if isinstance(spec, WorkloadSpec)
-            else own_data(spec)
-            for key, spec in data_needed(settings.sweep).items()
-        },
+        inventory=inventory,
+        environments=environments,
+        data=data,
+        requested=request_trials(
+            settings.sweep,
+            inventory=inventory,
+            trainers=trainers(),
+            start_methods={name: chosen.start_method for name, chosen in settings.trainers.items()},
+            data_ids={wanted: ref.id for wanted, ref in data.items()},
+        ),
         ledgers=ledgers_of(settings),
         driver=driver_environment(
             Path.cwd(),

@@ -34,7 +34,7 @@ from orchestrator.record.lock import wait_for_host_lock
 from orchestrator.record.running_plan import publish, published
 from orchestrator.train.registry import trainer_info
 from workloads.data.sources import default_cache
-from workloads.registry import kept
+from workloads.registry import cached_workload
 from workloads.spec import NativeSpec, ScriptSpec
 
 
@@ -291,7 +291,7 @@ def _native_spec_of(
     workload: str, options: tuple[tuple[str, Option], ...], framework: str | None
 ) -> NativeSpec | ScriptSpec | None:
     """Return the description of a native job in a framework; None if the workload is none."""
-    spec = kept(workload, options)
+    spec = cached_workload(workload, dict(options))
     if isinstance(spec, ScriptSpec):
         return spec
     if not isinstance(spec, NativeSpec):

@@ -1,10 +1,10 @@
-"""(sweep, what is here, what is recorded) -> plan: every point placed, cached or skipped. Pure."""
+"""(requested trials, what is here, what is recorded) -> plan: every point placed, cached or skipped. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from orchestrator.core.errors import ConfigError, UnknownNameError
+from orchestrator.core.errors import ConfigError
 from orchestrator.core.inventory import Inventory
 from orchestrator.core.memory_fit import NoFit, Verdict
 from orchestrator.core.placement import (
@@ -19,23 +19,16 @@ from orchestrator.core.placement import (
     Skipped,
 )
 from orchestrator.core.result import TrialRecord
-from orchestrator.core.settings import MissingDevice, Rerun, StartMethodChoice
+from orchestrator.core.settings import MissingDevice, Rerun
 from orchestrator.core.sweep import Point, Sweep
-from orchestrator.core.trainer import TrainerEnvironment, TrainerInfo
-from orchestrator.core.trial_spec import TrialSpec, trial_id
+from orchestrator.core.trainer import TrainerEnvironment
+from orchestrator.core.trial_spec import TrialSpec
 from orchestrator.plan.cache import CachedResults, failures_of, results_by_trial, stale, would_fail_again
 from orchestrator.plan.compatibility import reason_against, reason_against_build
 from orchestrator.plan.memory import MemoryKey, memory_key
 from orchestrator.plan.place import PlacementRequest, in_order, place
-from orchestrator.plan.slots import find_slots, host_cpu_of, hosts_of
-from orchestrator.plan.trial_specs import (
-    DataIds,
-    TrainSamples,
-    tasks_of,
-    trial_of,
-    unsuitable,
-    workload_of,
-)
+from orchestrator.plan.requests import RequestedPoint
+from orchestrator.plan.trial_specs import TrainSamples, tasks_of, workload_of
 from workloads.spec import ScriptSpec
 
 PointDecision = Placement | Cached | Failed | Skipped
@@ -46,10 +39,7 @@ class _PlanInputs:
     """Inputs of planning besides the sweep."""
 
     inventory: Inventory
-    trainers: Mapping[str, TrainerInfo]
     environments: Mapping[str, TrainerEnvironment]
-    start_methods: Mapping[str, StartMethodChoice]
-    data_ids: DataIds
     answers: CachedResults
     failures: CachedResults
     code_sha256: str
@@ -60,12 +50,10 @@ class _PlanInputs:
 
 def plan(
     sweep: Sweep,
+    requested: Sequence[RequestedPoint],
     *,
     inventory: Inventory,
-    trainers: Mapping[str, TrainerInfo],
     environments: Mapping[str, TrainerEnvironment],
-    start_methods: Mapping[str, StartMethodChoice],
-    data_ids: DataIds,
     train_samples: TrainSamples,
     records: Sequence[TrialRecord],
     code_sha256: str,
@@ -76,9 +64,8 @@ def plan(
     """Decide for every point: each repeat measured, one rehearsal, one reason against it, or its records.
 
     Args:
+        requested: the trials of the sweep's points, from `request_trials` with the same inventory.
         environments: probed environment of every trainer in the sweep.
-        start_methods: requested start method of every trainer in the sweep.
-        data_ids: value for every key of `data_needed(sweep)`.
         train_samples: value for every workload with its options of the sweep, by `task_name`.
         records: records of all sweeps.
         code_sha256: hash of the current code, ours and the user's.
@@ -86,16 +73,12 @@ def plan(
         memory_fits: what is known about the memory of steps; a point that does not fit is skipped.
 
     Raises:
-        ConfigError: a point with values that no trial can have, an unknown trainer, or a trial to be run
-            again that this sweep does not have.
+        ConfigError: a trial to be run again that this sweep does not have.
         PlacementError: a device is not here and `missing_device` is `fail`.
     """
     inputs = _PlanInputs(
         inventory=inventory,
-        trainers=trainers,
         environments=environments,
-        start_methods=start_methods,
-        data_ids=data_ids,
         answers=results_by_trial(records),
         failures=failures_of(records),
         code_sha256=code_sha256,
@@ -103,9 +86,7 @@ def plan(
         rerun=rerun,
         memory_fits=memory_fits,
     )
-    decided = [
-        decision for point in sweep.points for decision in _decide(point, sweep.repeats, inputs=inputs)
-    ]
+    decided = [decision for asked in requested for decision in _decide(asked, inputs=inputs)]
     outcomes, tasks = _each_trial_once(decided), tasks_of(sweep.points)
     _check_rerun(rerun, outcomes, sweep=sweep.name)
     return Plan(
@@ -114,7 +95,7 @@ def plan(
         cached=tuple(outcome for outcome in outcomes if isinstance(outcome, Cached)),
         skipped=tuple(outcome for outcome in outcomes if isinstance(outcome, Skipped)),
         failed=tuple(outcome for outcome in outcomes if isinstance(outcome, Failed)),
-        baseline=_baseline(sweep, inputs=inputs),
+        baseline=_baseline(sweep, requested),
         aims=_aims_of(tasks),
         trainings=_trainings_of(tasks, train_samples),
         memory=_memory_of(outcomes, memory_fits),
@@ -135,12 +116,11 @@ def _reason_against_memory(trial: TrialSpec, *, inputs: _PlanInputs) -> str | No
     return fit.words(trial.device) if isinstance(fit, Verdict) and not fit.fits else None
 
 
-def _baseline(sweep: Sweep, *, inputs: _PlanInputs) -> Baseline | None:
+def _baseline(sweep: Sweep, requested: Iterable[RequestedPoint]) -> Baseline | None:
     if not sweep.baseline:
         return None
-    points = [point for point in sweep.points if point.is_baseline and unsuitable(point) is None]
-    firsts = (next(_requests_of(point, 1, inputs=inputs)) for point in points)
-    return Baseline(keys=sweep.baseline, points=tuple(dict.fromkeys(first.trial_id for first in firsts)))
+    firsts = (asked.requests[0].trial_id for asked in requested if asked.point.is_baseline and asked.requests)
+    return Baseline(keys=sweep.baseline, points=tuple(dict.fromkeys(firsts)))
 
 
 def _check_rerun(rerun: Rerun, outcomes: Iterable[PointDecision], *, sweep: str) -> None:
@@ -191,13 +171,13 @@ def _each_trial_once(outcomes: Iterable[PointDecision]) -> tuple[PointDecision, 
     return tuple(distinct.values())
 
 
-def _decide(point: Point, repeats: int, *, inputs: _PlanInputs) -> Iterator[PointDecision]:
-    reason = unsuitable(point)
-    if reason:
-        yield Skipped(point=point.name, reason=reason)
+def _decide(asked: RequestedPoint, *, inputs: _PlanInputs) -> Iterator[PointDecision]:
+    point = asked.point
+    if asked.unsuitable:
+        yield Skipped(point=point.name, reason=asked.unsuitable)
         return
     unanswered = []
-    for request in _requests_of(point, repeats, inputs=inputs):
+    for request in asked.requests:
         answer = _answer(request, "measured", inputs=inputs)
         if answer:
             yield answer
@@ -208,7 +188,7 @@ def _decide(point: Point, repeats: int, *, inputs: _PlanInputs) -> Iterator[Poin
     environment = inputs.environments[point.trainer]
     against_build = reason_against_build(point, environment) if unanswered[0].is_measured else None
     reason = (
-        reason_against(point, _trainer(point, inputs))
+        reason_against(point, unanswered[0].trainer)
         or environment.missing
         or against_build
         or _reason_against_memory(unanswered[0].trial, inputs=inputs)
@@ -220,26 +200,6 @@ def _decide(point: Point, repeats: int, *, inputs: _PlanInputs) -> Iterator[Poin
     else:  # one outcome for all repeats of a point whose device is not here, or a fake one
         first = unanswered[0]
         yield _rehearsed_before(first, inputs=inputs) or _placed(first, inputs=inputs)
-
-
-def _requests_of(point: Point, repeats: int, *, inputs: _PlanInputs) -> Iterator[PlacementRequest]:
-    """Return the trials of a point, one per repeat. A CPU trial names the host that would really run it."""
-    trainer = _trainer(point, inputs)
-    slots = find_slots(point, trainer, inventory=inputs.inventory)
-    host_cpu = host_cpu_of(point, slots, inventory=inputs.inventory)
-    num_hosts = hosts_of(point, slots)
-    for repeat in range(repeats):
-        trial = trial_of(
-            point, repeat, trainer=trainer, data_ids=inputs.data_ids, host_cpu=host_cpu, num_hosts=num_hosts
-        )
-        yield PlacementRequest(
-            trial=trial,
-            trial_id=trial_id(trial),
-            point=point,
-            trainer=trainer,
-            slots=slots,
-            start_method=inputs.start_methods[point.trainer],
-        )
 
 
 def _placed(request: PlacementRequest, *, inputs: _PlanInputs) -> PointDecision:
@@ -280,9 +240,3 @@ def _answer(
         kind=failed.failure.kind,
         message=failed.failure.message,
     )
-
-
-def _trainer(point: Point, inputs: _PlanInputs) -> TrainerInfo:
-    if point.trainer not in inputs.trainers:
-        raise UnknownNameError("trainer", point.trainer, known=inputs.trainers)
-    return inputs.trainers[point.trainer]

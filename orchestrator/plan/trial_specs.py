@@ -9,7 +9,7 @@ from orchestrator.core.sweep import Point, Sweep
 from orchestrator.core.trainer import TrainerInfo
 from orchestrator.core.trial_spec import TimingSpec, TrialSpec
 from workloads.data.sources import DataRef
-from workloads.registry import kept
+from workloads.registry import cached_workload
 from workloads.shapes import UnsuitableInputError
 from workloads.spec import NativeSpec, Workload, WorkloadSpec, phase_steps
 
@@ -64,7 +64,7 @@ def workload_of(point: Point) -> Workload:
         ConfigError: unknown workload, or knobs that give no network.
     """
     try:
-        return kept(point.workload, tuple(sorted(point.workload_options.items())))
+        return cached_workload(point.workload, point.workload_options)
     except UnsuitableInputError:
         raise
     except ValueError as error:

@@ -13,7 +13,7 @@ from orchestrator.analysis.recommendation.jobs.settings_of_records import is_run
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.trial_spec import TrialSpec
 from orchestrator.predict.step_time.error_model import ErrorPrior, LogRatioPosterior, learned_from
-from workloads.registry import workload
+from workloads.registry import cached_workload
 
 _LENGTH_AND_CHANCE = ("steps", "seed", "repeat", "timing")
 _NAMES = tuple(field_.name for field_ in fields(TrialSpec) if field_.name not in _LENGTH_AND_CHANCE)
@@ -109,6 +109,6 @@ def _own(record: TrialRecord) -> Iterator[StepMeasurement]:
 def is_current(trial: TrialSpec) -> bool:
     """Return whether the trial's workload still exists in that version."""
     try:
-        return workload(trial.workload, trial.workload_options).version == trial.workload_version
+        return cached_workload(trial.workload, trial.workload_options).version == trial.workload_version
     except ValueError:
         return False

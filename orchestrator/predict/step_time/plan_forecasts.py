@@ -14,7 +14,7 @@ from orchestrator.plan.pricing import PriceBook
 from orchestrator.predict.step_time.estimator import Estimator
 from orchestrator.predict.step_time.own_records import Shape, StepMeasurement, step_key
 from orchestrator.train.registry import trainers
-from workloads.registry import workload
+from workloads.registry import cached_workload
 
 
 def forecasts_of(plan: Plan, price_book: PriceBook, estimate: Estimator) -> tuple[Forecast, ...]:
@@ -30,7 +30,7 @@ def forecasts_of(plan: Plan, price_book: PriceBook, estimate: Estimator) -> tupl
             num_trials=1 + len(others),
             step=estimate(first),
             price=price_book.price_of_absent(first),
-            num_phases=len(workload(first.workload, first.workload_options).phases),
+            num_phases=len(cached_workload(first.workload, first.workload_options).phases),
         )
         for first, *others in alike.values()
     )

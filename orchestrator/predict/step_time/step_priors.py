@@ -13,7 +13,7 @@ from orchestrator.predict.step_time.estimator import BasisOf, CompiledOf, Correc
 from orchestrator.predict.step_time.own_records import StepMeasurement
 from orchestrator.predict.step_time.published_estimate import PublishedEstimate
 from orchestrator.train.registry import trainers
-from workloads.registry import workload
+from workloads.registry import cached_workload
 
 
 def error_model_of(models: DefaultModels) -> ErrorModel:
@@ -93,4 +93,4 @@ def _first_repeats(plan: Plan, trainer_names: Collection[str]) -> Mapping[str, T
 
 
 def _num_phases(trial: TrialSpec) -> int:
-    return len(workload(trial.workload, trial.workload_options).phases)
+    return len(cached_workload(trial.workload, trial.workload_options).phases)

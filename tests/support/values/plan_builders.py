@@ -11,6 +11,7 @@ from orchestrator.core.sweep import Point, Sweep
 from orchestrator.core.trainer import TrainerEnvironment, TrainerInfo
 from orchestrator.core.trial_spec import TimingSpec
 from orchestrator.plan.planner import plan
+from orchestrator.plan.requests import request_trials
 from orchestrator.plan.trial_specs import data_needed, tasks_of
 
 
@@ -137,4 +138,6 @@ def planned(*points: Point, repeats: int = 1, baseline: tuple[str, ...] = (), **
         "rerun": Rerun(),
         **changes,
     }
-    return plan(sweep, **told)
+    of_requests = {key: told.pop(key) for key in ("trainers", "start_methods", "data_ids")}
+    requested = request_trials(sweep, inventory=told["inventory"], **of_requests)
+    return plan(sweep, requested, **told)

@@ -26,7 +26,7 @@ from orchestrator.predict.step_time.calibration import (
 from orchestrator.predict.step_time.own_effects import OwnStep, effects_given
 from orchestrator.predict.step_time.published_estimate import estimate_by, published_estimate_of
 from orchestrator.predict.step_time.step_query import StepQuery
-from workloads.registry import kept
+from workloads.registry import cached_workload
 
 MODELS = default_models()
 CATALOGUE = shipped_catalogue()
@@ -55,7 +55,7 @@ FIGURES = DeviceBenchmark(
 
 def query(name, options, batch, *, device=L4, calibration=None, num_workers=1):
     return StepQuery(
-        spec=kept(name, options),
+        spec=cached_workload(name, dict(options)),
         device=device,
         precision="fp32",
         num_workers=num_workers,

@@ -13,7 +13,7 @@ from orchestrator.predict.step_time.bundled_models import default_models
 from orchestrator.predict.step_time.own_effects import OwnStep, effects_given
 from orchestrator.predict.step_time.published_estimate import estimate_by, published_estimate_of
 from orchestrator.predict.step_time.step_query import StepQuery
-from workloads.registry import kept
+from workloads.registry import cached_workload
 
 MODELS = default_models()
 CATALOGUE = shipped_catalogue()
@@ -31,7 +31,7 @@ LARGE_JOBS = (
 def basis(job, device="a10g", precision="fp32"):
     name, options, batch = job
     query = StepQuery(
-        spec=kept(name, options),
+        spec=cached_workload(name, dict(options)),
         device=CATALOGUE.devices[device],
         precision=precision,
         num_workers=1,

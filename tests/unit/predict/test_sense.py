@@ -15,7 +15,7 @@ from orchestrator.predict.step_time.bundled_models import default_models
 from orchestrator.predict.step_time.published_estimate import published_estimate_of
 from orchestrator.predict.step_time.step_query import StepQuery
 from orchestrator.train.precision import PRECISIONS
-from workloads.registry import kept
+from workloads.registry import cached_workload
 
 MODELS = default_models()
 CATALOGUE = shipped_catalogue()
@@ -71,7 +71,7 @@ thorough = settings(max_examples=150, deadline=None, suppress_health_check=[Heal
 def estimated(job, device, precision, *, batch, num_workers=1):
     name, options = job
     query = StepQuery(
-        spec=kept(name, options),
+        spec=cached_workload(name, dict(options)),
         device=DEVICES[device],
         precision=precision,
         num_workers=num_workers,
@@ -187,7 +187,7 @@ def test_vgg16_is_not_faster_than_resnet50_from_64_images_on_the_strongest_devic
 @pytest.mark.parametrize("precision", MEASURED_MS)
 def test_a_small_network_on_a_real_h100_lies_within_its_interval(precision):
     query = StepQuery(
-        spec=kept("mnist_cnn", ()),
+        spec=cached_workload("mnist_cnn", {}),
         device=DEVICES["h100"],
         precision=precision,
         num_workers=1,
@@ -223,7 +223,7 @@ def test_networks_that_few_or_nobody_published_are_predicted_within_an_honest_in
     by_precision = {}
     for precision, measured in NETWORKS_MS[name].items():
         query = StepQuery(
-            spec=kept(name, ()),
+            spec=cached_workload(name, {}),
             device=DEVICES["h100"],
             precision=precision,
             num_workers=1,

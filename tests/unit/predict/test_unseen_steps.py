@@ -12,14 +12,14 @@ from orchestrator.core.estimate import Estimate
 from orchestrator.predict.step_time.bundled_models import default_models
 from orchestrator.predict.step_time.published_estimate import published_estimate_of
 from orchestrator.predict.step_time.step_query import StepQuery
-from workloads.registry import kept
+from workloads.registry import cached_workload
 
 MEASURED = ROOT / "benchmarks/measured/h100_published_sizes.csv"
 
 
 def predicted(row: dict[str, str]) -> Estimate:
     asked = StepQuery(
-        spec=kept(row["workload"], tuple(options_of(row["options"]).items())),
+        spec=cached_workload(row["workload"], options_of(row["options"])),
         device=shipped_catalogue().devices["h100"],
         precision=row["precision"],
         num_workers=1,

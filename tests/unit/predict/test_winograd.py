@@ -10,7 +10,7 @@ from orchestrator.predict.step_time.analytic import performed_flops
 from orchestrator.predict.step_time.bundled_models import default_models
 from orchestrator.predict.step_time.roofline import StepCost
 from orchestrator.predict.step_time.step_query import StepQuery
-from workloads.registry import kept
+from workloads.registry import cached_workload
 
 DEMAND = StepCost(
     flops=10.0,
@@ -40,7 +40,7 @@ def test_a_gpu_in_float32_multiplies_less_often(kind, precision, performed):
 
 def vgg16(precision):
     return StepQuery(
-        spec=kept("vgg16", (("image_size", 224),)),
+        spec=cached_workload("vgg16", {"image_size": 224}),
         device=shipped_catalogue().devices["t4"],
         precision=precision,
         num_workers=1,
@@ -51,7 +51,7 @@ def vgg16(precision):
 def test_nearly_all_of_vgg16_is_shortened_and_nothing_of_a_transformer():
     query = vgg16("fp32")
     assert 0.9 < query.demand.winograd_flops / query.demand.flops < 1.0
-    assert replace(query, spec=kept("bert_base", ())).demand.winograd_flops == 0.0
+    assert replace(query, spec=cached_workload("bert_base", {})).demand.winograd_flops == 0.0
 
 
 @pytest.mark.parametrize("precision", ["fp32", "fp16"])

@@ -1,0 +1,75 @@
+"""(sweep, what is here) -> every trial that the sweep asks for, with the slots that it could run in. Pure.
+
+It is the larger half of planning and does not depend on records, so it is done once where a sweep is planned
+several times: before and after compilers were asked, and again under the ledger's lock.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from orchestrator.core.errors import UnknownNameError
+from orchestrator.core.inventory import Inventory
+from orchestrator.core.settings import StartMethodChoice
+from orchestrator.core.sweep import Point, Sweep
+from orchestrator.core.trainer import TrainerInfo
+from orchestrator.core.trial_spec import trial_id
+from orchestrator.plan.place import PlacementRequest
+from orchestrator.plan.slots import find_slots, host_cpu_of, hosts_of
+from orchestrator.plan.trial_specs import DataIds, trial_of, unsuitable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestedPoint:
+    """A point with one placement request per repeat, or the reason why its workload takes no such input."""
+
+    point: Point
+    requests: tuple[PlacementRequest, ...] = ()
+    unsuitable: str | None = None
+
+
+def request_trials(
+    sweep: Sweep,
+    *,
+    inventory: Inventory,
+    trainers: Mapping[str, TrainerInfo],
+    start_methods: Mapping[str, StartMethodChoice],
+    data_ids: DataIds,
+) -> tuple[RequestedPoint, ...]:
+    """Find the trials of every point, in the order of the sweep.
+
+    Args:
+        start_methods: requested start method of every trainer in the sweep.
+        data_ids: value for every key of `data_needed(sweep)`.
+
+    Raises:
+        ConfigError: a point with values that no trial can have, or an unknown trainer.
+    """
+
+    def requests_for(point: Point) -> Iterator[PlacementRequest]:
+        if point.trainer not in trainers:
+            raise UnknownNameError("trainer", point.trainer, known=trainers)
+        trainer = trainers[point.trainer]
+        slots = find_slots(point, trainer, inventory=inventory)
+        # a trial on CPUs names the host that would really run it
+        host_cpu = host_cpu_of(point, slots, inventory=inventory)
+        num_hosts = hosts_of(point, slots)
+        for repeat in range(sweep.repeats):
+            trial = trial_of(
+                point, repeat, trainer=trainer, data_ids=data_ids, host_cpu=host_cpu, num_hosts=num_hosts
+            )
+            yield PlacementRequest(
+                trial=trial,
+                trial_id=trial_id(trial),
+                point=point,
+                trainer=trainer,
+                slots=slots,
+                start_method=start_methods[point.trainer],
+            )
+
+    reasons = ((point, unsuitable(point)) for point in sweep.points)
+    return tuple(
+        RequestedPoint(point=point, unsuitable=reason)
+        if reason
+        else RequestedPoint(point=point, requests=tuple(requests_for(point)))
+        for point, reason in reasons
+    )
