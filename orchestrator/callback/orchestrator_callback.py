@@ -20,6 +20,7 @@ between two steps counts, as the reading of a batch does; what happens in `pause
 from __future__ import annotations
 
 import atexit
+import functools
 import itertools
 import json
 import os
@@ -30,6 +31,7 @@ import sys
 import time
 import warnings
 from collections import Counter
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["StepCallback", "pause", "report", "step", "steps"]
 
 _ADDRESS = "ORCHESTRATOR_CALLBACK"  # path of the worker's socket
+_MOST_BUSY = 0.1  # of the time that is set back, the part in which devices may have been busy still
 _WARMUP_STEPS, _STEPS_PER_BLOCK = 3, 10  # outside a trial
 
 
@@ -137,11 +140,11 @@ class StepCallback:
     """Callback for Hugging Face's Trainer, Lightning's Trainer and Keras' `fit`; a step is an optimizer step.
 
     When enough is measured the framework is told to stop. A loop of Accelerate uses `steps` or `step`. The
-    framework's evaluations, and the checkpoints of Hugging Face's Trainer, count in no step.
+    framework's evaluations and checkpoints count in no step, and the clock stands still for a step of fewer
+    samples, as the last one of an epoch.
 
     Args:
-        samples: samples of a step in this process; None: those that Hugging Face's or Lightning's Trainer
-            knows, else those that the orchestrator asked for.
+        samples: samples of a whole step in this process; None: as many as its batches have.
     """
 
     def __new__(cls, *, samples: int | None = None) -> Any:
@@ -151,31 +154,108 @@ class StepCallback:
         for base in bases:
             base.__init__(callback)
         callback.samples = samples
-        callback.started = None
         return callback
 
 
 class _Callback:
-    """The methods of all three frameworks; those of one name are told apart by their arguments."""
+    """The methods of all three frameworks; those of one name are told apart by their arguments.
+
+    Attributes:
+        samples: samples of a whole step, as the script says.
+        rows: samples in the batches of the current step; None: not known.
+        most_rows: those of the largest step so far.
+        mark: the clock before the current step read its batches.
+        is_cut: True within a step of fewer samples, for which the clock stands still.
+        num_cut: number of such steps.
+        num_whole: number of the others.
+        started: Lightning's number of steps before the current one; None: none has begun.
+        most_batch_rows: samples of Lightning's largest batch so far.
+        seen: samples that Keras had taken before the current step.
+    """
 
     samples: int | None
-    started: int | None
+    rows: int | None = None
+    most_rows = 0
+    mark = (0.0, 0.0)
+    is_cut = False
+    num_cut = num_whole = 0
+    started: int | None = None
+    most_batch_rows = seen = 0
     model: Any
+
+    def _read_batches(self) -> None:
+        """Let the clock go on where a step begins to read its batches."""
+        _reporter().resume()
+        self.mark = _reporter().read_clock()
+
+    def _begin(self, *, is_cut: bool) -> None:
+        """Begin a step whose batches are read.
+
+        Steps that are cut are left out as long as they are fewer than the others: then each follows whole
+        ones. In a training of unequal steps they count, and the trial is refused for its batch.
+        """
+        self.is_cut = is_cut and self.num_cut < self.num_whole
+        if self.is_cut:
+            _reporter().rewind(self.mark)
+        else:
+            _reporter().begin()
+
+    def _end(self) -> bool:
+        """End a step, which counts unless it is cut; return whether enough is measured."""
+        reporter = _reporter()
+        self.most_rows = max(self.most_rows, self.rows or 0)
+        if not self.is_cut and self._has_fewer() and self.num_cut < self.num_whole:
+            self.is_cut = reporter.rewind(self.mark)
+        if self.is_cut:
+            self.num_cut += 1
+        else:
+            self.num_whole += 1
+            reporter.end(self._count_own())
+        return reporter.is_over
+
+    def _has_fewer(self) -> bool:
+        return self.rows is not None and self.rows < self.most_rows
+
+    def _count_own(self) -> int | None:
+        """Return the samples of a step, a part of the script's own number for one of fewer rows."""
+        if self.samples is None or not self.rows:
+            return self.samples or self.rows
+        return self.samples * self.rows // self.most_rows
+
+    def on_train_begin(self, *arguments: Any, **_: Any) -> None:
+        """Watch Hugging Face's Trainer (args, state, control) read batches; leave out Keras' other work."""
+        if len(arguments) < 3:
+            _leave_out(self.model, "evaluate", "predict", "save", "save_weights")
+            return
+        trainer = sys.modules["transformers"].Trainer
+        read = trainer.get_batch_samples
+
+        @functools.wraps(read)
+        def read_and_count(*arguments: Any, **named: Any) -> Any:
+            self._read_batches()
+            batches, num_items = read(*arguments, **named)
+            counts = [_count_samples(batch) for batch in batches]
+            self.rows = None if None in counts else sum(filter(None, counts))
+            return batches, num_items
+
+        trainer.get_batch_samples = read_and_count
 
     def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Begin a step of Hugging Face's Trainer."""
-        _reporter().begin()
+        self._begin(is_cut=self._has_fewer())
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> Any:
         """End a step of Hugging Face's Trainer."""
-        reporter = _reporter()
-        size = getattr(state, "train_batch_size", None) or args.train_batch_size  # auto_find_batch_size
-        known = size * args.gradient_accumulation_steps
-        reporter.end(known if self.samples is None else self.samples)
-        if reporter.is_over:
+        if self._end():
             control.should_training_stop = True
         self._pause_for(control)
         return control
+
+    def on_epoch_begin(self, *_: Any, **__: Any) -> None:
+        """Let the clock go on where an epoch of any framework begins to make its batches."""
+        _reporter().resume()
+
+    on_train_epoch_start = on_epoch_begin
 
     def on_epoch_end(self, *arguments: Any, **_: Any) -> None:
         """Leave out what Hugging Face's Trainer (args, state, control) does at the end of an epoch."""
@@ -183,49 +263,51 @@ class _Callback:
             self._pause_for(arguments[2])
 
     def _pause_for(self, control: Any) -> None:
-        """Stop the clock where Hugging Face's Trainer evaluates or saves next."""
+        """Stop the clock where Hugging Face's Trainer evaluates or saves, until the next step or epoch."""
         if control.should_evaluate or control.should_save:
             _reporter().pause()
-
-    def on_evaluate(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Go on behind an evaluation of Hugging Face's Trainer, which saves after it."""
-        if not control.should_save:
-            _reporter().resume()
-
-    def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Go on behind a checkpoint of Hugging Face's Trainer."""
-        _reporter().resume()
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
         """Keep the loss that Hugging Face's Trainer logs."""
         if logs and "loss" in logs:
             _reporter().loss = logs["loss"]
 
+    def on_fit_start(self, trainer: Any, module: Any) -> None:
+        """Leave out the evaluations and checkpoints of Lightning, and watch it read batches."""
+        loop = trainer.fit_loop.epoch_loop
+        _leave_out(loop.val_loop, "run")
+        _leave_out(trainer, "save_checkpoint")
+        advance = loop.advance
+
+        @functools.wraps(advance)
+        def watched(*arguments: Any) -> Any:
+            if self.started is None:
+                self._read_batches()
+            return advance(*arguments)
+
+        loop.advance = watched
+
     def on_train_batch_start(self, trainer: Any, module: Any, batch: Any, batch_idx: int) -> None:
-        """Begin a step of Lightning, of several batches where it accumulates gradients."""
-        if self.started is None:
-            self.started = trainer.global_step
-            _reporter().begin()
+        """Begin a step of Lightning, of several batches where it accumulates gradients.
 
-    def on_validation_start(self, trainer: Any, module: Any) -> None:
-        """Leave out an evaluation of Lightning."""
-        _reporter().pause()
-
-    def on_validation_end(self, trainer: Any, module: Any) -> None:
-        """Go on behind an evaluation of Lightning."""
-        _reporter().resume()
-
-    def on_test_begin(self, logs: Any = None) -> None:
-        """Leave out an evaluation of Keras."""
-        _reporter().pause()
-
-    def on_test_end(self, *_: Any) -> None:
-        """Go on behind an evaluation of Keras, or a test of Lightning, which is no part of a training."""
-        _reporter().resume()
+        The last step of an epoch may have fewer of them, or a smaller last one, which is not seen yet.
+        """
+        count = _count_samples(batch)
+        if self.started is not None:
+            self.rows = None if self.rows is None or count is None else self.rows + count
+            return
+        self.started, self.rows = trainer.global_step, count
+        self.most_batch_rows = max(self.most_batch_rows, count or 0)
+        is_smaller = count is not None and count < self.most_batch_rows
+        num_accumulated = trainer.accumulate_grad_batches
+        is_last = 0 < trainer.num_training_batches - num_accumulated <= batch_idx
+        self._begin(is_cut=is_smaller or (num_accumulated > 1 and is_last))
 
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
-        """Begin a step of Keras."""
-        _reporter().begin()
+        """Begin a step of Keras, which reads its batch then."""
+        self._begin(is_cut=False)
+        self.mark = _reporter().read_clock()
+        self.seen = _count_seen(self.model)
 
     def on_train_batch_end(self, *arguments: Any, **named: Any) -> None:
         """End a step of Keras (batch, logs), or a batch of Lightning (trainer, module, outputs, …)."""
@@ -234,11 +316,9 @@ class _Callback:
             trainer, _, outputs, *_ = arguments
             loss = outputs.get("loss") if isinstance(outputs, dict) else outputs
             reporter.loss = reporter.loss if loss is None else loss
-            if trainer.global_step == self.started:
-                return
-            self.started = None
-            reporter.end(_samples_of(trainer) if self.samples is None else self.samples)
-            trainer.should_stop = trainer.should_stop or reporter.is_over
+            if trainer.global_step != self.started:
+                self.started = None
+                trainer.should_stop = self._end() or trainer.should_stop
             return
         logs = arguments[1] if len(arguments) > 1 else named.get("logs")
         if logs and "loss" in logs:
@@ -247,15 +327,43 @@ class _Callback:
             raise ValueError("steps_per_execution hides the single steps; compile the model with 1")
         strategy = getattr(self.model, "distribute_strategy", None)
         reporter.num_replicas = getattr(strategy, "num_replicas_in_sync", None)
-        reporter.end(self.samples)
-        if reporter.is_over:
+        self.rows = (_count_seen(self.model) - self.seen) or None
+        if self._end():
             self.model.stop_training = True
 
 
-def _samples_of(trainer: Any) -> int | None:
-    """Samples of a step of Lightning's Trainer in this process; None: its loader has no batch size."""
-    size = getattr(trainer.train_dataloader, "batch_size", None)
-    return size * trainer.accumulate_grad_batches if isinstance(size, int) else None
+def _count_seen(model: Any) -> int:
+    """Samples by which Keras weights its mean loss, 0 for a model whose own training step has none."""
+    return int(getattr(getattr(model, "_loss_tracker", None), "count", 0))
+
+
+def _count_samples(batch: Any) -> int | None:
+    """Return the first dimension of the first tensor in a batch; None: it has none."""
+    shape = getattr(batch, "shape", None)
+    if shape is not None:
+        return int(shape[0]) if len(shape) else None
+    if isinstance(batch, Mapping):
+        batch = batch.values()
+    elif not isinstance(batch, (list, tuple)):
+        return None
+    return next((count for count in map(_count_samples, batch) if count is not None), None)
+
+
+def _leave_out(owner: Any, *names: str) -> None:
+    """Stop the clock during the calls of an object's methods."""
+    for name in names:
+        setattr(owner, name, _paused(getattr(owner, name)))
+
+
+def _paused(method: Any) -> Any:
+    """Return a method during whose calls the clock stands still."""
+
+    @functools.wraps(method)
+    def paused(*arguments: Any, **named: Any) -> Any:
+        with pause():
+            return method(*arguments, **named)
+
+    return paused
 
 
 def _shared_hooks(bases: tuple[Any, ...]) -> dict[str, Any]:
@@ -343,6 +451,25 @@ class _Reporter:
             return False
         _synchronize()
         self._paused = time.perf_counter(), time.process_time()
+        return True
+
+    def read_clock(self) -> tuple[float, float]:
+        """Return the seconds of the current part so far, and its CPU seconds."""
+        clock, cpu = self._paused or (time.perf_counter(), time.process_time())
+        return clock - self._started, cpu - self._cpu
+
+    def rewind(self, mark: tuple[float, float]) -> bool:
+        """Stop the clock, and set it back to what `read_clock` returned; return whether it was set back.
+
+        It is not where the devices were busy with earlier work, which would be left out too.
+        """
+        asked = time.perf_counter()
+        self.pause()
+        if self._paused is None:
+            return False
+        if self._paused[0] - asked > _MOST_BUSY * (asked - self._started - mark[0]):
+            return False
+        self._paused = self._started + mark[0], self._cpu + mark[1]
         return True
 
     def resume(self) -> None:
