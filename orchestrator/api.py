@@ -73,7 +73,7 @@ class Planned:
     def __init__(self, preview: verbs.PlanPreview) -> None:
         self.plan: Plan = preview.plan
         self.downloads: tuple[str, ...] = preview.downloads
-        self._balance = preview.balance
+        self._preview = preview
 
     @property
     def points(self) -> pd.DataFrame:
@@ -81,10 +81,10 @@ class Planned:
         return plan_frame(self.plan)
 
     def __repr__(self) -> str:
-        is_capped = self._balance and self._balance.budget.is_capped
-        budget = [prospect_line(self._balance)] if self._balance and is_capped else []
+        balance = self._preview.balance
+        budget = [prospect_line(balance)] if balance.budget.is_capped else []
         first = (f"run would first try to download: {download}" for download in self.downloads)
-        return "\n".join((totals_of(self.plan), *budget, *first))
+        return "\n".join((totals_of(self.plan), *self._preview.expected, *budget, *first))
 
     def _repr_html_(self) -> str:
         table = plan_table(self.plan)

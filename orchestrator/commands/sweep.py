@@ -23,7 +23,13 @@ from orchestrator.core.trial_spec import TrialSpec
 from orchestrator.execute.executor import TrialCallback
 from orchestrator.pipeline.budget import Ask
 from orchestrator.pipeline.components import ledger_of, require_places
-from orchestrator.pipeline.planning import answers_so_far, plan_sweep, prospect_of, with_predictions
+from orchestrator.pipeline.planning import (
+    answers_so_far,
+    expected_of,
+    plan_sweep,
+    prospect_of,
+    with_predictions,
+)
 from orchestrator.pipeline.preflight import PreflightState, inspect, unused_accelerators
 from orchestrator.pipeline.status import Status, running_status_of, status_of
 from orchestrator.plan.pricing import prices_in
@@ -40,6 +46,7 @@ class PlanPreview:
     """Plan with prices, budget, downloads, and recommendations so far.
 
     Attributes:
+        expected: line on what the trials likely take and cost; empty where there are none.
         recommendations: from the records of all sweeps; empty without measurements.
         remarks: lines on steps whose memory is unknown, on accelerators of this host that no point uses, and
             on what an adaptive search likely needs.
@@ -48,7 +55,8 @@ class PlanPreview:
     plan: Plan
     prices: tuple[tuple[TrialSpec, Price | Unpriced], ...]
     downloads: tuple[str, ...]
-    balance: BudgetStatus | None = None
+    balance: BudgetStatus
+    expected: tuple[str, ...] = ()
     recommendations: tuple[Recommendation, ...] = ()
     remarks: tuple[str, ...] = ()
 
@@ -87,11 +95,13 @@ def plan(settings: Settings, *, console: Console) -> PlanPreview:
     preflight = _preflight(settings, console, download=False, compiles=True)
     planned = plan_sweep(settings, preflight)
     decided = with_predictions(planned, settings, preflight)
+    balance = prospect_of(settings, preflight, decided)
     return PlanPreview(
         plan=decided,
         prices=prices_in(decided, preflight.price_book),
         downloads=tuple(ref.to_download for ref in preflight.data.values() if ref.to_download),
-        balance=prospect_of(settings, preflight, decided),
+        balance=balance,
+        expected=expected_of(settings, balance),
         recommendations=answers_so_far(settings, preflight, decided),
         remarks=(
             *_unanswered(settings, preflight),

@@ -17,7 +17,6 @@ from orchestrator.commands.catalogue.sweeps import ALL, FULL, JSON, PLAIN, QUIET
 from orchestrator.commands.command_line import DONE, NO_RESULT, CommandLine
 from orchestrator.commands.json_output import print_document, progress_screen, wants_json
 from orchestrator.core import codec
-from orchestrator.core.budget import BudgetStatus
 from orchestrator.core.settings import Rerun, Settings
 from orchestrator.execute.scheduling.stop import StopRequest
 from orchestrator.pipeline.status import halt_sweep
@@ -76,8 +75,7 @@ def plan(line: CommandLine, screen: Screen) -> int:
         return DONE
     preview = sweep.plan(settings, console=console)
     print_plan(console, preview.plan, prices=preview.prices, list_all=ALL.name in line.flags)
-    if preview.balance:
-        _print_budget(preview.balance, screen)
+    _print_budget(preview, screen)
     for recommendation in preview.recommendations:
         screen.line(sentence_of(recommendation))
     for download in preview.downloads:
@@ -87,10 +85,12 @@ def plan(line: CommandLine, screen: Screen) -> int:
     return DONE
 
 
-def _print_budget(status: BudgetStatus, screen: Screen) -> None:
-    if status.budget.is_capped:
-        screen.line(prospect_line(status))
-    if text := question(status):
+def _print_budget(preview: sweep.PlanPreview, screen: Screen) -> None:
+    for line in preview.expected:
+        screen.line(line)
+    if preview.balance.budget.is_capped:
+        screen.line(prospect_line(preview.balance))
+    if text := question(preview.balance):
         screen.line(f"run would ask first: {text}")
 
 

@@ -2,8 +2,10 @@
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 from orchestrator.core.errors import ConfigError
+from orchestrator.core.interval import Spread
 from orchestrator.core.price import Price
 
 _SECONDS_PER_HOUR = 3600
@@ -92,22 +94,37 @@ class Budget:
 UNCAPPED = Budget()
 
 
+KnownBy = Literal["measured", "rehearsed", "predicted", "compiled", "deadline"]
+"""Provenance of the time of an attempt."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CostEstimate:
     """Estimated cost of an attempt.
 
     Attributes:
-        is_measured: it is what others of the same setting took; otherwise it runs to its deadlines.
+        seconds: time that a cap counts: what others of the same setting took, else all that its deadlines
+            allow.
+        known_by: provenance of `expected`; `deadline`: nothing is known but an upper bound.
+        expected: time that it likely takes; None: not known.
+        is_without_setup: `expected` covers its steps alone.
     """
 
     rate: CostRate
     seconds: float
-    is_measured: bool
+    known_by: KnownBy
+    expected: Spread | None = None
+    is_without_setup: bool = False
 
     @property
     def spend(self) -> Spend:
-        """Total spending."""
+        """Total spending that a cap counts."""
         return self.rate.of(self.seconds)
+
+    @property
+    def is_recorded(self) -> bool:
+        """True where others of the same setting tell the time."""
+        return self.known_by in ("measured", "rehearsed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -194,11 +194,6 @@ class Settings:
         return self.cluster_address == "fake"
 
     @property
-    def may_be_rented(self) -> bool:
-        """True where trials may run on hardware that somebody pays for; all other prices are hypothetical."""
-        return (self.cluster is not None and not self.is_fake) or self.prices.this_host is not None
-
-    @property
     def keeps_checkpoints_here(self) -> bool:
         """True where cluster nodes see checkpoints only if they share the driver's folders."""
         is_url = self.checkpointing is None or "://" in self.checkpointing.url

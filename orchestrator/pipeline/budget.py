@@ -9,28 +9,29 @@ from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Settings
 from orchestrator.execute.scheduling.budget import BudgetTracker
 from orchestrator.plan.pricing import PriceBook
-from orchestrator.plan.spending import Quotes
+from orchestrator.plan.spending import Quotes, StepOf
 
 Ask = Callable[[str], bool]
 """Asks a person whether to continue."""
 
 
-def needs_budget(settings: Settings) -> bool:
-    """Return whether costs matter: a cap is set, or the hardware may be rented."""
-    return settings.budget.is_capped or settings.may_be_rented
-
-
 def budget_tracker_of(
-    settings: Settings, ledgers: Mapping[str, Sequence[TrialRecord]], price_book: PriceBook
+    settings: Settings,
+    ledgers: Mapping[str, Sequence[TrialRecord]],
+    price_book: PriceBook,
+    *,
+    step_of: StepOf = lambda _: None,
 ) -> BudgetTracker:
-    """Build the tracker from the sweep's spending. Records of all sweeps give the cost estimates."""
-    if not needs_budget(settings):
-        ledgers = {}  # estimates over many records take long, and no cap or question reads them
+    """Build the tracker from the sweep's spending. Records of all sweeps give the cost estimates.
+
+    Args:
+        step_of: as for `Quotes`; what caps count does not depend on it.
+    """
     all_records = (record for records in ledgers.values() for record in records)
     return BudgetTracker(
         settings.budget,
         records=ledgers.get(settings.sweep.name, ()),
-        quotes=Quotes(all_records, price_book=price_book, deadlines=settings.deadlines),
+        quotes=Quotes(all_records, price_book=price_book, deadlines=settings.deadlines, step_of=step_of),
         price_book=price_book,
         idle_seconds=settings.cluster.idle_seconds if settings.cluster else 0.0,
     )
@@ -43,7 +44,7 @@ def remarks_on(budget_tracker: BudgetTracker) -> tuple[str, ...]:
     return (spent_line(budget_tracker.balance),)
 
 
-def require_consent(prospect: BudgetStatus | None, ask: Ask | None) -> None:
+def require_consent(prospect: BudgetStatus, ask: Ask | None) -> None:
     """Ask a person to confirm the likely cost of a plan, if it exceeds `budget.confirm_usd`.
 
     Args:
@@ -52,7 +53,7 @@ def require_consent(prospect: BudgetStatus | None, ask: Ask | None) -> None:
     Raises:
         ConfigError: no person can answer, or the answer is no.
     """
-    text = question(prospect) if prospect else None
+    text = question(prospect)
     if text is None:
         return
     if ask is None:

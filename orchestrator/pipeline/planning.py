@@ -2,22 +2,32 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
+from typing import TYPE_CHECKING
 
 from orchestrator.analysis.recommendation.answer.answer import Recommendation
 from orchestrator.analysis.recommendation.jobs.length import check_lengths
+from orchestrator.analysis.tables.budget import expected_line
 from orchestrator.core.budget import BudgetStatus
+from orchestrator.core.estimate import Estimate
 from orchestrator.core.placement import Placement, Plan
 from orchestrator.core.result import TrialRecord, latest
 from orchestrator.core.settings import Settings
 from orchestrator.core.sweep import Sweep
-from orchestrator.pipeline.budget import budget_tracker_of, needs_budget
+from orchestrator.pipeline.budget import budget_tracker_of
 from orchestrator.pipeline.components import repeated_words_of
 from orchestrator.pipeline.preflight import PreflightState
 from orchestrator.plan.order import running_order, weight_of
 from orchestrator.plan.planner import plan
 from orchestrator.plan.pricing import PriceBook, prices_by_trial, repriced
+from orchestrator.plan.spending import StepOf
 from orchestrator.plan.trial_specs import DataKey, data_key, tasks_of, train_samples_of, workload_of
 from workloads.data.sources import DataRef
+from workloads.registry import cached_workload
+
+if TYPE_CHECKING:
+    from orchestrator.predict.step_time.estimator import BasisOf
+    from orchestrator.predict.step_time.own_records import StepMeasurement
 
 
 def plan_sweep(settings: Settings, preflight: PreflightState) -> Plan:
@@ -52,22 +62,14 @@ def _train_samples(sweep: Sweep, data: Mapping[DataKey, DataRef]) -> dict[str, i
 
 def with_predictions(decided: Plan, settings: Settings, preflight: PreflightState) -> Plan:
     """Add predictions to a plan: of trials without their device, and of measured ones for comparison."""
-    from orchestrator.pipeline.host_calibrations import host_calibrations
     from orchestrator.predict.step_time.bundled_models import default_models
     from orchestrator.predict.step_time.compiled_estimate import estimates_from
-    from orchestrator.predict.step_time.estimator import (
-        bases_of,
-        estimator_of,
-        leave_one_workload_out_estimator,
-    )
-    from orchestrator.predict.step_time.own_records import step_measurements
+    from orchestrator.predict.step_time.estimator import estimator_of, leave_one_workload_out_estimator
     from orchestrator.predict.step_time.plan_forecasts import forecasts_of, hindcasts_of, track_record_of
     from orchestrator.predict.step_time.step_priors import error_model_of, step_priors_of
 
     price_book, models = preflight.price_book, default_models()
-    all_records = (record for records in preflight.ledgers.values() for record in records)
-    basis = bases_of(price_book.devices, models, host_calibrations(settings))
-    own = step_measurements(all_records, devices=price_book.devices)
+    basis, own = _basis_and_own(settings, preflight)
     compiled_of = estimates_from(preflight.compiled_steps)
     blind = leave_one_workload_out_estimator(basis, own, models)
     return replace(
@@ -100,12 +102,57 @@ def answers_so_far(
     )
 
 
-def prospect_of(settings: Settings, preflight: PreflightState, todo: Plan) -> BudgetStatus | None:
-    """Estimate the budget status after a plan's trials; None where costs do not matter."""
-    if not needs_budget(settings):
-        return None
-    budget_tracker = budget_tracker_of(settings, preflight.ledgers, preflight.price_book)
+def prospect_of(settings: Settings, preflight: PreflightState, todo: Plan) -> BudgetStatus:
+    """Estimate the time and cost of a plan's trials, and the budget status after them."""
+    budget_tracker = budget_tracker_of(
+        settings, preflight.ledgers, preflight.price_book, step_of=_steps_of(settings, preflight)
+    )
     return budget_tracker.forecast(order_of(settings, todo, preflight.price_book))
+
+
+def expected_of(settings: Settings, prospect: BudgetStatus) -> tuple[str, ...]:
+    """Say what the trials of a plan likely take and cost; an adaptive search says what it needs itself."""
+    return () if settings.search.is_adaptive or not prospect.quotes else (expected_line(prospect.quotes),)
+
+
+def _steps_of(settings: Settings, preflight: PreflightState) -> StepOf:
+    """Build the predictor of steps. It loads its models when it is first asked, which takes a while."""
+    from orchestrator.predict.step_time.bundled_models import default_models
+    from orchestrator.predict.step_time.compiled_estimate import estimates_from
+    from orchestrator.predict.step_time.estimator import Estimator, estimator_of
+    from orchestrator.predict.step_time.own_records import Shape, step_key
+
+    @cache
+    def estimator() -> Estimator:
+        basis, own = _basis_and_own(settings, preflight)
+        return estimator_of(basis, own, default_models(), estimates_from(preflight.compiled_steps))
+
+    known: dict[Shape, Estimate | None] = {}
+
+    def step_of(placement: Placement) -> Estimate | None:
+        trial, shape = placement.trial, step_key(placement.trial)
+        if shape not in known:
+            has_phases = len(cached_workload(trial.workload, trial.workload_options).phases) > 1
+            step = None if has_phases else estimator()(trial)  # it is that of the last phase alone
+            known[shape] = step if isinstance(step, Estimate) else None
+        return known[shape]
+
+    return step_of
+
+
+def _basis_and_own(
+    settings: Settings, preflight: PreflightState
+) -> "tuple[BasisOf, tuple[StepMeasurement, ...]]":
+    """Return the estimates from published data, and the own measurements that correct them."""
+    from orchestrator.pipeline.host_calibrations import host_calibrations
+    from orchestrator.predict.step_time.bundled_models import default_models
+    from orchestrator.predict.step_time.estimator import bases_of
+    from orchestrator.predict.step_time.own_records import step_measurements
+
+    devices = preflight.price_book.devices
+    all_records = (record for records in preflight.ledgers.values() for record in records)
+    basis = bases_of(devices, default_models(), host_calibrations(settings))
+    return basis, step_measurements(all_records, devices=devices)
 
 
 def at_requested_prices(

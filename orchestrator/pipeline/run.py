@@ -19,7 +19,7 @@ from orchestrator.execute.trial.records import attempts_made
 from orchestrator.pipeline.budget import Ask, budget_tracker_of, remarks_on, require_consent
 from orchestrator.pipeline.compilation import with_answers
 from orchestrator.pipeline.components import executor_of
-from orchestrator.pipeline.planning import order_of, plan_sweep, prospect_of
+from orchestrator.pipeline.planning import expected_of, order_of, plan_sweep, prospect_of
 from orchestrator.pipeline.preflight import PreflightState, origins_of
 from orchestrator.pipeline.report import SweepReport, write_all
 from orchestrator.pipeline.search import ReportingSearch, outlook_lines, remarks_of, search_of
@@ -105,7 +105,10 @@ def run_sweep(
     if settings.search.is_adaptive:
         for line in outlook_lines(search_of(settings, preflight, first), first):
             say(line)
-    require_consent(prospect_of(settings, preflight, first), ask)
+    prospect = prospect_of(settings, preflight, first)
+    for line in expected_of(settings, prospect):
+        say(line)
+    require_consent(prospect, ask)
     stores = stores_of(settings)
     ledger, tracker = stores.ledger, stores.tracker
     stop_signals = StopSignals(ledger.path.parent, say=say)

@@ -1,16 +1,21 @@
 """(records, prices) -> what was spent, and what an attempt likely costs. Pure."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from statistics import median
 
 from orchestrator.core.budget import CostEstimate, CostRate, Spend
+from orchestrator.core.estimate import Estimate
+from orchestrator.core.interval import Spread
 from orchestrator.core.placement import Placement
 from orchestrator.core.price import Price, Unpriced
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Deadlines
-from orchestrator.core.trial_spec import point_id
+from orchestrator.core.trial_spec import TrialSpec, point_id
 from orchestrator.plan.pricing import PriceBook, node_prices_of
+
+StepOf = Callable[[Placement], Estimate | None]
+"""Predicts the step of a trial; None: nothing predicts it."""
 
 
 def spend_of(record: TrialRecord) -> Spend:
@@ -24,43 +29,78 @@ def spend_of(record: TrialRecord) -> Spend:
 class Quotes:
     """Cost estimates of attempts.
 
-    An attempt takes the median of those that gave a result of the same setting, other repeats of it; where
-    no equal trial exists, it takes as long as its deadlines allow, which is an upper bound.
+    An attempt takes the median of those that gave a result of the same setting, other repeats of it.
+    Where no equal trial exists, a cap counts as long as its deadlines allow, which is an upper bound; it
+    likely takes its predicted steps, and what trials of its trainer took beside their steps.
 
     Args:
         records: records of all sweeps.
+        step_of: predicts steps of trials that nothing equal was measured of.
     """
 
     def __init__(
-        self, records: Iterable[TrialRecord], *, price_book: PriceBook, deadlines: Deadlines
+        self,
+        records: Iterable[TrialRecord],
+        *,
+        price_book: PriceBook,
+        deadlines: Deadlines,
+        step_of: StepOf = lambda _: None,
     ) -> None:
         self._market = price_book
         self._most_seconds = deadlines.start_seconds + deadlines.run_seconds
+        self._step_of = step_of
         self._seconds: dict[tuple[str, str], list[float]] = {}
+        self._besides: dict[str, list[float]] = {}  # trainer -> seconds beside the steps of its trials
         self._settings: dict[str, str] = {}  # trial_id -> that of the first repeat, which takes a while
         for record in records:
             self.hear(record)
 
     def hear(self, record: TrialRecord) -> None:
         """Take note of how long an attempt took; a resumed one did a part of it alone."""
-        if record.result is not None and not record.result.resumed_from_step:
-            self._seconds.setdefault(self._setting(record.placement), []).append(record.seconds)
+        result = record.result
+        if result is None or result.resumed_from_step:
+            return
+        self._seconds.setdefault(self._setting(record.placement), []).append(record.seconds)
+        if record.provenance == "measured":
+            stepping = result.training_seconds - result.first_step_seconds
+            self._besides.setdefault(record.spec.trainer, []).append(max(0.0, record.seconds - stepping))
 
     def of(self, placement: Placement) -> CostEstimate:
         """Estimate the cost of the trial from its start."""
-        seconds = self._seconds.get(self._setting(placement))
         price = self._market.price_of(placement) if placement.provenance == "measured" else None
+        rate, seconds = _rate(placement, price), self._seconds.get(self._setting(placement))
+        if seconds:
+            likely = min(median(seconds), self._most_seconds)
+            expected = Spread(median=likely, low=min(likely, *seconds), high=max(likely, *seconds))
+            return CostEstimate(rate=rate, seconds=likely, known_by=placement.provenance, expected=expected)
+        step = self._step_of(placement) if placement.provenance == "measured" and placement.trains else None
+        if step is None:
+            return CostEstimate(rate=rate, seconds=self._most_seconds, known_by="deadline")
+        besides = self._besides.get(placement.trial.trainer, ())
         return CostEstimate(
-            rate=_rate(placement, price),
-            seconds=min(median(seconds), self._most_seconds) if seconds else self._most_seconds,
-            is_measured=bool(seconds),
+            rate=rate,
+            seconds=self._most_seconds,
+            known_by=step.provenance,
+            expected=_expected(placement.trial, step, beside=median(besides) if besides else 0.0),
+            is_without_setup=not besides,
         )
 
     def _setting(self, placement: Placement) -> tuple[str, str]:
         """The same for all repeats."""
-        if placement.trial_id not in self._settings:
-            self._settings[placement.trial_id] = point_id(placement.trial)
-        return self._settings[placement.trial_id], placement.provenance
+        trial, trial_id = placement.trial, placement.trial_id
+        if trial_id not in self._settings:
+            self._settings[trial_id] = point_id(trial) if trial.repeat else trial_id
+        return self._settings[trial_id], placement.provenance
+
+
+def _expected(trial: TrialSpec, step: Estimate, *, beside: float) -> Spread:
+    """Add up a trial's steps and what it takes beside them; a target may end it after the least steps."""
+    least = trial.timing.least_steps if trial.timing.target else trial.steps
+    return Spread(
+        median=beside + trial.steps * step.likely,
+        low=beside + least * step.low,
+        high=beside + trial.steps * step.high,
+    )
 
 
 def _rate(placement: Placement, price: Price | Unpriced | None) -> CostRate:

@@ -125,3 +125,16 @@ def test_only_a_yes_is_a_yes(typed, agrees, terminal):
 def test_nobody_is_asked_about_a_price_that_nobody_pays(capsys):
     assert main(["plan", *NOOP, "budget.confirm_usd=0"]) == 0
     assert "ask first" not in told(capsys)
+
+
+def test_a_plan_without_caps_tells_the_time_and_cost_of_a_setting_that_was_measured(capsys):
+    words = (*NOOP, "sweep.repeats=1")
+    assert main(["plan", *words]) == 0
+    assert "time and cost: 1 trial at most 0.55 h" in told(capsys)
+    assert main(["run", *words, "executor=inline", "tracking=none"]) == 0
+    assert "time and cost: 1 trial at most 0.55 h" in told(capsys)  # told before it starts
+    assert main(["plan", *NOOP, "sweep.repeats=2"]) == 0
+    seen = told(capsys)
+    assert "time and cost: likely " in seen
+    assert "one trial after the other: 1 trial " in seen
+    assert " s as trials of the same setting took" in seen

@@ -1,9 +1,10 @@
 """Budget status of a sweep in sentences. Pure."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from orchestrator.analysis.formatting import counted, number
-from orchestrator.core.budget import BudgetStatus, CostEstimate
+from orchestrator.analysis.formatting import counted, duration, number
+from orchestrator.core.budget import BudgetStatus, CostEstimate, KnownBy
+from orchestrator.core.interval import Spread
 
 
 def spent_line(balance: BudgetStatus) -> str:
@@ -15,6 +16,65 @@ def prospect_line(balance: BudgetStatus) -> str:
     """Describe before a run: money spent, the likely cost, and trials that would be left out."""
     run = _likely(balance.quotes)
     return f"budget: {_spent(balance)}; {', '.join([run, *_not_run(balance)])}{_more_budget(balance)}"
+
+
+_KNOWN_BY: dict[KnownBy, str] = {
+    "measured": "as trials of the same setting took",
+    "rehearsed": "as rehearsals of the same setting took",
+    "predicted": "predicted",
+    "compiled": "compiled",
+}
+_HOUR = 3600.0
+
+
+def expected_line(quotes: Sequence[CostEstimate]) -> str:
+    """Describe what trials, at least one, likely take and cost, apart by how that is known.
+
+    `time and cost: likely 3.1 min [2.9, 3.3] and $0.020, one trial after the other: 8 trials …`.
+    """
+    known = [(quote, quote.expected) for quote in quotes if quote.expected is not None]
+    unknown = [quote for quote in quotes if quote.expected is None]
+    parts = [part for known_by in _KNOWN_BY for part in _parts_known_by(known_by, quotes)]
+    if unknown:
+        most = number(sum(quote.seconds for quote in unknown) / _HOUR, digits=2)
+        usd = _priced([(quote, quote.seconds) for quote in unknown])
+        parts.append(
+            f"{counted(len(unknown), 'trial')} at most {most} h{usd} by deadlines, as nothing is known"
+        )
+    first = []
+    if known:
+        usd = _priced([(quote, expected.median) for quote, expected in known])
+        first = [f"likely {_time([expected for _, expected in known])}{usd}, one trial after the other"]
+    return f"time and cost: {': '.join([*first, '; '.join(parts)])}"
+
+
+def _parts_known_by(known_by: KnownBy, quotes: Sequence[CostEstimate]) -> Iterator[str]:
+    """Yield the time of the trials that are known so, those without their set-up last."""
+    for is_without_setup in (False, True):
+        spreads = [
+            quote.expected
+            for quote in quotes
+            if quote.expected and (quote.known_by, quote.is_without_setup) == (known_by, is_without_setup)
+        ]
+        if spreads:
+            setup = ", set-up not included" if is_without_setup else ""
+            yield f"{counted(len(spreads), 'trial')} {_time(spreads)} {_KNOWN_BY[known_by]}{setup}"
+
+
+def _time(spreads: Iterable[Spread]) -> str:
+    ends = [(one.median, one.low, one.high) for one in spreads]
+    median, low, high = (sum(values) for values in zip(*ends, strict=True))
+    return duration(Spread(median=median, low=low, high=high), digits=2)
+
+
+def _priced(timed: Sequence[tuple[CostEstimate, float]]) -> str:
+    """` and $0.02 (hypothetical)`; empty where nothing has a price."""
+    prices = [quote.rate.price for quote, _ in timed if quote.rate.price]
+    if not prices:
+        return ""
+    marks = " (hypothetical)" if any(price.is_hypothetical for price in prices) else ""
+    usd = sum(quote.rate.of(seconds).usd for quote, seconds in timed)
+    return f" and ${number(usd, digits=2)}{marks}"
 
 
 def question(balance: BudgetStatus) -> str | None:
@@ -48,7 +108,7 @@ def _likely(quotes: Sequence[CostEstimate]) -> str:
 
 def _cost_of(quotes: Sequence[CostEstimate]) -> str:
     hours = sum(quote.spend.node_hours for quote in quotes)
-    unknown = sum(not quote.is_measured for quote in quotes)
+    unknown = sum(not quote.is_recorded for quote in quotes)
     which = f"{unknown:,} up to their" if len(quotes) > 1 else "up to its"
     basis = f" ({which} deadlines: nothing like it was measured)" if unknown else ""
     return f"${number(_usd(quotes))} for {number(hours)} node-hours{basis}"

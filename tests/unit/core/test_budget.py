@@ -10,6 +10,8 @@ from price_builders import price
 
 from orchestrator.core.budget import Budget, CostEstimate, CostRate, Spend
 from orchestrator.core.errors import ConfigError
+from orchestrator.core.estimate import Estimate
+from orchestrator.core.interval import Spread
 from orchestrator.core.price import Unpriced
 from orchestrator.core.result import Failure
 from orchestrator.core.settings import Deadlines
@@ -105,14 +107,33 @@ def test_an_attempt_likely_takes_what_other_repeats_took_or_else_its_deadlines()
     told = [ran(gpu(repeat=each), seconds) for each, seconds in enumerate((10, 30, 20))]
     quotes = Quotes(told, price_book=Market(), deadlines=DEADLINES)
     rate = CostRate(nodes=1, price=price())
-    assert quotes.of(gpu(repeat=7)) == CostEstimate(rate=rate, seconds=20, is_measured=True)
-    assert quotes.of(gpu(seed=1)) == CostEstimate(rate=rate, seconds=1000, is_measured=False)
+    known = CostEstimate(
+        rate=rate, seconds=20, known_by="measured", expected=Spread(median=20, low=10, high=30)
+    )
+    assert quotes.of(gpu(repeat=7)) == known
+    assert quotes.of(gpu(seed=1)) == CostEstimate(rate=rate, seconds=1000, known_by="deadline")
+
+
+def test_a_trial_without_a_record_likely_takes_its_predicted_steps_and_what_its_trainer_takes_beside():
+    step = Estimate(low=0.5, likely=1.0, high=2.0, source="published")
+    trial = trial_spec(device="t4", precision="bf16", steps=200)
+    placed = placement(trial, kind="gpu", devices=1, cpus=1)
+    result = train_result()
+    beside = 300.0 - (result.training_seconds - result.first_step_seconds)
+    quotes = Quotes([ran(gpu(), 300)], price_book=Market(), deadlines=DEADLINES, step_of=lambda _: step)
+    expected = Spread(median=beside + 200, low=beside + 100, high=beside + 400)
+    rate = CostRate(nodes=1, price=price())
+    predicted = CostEstimate(rate=rate, seconds=1000, known_by="predicted", expected=expected)
+    assert quotes.of(placed) == predicted
+    unknown_setup = Quotes([], price_book=Market(), deadlines=DEADLINES, step_of=lambda _: step).of(placed)
+    steps_alone = Spread(median=200.0, low=100.0, high=400.0)
+    assert unknown_setup == replace(predicted, expected=steps_alone, is_without_setup=True)
 
 
 def test_a_resumed_attempt_and_a_failed_one_do_not_tell_how_long_a_trial_takes():
     part = train_result(resumed_from_step=60)
     told = [ran(gpu(), 10, result=part), ran(gpu(), 10, failure=Failure(kind="error", message="no"))]
-    assert not Quotes(told, price_book=Market(), deadlines=DEADLINES).of(gpu()).is_measured
+    assert not Quotes(told, price_book=Market(), deadlines=DEADLINES).of(gpu()).is_recorded
 
 
 def test_attempts_of_earlier_commands_count_and_those_that_run_count_whole():

@@ -13,15 +13,18 @@ from orchestrator.core.objective import FASTEST
 from orchestrator.core.placement import Plan, Skipped
 from orchestrator.pipeline.report import write_report
 
+UNCAPPED = BudgetStatus(budget=Budget(), spent=Spend())
 
-def planned(plan, *, downloads=(), balance=None):
-    return api.Planned(PlanPreview(plan=plan, prices=(), downloads=downloads, balance=balance))
+
+def planned(plan, *, balance=UNCAPPED, **parts):
+    return api.Planned(PlanPreview(plan=plan, prices=(), balance=balance, **{"downloads": (), **parts}))
 
 
 def test_a_plan_tells_its_totals_and_what_a_run_would_download():
-    one = planned(plan_of([]), downloads=("MNIST",))
+    one = planned(plan_of([]), downloads=("MNIST",), expected=("time and cost: likely 3 min",))
     assert repr(one) == (
-        "to run: 0 to measure, 0 to rehearse; 0 cached, 0 skipped\nrun would first try to download: MNIST"
+        "to run: 0 to measure, 0 to rehearse; 0 cached, 0 skipped\ntime and cost: likely 3 min\n"
+        "run would first try to download: MNIST"
     )
 
 

@@ -1,14 +1,23 @@
 """Budget sentences: money spent, trials left out, and the override that runs them."""
 
+from dataclasses import replace
+
 from price_builders import price
 
-from orchestrator.analysis.tables.budget import prospect_line, question, spent_line
+from orchestrator.analysis.tables.budget import expected_line, prospect_line, question, spent_line
 from orchestrator.core.budget import Budget, BudgetStatus, CostEstimate, CostRate, Spend
+from orchestrator.core.interval import Spread
 
-KNOWN = CostEstimate(rate=CostRate(nodes=1, price=price()), seconds=400, is_measured=True)
-UNKNOWN = CostEstimate(rate=CostRate(nodes=2, price=price(nodes=2)), seconds=1800, is_measured=False)
-HYPOTHETICAL = CostEstimate(
-    rate=CostRate(nodes=1, price=price(is_hypothetical=True)), seconds=400, is_measured=True
+KNOWN = CostEstimate(
+    rate=CostRate(nodes=1, price=price()),
+    seconds=400,
+    known_by="measured",
+    expected=Spread(median=400, low=300, high=420),
+)
+UNKNOWN = CostEstimate(rate=CostRate(nodes=2, price=price(nodes=2)), seconds=1800, known_by="deadline")
+HYPOTHETICAL = replace(KNOWN, rate=CostRate(nodes=1, price=price(is_hypothetical=True)))
+PREDICTED = replace(
+    HYPOTHETICAL, seconds=1800, known_by="predicted", expected=Spread(median=60, low=20, high=180)
 )
 
 
@@ -60,4 +69,29 @@ def test_a_person_is_asked_above_the_limit_alone_and_about_money_that_is_paid():
     assert question(balance(quotes=quotes, caps={"confirm_usd": 0.4})) is None
     assert question(balance(quotes=(*quotes, KNOWN), caps={"confirm_usd": 0.4})) == (
         "2 trials likely cost $0.8000 for 0.2222 node-hours, above budget.confirm_usd=0.4"
+    )
+
+
+def test_trials_measured_before_tell_the_time_and_cost_of_a_plan():
+    assert expected_line((KNOWN, KNOWN)) == (
+        "time and cost: likely 13 min [10, 14] and $0.80, one trial after the other: "
+        "2 trials 13 min [10, 14] as trials of the same setting took"
+    )
+
+
+def test_every_part_of_an_expected_time_names_its_provenance():
+    alone = replace(PREDICTED, is_without_setup=True)
+    rehearsed = replace(KNOWN, rate=CostRate(nodes=1, price=None), known_by="rehearsed")
+    assert expected_line((KNOWN, PREDICTED, alone, rehearsed, UNKNOWN)) == (
+        "time and cost: likely 15 min [11, 20] and $0.52 (hypothetical), one trial after the other: "
+        "1 trial 6.7 min [5.0, 7.0] as trials of the same setting took; "
+        "1 trial 6.7 min [5.0, 7.0] as rehearsals of the same setting took; "
+        "1 trial 60 s [20, 180] predicted; 1 trial 60 s [20, 180] predicted, set-up not included; "
+        "1 trial at most 0.50 h and $3.6 by deadlines, as nothing is known"
+    )
+
+
+def test_a_plan_of_which_nothing_is_known_has_an_upper_bound_alone():
+    assert expected_line((UNKNOWN,)) == (
+        "time and cost: 1 trial at most 0.50 h and $3.6 by deadlines, as nothing is known"
     )
