@@ -41,6 +41,7 @@ __all__ = ["StepCallback", "pause", "report", "step", "steps"]
 
 _ADDRESS = "ORCHESTRATOR_CALLBACK"  # path of the worker's socket
 _MOST_BUSY = 0.1  # of the time that is set back, the part in which devices may have been busy still
+_VERSION = 2  # of what is said there
 _WARMUP_STEPS, _STEPS_PER_BLOCK = 3, 10  # outside a trial
 
 
@@ -50,59 +51,144 @@ def steps(
     """Yield batches, and count passes through the loop's body as steps; the clock stops behind the loop.
 
     When enough is measured it ends, as if there were no more batches: the script goes on behind its loop.
-    The clock stands still for batches at the end that make no whole step: a smaller last one of a PyTorch
-    DataLoader, unless `samples` counts it, and fewer than `accumulation_steps`.
+    The clock stands still for a batch that is smaller than those before it, as the last one of a data set,
+    and for batches at the end that are fewer than `accumulation_steps`.
 
     Args:
         batches: what the loop goes over; None: the numbers from 0, for a loop that makes its own batches.
-        samples: samples of a batch, or a function of the batch; None: the `batch_size` of a PyTorch
-            DataLoader, else those of a step that the orchestrator asked for.
+        samples: samples of a batch, or a function of the batch; None: they are counted from each batch.
         accumulation_steps: passes that make one optimizer step.
     """
-    reporter = _reporter()
-    size = getattr(batches, "batch_size", None) if samples is None else samples
-    size = size if callable(size) or isinstance(size, int) else None
-    last = _num_counted(batches, accumulation_steps, has_own_size=samples is not None)
+    reporter, sizes = _reporter(), _Sizes(batches, samples)
+    last = _num_in_whole_steps(batches, accumulation_steps)
+    source = iter(itertools.count() if batches is None else batches)
     reporter.resume()
-    counted, is_within = 0, False
+    counted: int | None = 0
+    largest, is_within, is_left_out = 0, False, False
     try:
-        for index, batch in enumerate(itertools.count() if batches is None else batches):
-            if index % accumulation_steps == 0 and reporter.is_over:
+        for index in itertools.count():
+            is_first = index % accumulation_steps == 0
+            if is_first and reporter.is_over:
                 return
-            if last is not None and index >= last:
+            asked = time.perf_counter()
+            batch = next(source, _NO_BATCH)
+            if batch is _NO_BATCH:
+                return
+            if not isinstance(batch, int):  # a number is no data
+                reporter.wait(time.perf_counter() - asked)
+            size = sizes.count(batch, index)
+            if is_first:
+                is_left_out = (last is not None and index >= last) or (size is not None and size < largest)
+            if is_left_out:
                 reporter.pause()
                 yield batch
+                reporter.leave_out(size)
                 continue
-            if index % accumulation_steps == 0:
+            largest = max(largest, size or 0)
+            if is_first:
                 reporter.begin()
                 counted, is_within = 0, True
             yield batch
-            counted += 0 if size is None else size(batch) if callable(size) else size
+            counted = None if counted is None or size is None else counted + size
             if (index + 1) % accumulation_steps == 0:
-                reporter.end(None if size is None else counted)
+                reporter.end(counted, is_given=sizes.is_given)
                 is_within = False
     finally:
         reporter.is_torn = reporter.is_torn or is_within
         reporter.pause()
 
 
-def _num_counted(batches: Any, accumulation_steps: int, *, has_own_size: bool) -> int | None:
+_NO_BATCH = object()
+
+
+def _num_in_whole_steps(batches: Any, accumulation_steps: int) -> int | None:
     """Return the number of batches that make whole steps; None: the batches do not tell their number."""
+    if accumulation_steps == 1:
+        return None  # each batch tells for itself
     try:
         count = len(batches)
         size = getattr(batches, "batch_size", None)
-        if not has_own_size and isinstance(size, int) and not getattr(batches, "drop_last", True):
+        if isinstance(size, int) and not getattr(batches, "drop_last", True):
             count = min(count, len(batches.sampler) // size)
     except (TypeError, AttributeError):
         return None
     return int(count - count % accumulation_steps)
 
 
+class _Sizes:
+    """Samples of the batches of one loop, counted from the batches where possible.
+
+    Args:
+        batches: what the loop goes over.
+        samples: as that of `steps`.
+
+    Attributes:
+        is_given: True if the script gave a number which the batches do not confirm.
+    """
+
+    def __init__(self, batches: Any, samples: Any) -> None:
+        self._loader, self._samples = batches, samples
+        self._is_counted, self.is_given = False, False
+
+    def count(self, batch: Any, index: int) -> int | None:
+        """Return the samples of a batch; None: not known.
+
+        What the first batch shows must be the number that the script gave, or the loader's batch size: the
+        first dimension of a tensor need not be that of samples.
+        """
+        if callable(self._samples):
+            return int(self._samples(batch))
+        seen = _num_samples(batch)
+        expected = self._expected(index)
+        if index == 0:
+            self._is_counted = seen is not None and expected in (None, seen)
+            self.is_given = self._samples is not None and not self._is_counted
+        if self._is_counted:
+            return seen
+        return expected if seen is None or self._samples is not None else None
+
+    def _expected(self, index: int) -> int | None:
+        """Return the samples that the script or a PyTorch DataLoader promises for a batch."""
+        given = None if self._samples is None else int(self._samples)
+        size = getattr(self._loader, "batch_size", None)
+        if isinstance(size, int) and given in (None, size):
+            try:
+                return max(0, min(size, len(self._loader.sampler) - index * size))
+            except (TypeError, AttributeError):
+                return given
+        return given
+
+
+_MOST_LEAVES = 100  # of a batch that are looked at
+
+
+def _num_samples(batch: Any) -> int | None:
+    """Return the first dimension of a batch's tensors; None: it has none, or they differ."""
+    shapes = itertools.islice(_leading_dimensions(batch), _MOST_LEAVES)
+    dimensions = {size for size in shapes if size is not None}
+    return dimensions.pop() if len(dimensions) == 1 else None
+
+
+def _leading_dimensions(batch: Any) -> Iterator[int | None]:
+    """Yield the first dimension of each leaf of a batch; None for one that is no array, or a scalar."""
+    shape = getattr(batch, "shape", None)
+    if shape is not None:
+        try:
+            yield int(shape[0])
+        except (TypeError, ValueError, IndexError):
+            yield None
+    elif isinstance(batch, (Mapping, tuple, list)):
+        for part in batch.values() if isinstance(batch, Mapping) else batch:
+            yield from _leading_dimensions(part)
+    else:
+        yield None
+
+
 class step:  # noqa: N801  used as a statement
     """A context whose body is one step. When enough is measured it ends the script with exit code 0.
 
     Args:
-        samples: samples of the step; None: those that the orchestrator asked for.
+        samples: samples of the step; a trial needs them.
     """
 
     def __init__(self, *, samples: int | None = None) -> None:
@@ -114,7 +200,7 @@ class step:  # noqa: N801  used as a statement
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         if kind is None:
-            _reporter().end(self._samples)
+            _reporter().end(self._samples, is_given=True)
             if _reporter().is_over:
                 raise SystemExit(0)
 
@@ -123,12 +209,14 @@ class pause:  # noqa: N801  used as a statement
     """A context whose time counts in no step, as that of an evaluation or a checkpoint between two steps."""
 
     def __enter__(self) -> pause:
-        self._has_stopped = _reporter().pause()
+        self._has_stopped, self._began = _reporter().pause(), time.perf_counter()
         return self
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         if self._has_stopped:
             _reporter().resume()
+        else:
+            _reporter().forget(time.perf_counter() - self._began)
 
 
 def report(*, loss: Any) -> None:
@@ -208,9 +296,10 @@ class _Callback:
             self.is_cut = reporter.rewind(self.mark)
         if self.is_cut:
             self.num_cut += 1
+            reporter.leave_out(self.rows)
         else:
             self.num_whole += 1
-            reporter.end(self._count_own())
+            reporter.end(self._count_own(), is_given=self.samples is not None)
         return reporter.is_over
 
     def _has_fewer(self) -> bool:
@@ -234,7 +323,7 @@ class _Callback:
         def read_and_count(*arguments: Any, **named: Any) -> Any:
             self._read_batches()
             batches, num_items = read(*arguments, **named)
-            counts = [_count_samples(batch) for batch in batches]
+            counts = [_num_samples(batch) for batch in batches]
             self.rows = None if None in counts else sum(filter(None, counts))
             return batches, num_items
 
@@ -292,7 +381,7 @@ class _Callback:
 
         The last step of an epoch may have fewer of them, or a smaller last one, which is not seen yet.
         """
-        count = _count_samples(batch)
+        count = _num_samples(batch)
         if self.started is not None:
             self.rows = None if self.rows is None or count is None else self.rows + count
             return
@@ -335,18 +424,6 @@ class _Callback:
 def _count_seen(model: Any) -> int:
     """Samples by which Keras weights its mean loss, 0 for a model whose own training step has none."""
     return int(getattr(getattr(model, "_loss_tracker", None), "count", 0))
-
-
-def _count_samples(batch: Any) -> int | None:
-    """Return the first dimension of the first tensor in a batch; None: it has none."""
-    shape = getattr(batch, "shape", None)
-    if shape is not None:
-        return int(shape[0]) if len(shape) else None
-    if isinstance(batch, Mapping):
-        batch = batch.values()
-    elif not isinstance(batch, (list, tuple)):
-        return None
-    return next((count for count in map(_count_samples, batch) if count is not None), None)
 
 
 def _leave_out(owner: Any, *names: str) -> None:
@@ -412,8 +489,12 @@ class _Reporter:
         self._left = 0  # steps of the current part; 0: none is timed
         self._is_free = False
         self._is_waiting = True
-        self._default_samples: int | None = None
-        self._samples, self._cpu, self._started = 0, 0.0, 0.0
+        self._samples: int | None = 0
+        self._is_given = False  # a number of samples that no batch confirms
+        self._cpu, self._started, self._paused_seconds = 0.0, 0.0, 0.0
+        self._waited: float | None = None  # None: nobody looked
+        self._forgotten = 0.0
+        self._left_out = {"batches": 0, "samples": 0, "seconds": 0.0}  # of the whole training
         self._paused: tuple[float, float] | None = None  # clock and CPU seconds where the clock stopped
         self._watch = _DtypeWatch()
         self._alone = None if self._connection else _Alone()
@@ -426,14 +507,21 @@ class _Reporter:
         if self._is_waiting:
             self._is_waiting = False
             if self._connection:
-                self._say({"event": "hello", "version": 1})
+                _synchronize()  # which may start devices, so it is no part of the first step's wait
+                self._say({"event": "hello", "version": _VERSION})
             self._start_part()
 
-    def end(self, samples: int | None) -> None:
-        """End a step, and the part with it if it was the last one."""
+    def end(self, samples: int | None, *, is_given: bool = False) -> None:
+        """End a step, and the part with it if it was the last one.
+
+        Args:
+            samples: samples of the step; None: not known.
+            is_given: True for a number that the script gave and no batch confirmed.
+        """
         if self._is_free or self.is_over:
             return
-        self._samples += self._default_samples or 0 if samples is None else samples
+        self._samples = None if self._samples is None or samples is None else self._samples + samples
+        self._is_given = self._is_given or is_given
         self._left -= 1
         if self._left == 0:
             _synchronize()
@@ -447,7 +535,7 @@ class _Reporter:
 
     def pause(self) -> bool:
         """Stop the clock; return whether it ran."""
-        if self._is_waiting or self._is_free or self.is_over or self._paused:
+        if not self._runs:
             return False
         _synchronize()
         self._paused = time.perf_counter(), time.process_time()
@@ -476,14 +564,43 @@ class _Reporter:
         """Let a clock that was stopped go on."""
         if self._paused:
             _synchronize()
-            self._started += time.perf_counter() - self._paused[0]
+            seconds = time.perf_counter() - self._paused[0]
+            self._started += seconds
+            self._paused_seconds += seconds
             self._cpu += time.process_time() - self._paused[1]
             self._paused = None
+
+    def leave_out(self, samples: int | None) -> None:
+        """Let the clock go on behind a batch that is in no step, and keep what the batch took."""
+        if self._paused:
+            _synchronize()
+            self._left_out["batches"] += 1
+            self._left_out["samples"] += samples or 0
+            self._left_out["seconds"] += time.perf_counter() - self._paused[0] - self._forgotten
+        self._forgotten = 0.0
+        self.resume()
+
+    def forget(self, seconds: float) -> None:
+        """Take a pause within a batch that is left out from the time of that batch."""
+        self._forgotten += seconds if self._paused else 0.0
+
+    def wait(self, seconds: float) -> None:
+        """Count time in which a step waited for its batch, unless the device was busy with earlier steps."""
+        if self._runs and not _is_busy():
+            self._waited = (self._waited or 0.0) + seconds
+        elif self._waited is None:
+            self._waited = 0.0
+
+    @property
+    def _runs(self) -> bool:
+        """True while the clock runs."""
+        return not (self._is_waiting or self._is_free or self.is_over or self._paused)
 
     def _start_part(self) -> None:
         _synchronize()
         self.is_torn = False
-        self._samples, self._cpu = 0, time.process_time()
+        self._samples, self._cpu, self._paused_seconds = 0, time.process_time(), 0.0
+        self._waited = None if self._waited is None else 0.0
         self._started = time.perf_counter()
 
     def _finished_part(self) -> dict[str, Any]:
@@ -493,7 +610,11 @@ class _Reporter:
             "event": "part",
             "seconds": seconds,
             "cpu_seconds": time.process_time() - self._cpu,
+            "paused_seconds": self._paused_seconds,
+            "data_wait_seconds": self._waited,
             "samples": self._samples,
+            "is_given": self._is_given,
+            "left_out": self._left_out,
             "loss": _number(loss),
             "is_torn": self.is_torn,
             "num_workers": _num_workers(self.num_replicas),
@@ -513,7 +634,6 @@ class _Reporter:
     def _take_order(self, order: dict[str, Any]) -> None:
         self._is_free, self.is_over = order["order"] == "free", order["order"] == "stop"
         self._left = order.get("steps", 0)
-        self._default_samples = order.get("samples", self._default_samples)
 
 
 class _Alone:
@@ -522,7 +642,7 @@ class _Alone:
     first: ClassVar[dict[str, Any]] = {"order": "part", "steps": 1}
 
     def __init__(self) -> None:
-        self._blocks: list[tuple[float, int]] = []
+        self._blocks: list[tuple[float, int | None]] = []
         self._number = 0
         atexit.register(self._print)
 
@@ -607,6 +727,14 @@ def _synchronize() -> None:
         torch.cuda.synchronize()
     if tensorflow is not None:
         tensorflow.test.experimental.sync_devices()
+
+
+def _is_busy() -> bool:
+    """Return whether a GPU still computes what PyTorch gave it earlier."""
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.cuda.is_initialized():
+        return False
+    return not torch.cuda.current_stream().query()
 
 
 def _tensorflow() -> Any:

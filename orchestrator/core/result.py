@@ -91,7 +91,7 @@ class TrainResult:
         flops_per_step: analytic, of the phase that is timed, all replicas together (`workloads/flops.py`).
         bytes_per_step: analytic memory traffic of that phase without fusion (`workloads/traffic.py`).
         data_wait_seconds: time that steps waited for the input pipeline, and under torch for copies to the
-            device; slowest rank.
+            device; slowest rank; None where it was not measured, as in a script without a loader.
         pipeline_samples_per_second: input rate of all ranks together; None with data in memory.
         cpu_seconds: [rank] process CPU seconds during the timed blocks.
         load_average: one-minute load average of the host before and after the timed blocks.
@@ -137,7 +137,7 @@ class TrainResult:
     evaluation_seconds: float
     flops_per_step: float
     bytes_per_step: float
-    data_wait_seconds: float
+    data_wait_seconds: float | None
     pipeline_samples_per_second: float | None
     cpu_seconds: tuple[float, ...]
     load_average: tuple[float, float]

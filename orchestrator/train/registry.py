@@ -207,7 +207,7 @@ _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(
             ),
             TrainerInfo(
                 name="script",
-                version=2,
+                version=3,
                 path="orchestrator.train.trainers.script.trainer:ScriptTrainer",
                 packages=("numpy",),
                 install="pip install 'numpy>=1.26,<3'",

@@ -92,8 +92,8 @@ class TrainingData(Protocol):
         """Held-out samples; None if the data do not say."""
 
     @property
-    def wait_seconds(self) -> float:
-        """Seconds for which steps waited for batches."""
+    def wait_seconds(self) -> float | None:
+        """Seconds for which steps waited for batches; None if not known."""
 
     @property
     def samples_per_second(self) -> float | None:

@@ -33,7 +33,7 @@ class WorkerReport:
     evaluation_seconds: float
     flops_per_step: float
     bytes_per_step: float
-    data_wait_seconds: float
+    data_wait_seconds: float | None
     pipeline_samples_per_second: float | None
     peak_host_bytes: int
     exchange_seconds: tuple[tuple[float, float], ...]
@@ -74,7 +74,7 @@ def result_of(reports: Sequence[WorkerReport], *, launch_seconds: float) -> Trai
         evaluation_seconds=max(report.evaluation_seconds for report in reports),
         flops_per_step=first.flops_per_step,
         bytes_per_step=first.bytes_per_step,
-        data_wait_seconds=max(report.data_wait_seconds for report in reports),
+        data_wait_seconds=_longest([report.data_wait_seconds for report in reports]),
         pipeline_samples_per_second=_sum_of([report.pipeline_samples_per_second for report in reports]),
         cpu_seconds=tuple(time.cpu_seconds for time in times),
         load_average=first.times.load_average,
@@ -151,6 +151,10 @@ def _slowest_pursuit(pursuits: Sequence[TargetRun | None]) -> TargetRun | None:
         ),
         evaluation_seconds=max(pursuit.evaluation_seconds for pursuit in given),
     )
+
+
+def _longest(seconds: Sequence[float | None]) -> float | None:
+    return max((second for second in seconds if second is not None), default=None)
 
 
 def _sum_of(rates: Sequence[float | None]) -> float | None:

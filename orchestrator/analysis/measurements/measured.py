@@ -103,7 +103,9 @@ class Measurement:
 def measured_of(frame: "pd.DataFrame") -> tuple[Measurement, ...]:
     """Return every setting whose steps were measured: like ones together, the fastest of them first."""
     done = frame[
-        (frame["provenance"] == "measured") & (frame["state"] == "done") & frame["run_seconds"].isna()
+        (frame["provenance"] == "measured")
+        & (frame["state"] == "done")
+        & frame["step_seconds_median"].notna()  # neither a whole run, nor times that no clock can have shown
     ]
     alike: dict[tuple[str, ...], list[_Row]] = defaultdict(list)
     for row in done.to_dict("records"):  # groups of pandas take milliseconds each

@@ -1,6 +1,7 @@
 """A measurement -> what else was going on while it was timed, from what its record says. Pure."""
 
 from orchestrator.analysis.formatting import number
+from orchestrator.analysis.metrics.metric import step_seconds_of
 from orchestrator.core.interval import median_interval
 from orchestrator.core.result import TrainResult, TrialRecord
 
@@ -18,14 +19,17 @@ NOISY = (
 """Definition of a noisy trial, for readers."""
 
 
-WAITS = "the input pipeline, not the device, set the pace: steps waited over a tenth of their time"
+WAITS = (
+    "the input pipeline, not the device, set the pace: steps waited over a tenth of their time; a faster "
+    "device does not shorten that"
+)
 """Note on the rates of a noisy trial."""
 
 
 def waits_for_data(record: TrialRecord) -> bool:
     """Return whether the steps of a measurement waited for data in more than a tenth of their time."""
     result = record.result
-    if result is None or record.provenance != "measured":
+    if result is None or result.data_wait_seconds is None or record.provenance != "measured":
         return False
     return result.data_wait_seconds > _MOST_WAITING * sum(result.phase_seconds.values())
 
@@ -50,6 +54,18 @@ def is_timed_too_shortly(record: TrialRecord) -> bool:
     blocks = [max(seconds) for seconds in zip(*result.block_seconds, strict=True)]
     is_short = bool(blocks) and median_interval(blocks).median < timing.min_block_seconds
     return is_short or result.warmup_seconds < timing.min_warmup_seconds
+
+
+IMPOSSIBLE = "no clock can have shown the times of its blocks: no rate is made of them"
+"""Note on a measurement without a rate."""
+
+
+def has_impossible_times(record: TrialRecord) -> bool:
+    """Return whether blocks of a measurement lasted for less than any clock shows, or for ever."""
+    result = record.result
+    if result is None or record.provenance != "measured" or not any(result.block_seconds):
+        return False
+    return step_seconds_of(result) is None
 
 
 def noise_of(record: TrialRecord) -> str:

@@ -308,7 +308,7 @@ METRICS: Mapping[str, Metric[[int, TrainResult]]] = MappingProxyType(
                 key="data_wait_seconds",
                 unit="s",
                 meaning="what all steps together waited for the input pipeline; slowest rank; 0 with data in "
-                "memory",
+                "memory; absent in a script whose loader is not seen",
                 of=lambda _batch, result: result.data_wait_seconds,
             ),
             Metric(

@@ -4,7 +4,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from orchestrator.analysis.formatting import UNKNOWN, FileLink, count, number
-from orchestrator.analysis.measurements.noise import SHORT, WAITS, is_timed_too_shortly, waits_for_data
+from orchestrator.analysis.measurements.noise import (
+    IMPOSSIBLE,
+    SHORT,
+    WAITS,
+    has_impossible_times,
+    is_timed_too_shortly,
+    waits_for_data,
+)
 from orchestrator.analysis.measurements.setting import DETAILS, Namer, label_of, setting_of, varying
 from orchestrator.analysis.table import Column, Table
 from orchestrator.core.errors import FailureKind
@@ -160,6 +167,8 @@ def warnings_table(records: Iterable[TrialRecord], name_of: Namer) -> Table:
             warnings.append(WAITS)
         if is_timed_too_shortly(record):
             warnings.append(SHORT)
+        if has_impossible_times(record):
+            warnings.append(IMPOSSIBLE)
         if warnings:
             name = name_of(representative(record.spec))
             for warning in warnings:

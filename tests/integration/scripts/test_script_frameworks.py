@@ -195,7 +195,7 @@ def test_scripts_of_well_known_shapes_are_measured(name: str, tmp_path: Path) ->
 
 def test_a_script_has_its_own_settings_of_keras(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(
-        f"{PLAIN}import os\nfor i in steps(range(900)): pass\n"
+        f"{PLAIN}import os\nfor i in steps(range(900), samples=64): pass\n"
         "open('seen', 'w').write(' '.join(sorted(key for key in os.environ if key.startswith('KERAS'))))"
     )
     assert run(tmp_path, "python train.py").code == 0
@@ -214,7 +214,7 @@ def test_what_happens_between_loops_and_in_a_pause_is_in_no_step(tmp_path: Path)
     (tmp_path / "train.py").write_text(
         f"{EVALUATE}from orchestrator_callback import pause, steps\n"
         "for epoch in range(3):\n"
-        "    for i in steps(range(50)):\n"
+        "    for i in steps(range(50), samples=64):\n"
         "        if i == 25:\n"
         "            with pause(): evaluate()\n"
         "    evaluate()\n"

@@ -91,7 +91,9 @@ def test_a_script_without_the_callback_is_measured_as_a_whole(num_workers: int, 
 
 def test_a_module_of_the_script_may_report_its_steps(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("import loop")
-    (tmp_path / "loop.py").write_text(f"{PLAIN}for i in steps(range(900)): report(loss=1 / (i + 1))")
+    (tmp_path / "loop.py").write_text(
+        f"{PLAIN}for i in steps(range(900), samples=64): report(loss=1 / (i + 1))"
+    )
     assert run(tmp_path, "python train.py").code == 0
     [record] = records_in(tmp_path)
     assert (record["result"]["steps"], record["result"]["run_seconds"]) == (100, [])
@@ -99,7 +101,7 @@ def test_a_module_of_the_script_may_report_its_steps(tmp_path: Path) -> None:
 
 def test_a_script_may_train_to_its_end(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(
-        f"{PLAIN}for i in steps(range(500)): pass\nopen('finished', 'w').write(str(i))"
+        f"{PLAIN}for i in steps(range(500), samples=64): pass\nopen('finished', 'w').write(str(i))"
     )
     assert run(tmp_path, "python train.py", "script.train_to_end=true").code == 0
     assert (tmp_path / "finished").read_text() == "499"
@@ -107,7 +109,7 @@ def test_a_script_may_train_to_its_end(tmp_path: Path) -> None:
 
 def test_a_context_ends_the_script_and_a_loop_goes_on_behind_it(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(
-        f"{PLAIN}for i in steps(range(900)): pass\nopen('behind', 'w').write(str(i))"
+        f"{PLAIN}for i in steps(range(900), samples=64): pass\nopen('behind', 'w').write(str(i))"
     )
     assert run(tmp_path, "python train.py").code == 0
     assert (tmp_path / "behind").read_text() == "99"
@@ -116,11 +118,11 @@ def test_a_context_ends_the_script_and_a_loop_goes_on_behind_it(tmp_path: Path) 
 def test_a_module_of_the_folder_is_a_command(tmp_path: Path) -> None:
     (tmp_path / "tools").mkdir()
     module = tmp_path / "tools/train.py"
-    module.write_text(f"{PLAIN}for i in steps(range(900)): pass")
+    module.write_text(f"{PLAIN}for i in steps(range(900), samples=64): pass")
     assert run(tmp_path, "python -m tools.train").code == 0
     words = ("plan", *SHORT, "script.command=python -m tools.train")
     assert "0 to measure" in ask(*words, cwd=tmp_path).out
-    module.write_text(f"{PLAIN}for i in steps(range(901)): pass")
+    module.write_text(f"{PLAIN}for i in steps(range(901), samples=64): pass")
     assert "1 to measure" in ask(*words, cwd=tmp_path).out
 
 
@@ -129,7 +131,7 @@ def test_another_interpreter_is_what_python_means(tmp_path: Path) -> None:
     interpreter.parent.mkdir()
     interpreter.write_text(f'#!/bin/sh\ntouch seen\nexec {sys.executable} "$@"\n')
     interpreter.chmod(0o755)
-    (tmp_path / "train.py").write_text(f"{PLAIN}for i in steps(range(900)): pass")
+    (tmp_path / "train.py").write_text(f"{PLAIN}for i in steps(range(900), samples=64): pass")
     assert run(tmp_path, "python train.py", f"script.python={interpreter}").code == 0
     assert (tmp_path / "seen").exists()
 

@@ -1,9 +1,9 @@
 """A training script as a trainer: the loop asks for steps, and the script's own clock times them."""
 
-import math
 import os
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +14,21 @@ from orchestrator.train.precision import label_of
 from orchestrator.train.tpu_slice import slice_type
 from orchestrator.train.trainer import LEAST_LOSSES, WorkerJob
 from orchestrator.train.trainers.script.connection import Script, WholeRun
+from orchestrator.train.trainers.script.part import (
+    Part,
+    part_in,
+    require_version,
+    require_whole_time,
+)
 from workloads.script.command import words_of
 from workloads.spec import Phase, ScriptSpec
 
-_KINDS = ("cpu", "gpu", "tpu")
 _NOT_SEEN = "not seen"
 _TORN = (
     "a loop of steps() ended within a step, whose time counted and whose samples did not; end the loop by "
-    "itertools.islice(loader, count) in place of break"
+    "itertools.islice(loader, count) in place of break, and make its batches a multiple of accumulation_steps"
 )
+_MOST_LEFT_OUT = 0.03  # by which smaller batches may change the rate
 
 
 class OwnData:
@@ -31,7 +37,7 @@ class OwnData:
     staged = False
     num_train_samples = None
     num_held_out = None
-    wait_seconds = 0.0
+    wait_seconds: float | None = None
     samples_per_second = None
 
     def start(self, *, rank: int, world_size: int, first: int, last: int) -> None:
@@ -53,17 +59,15 @@ class ScriptTrainer:
         self.unchecked: tuple[str, ...] = ()
         self.cpu_seconds = 0.0
         self.peak_host_bytes = 0
-        self._seconds = 0.0
+        self._seconds, self._paused_seconds, self._wall_seconds = 0.0, 0.0, 0.0
         self._asked = 0
-        self._loss: float | None = None
-        self._num_losses = 0
-        self._facts: Mapping[str, Any] = {}
+        self._parts: list[Part] = []
         self._has_begun = False
         self._whole_run: WholeRun | None = None
 
-    def setup(self, workload: ScriptSpec, job: WorkerJob, batches: OwnData) -> None:  # noqa: ARG002  # none
+    def setup(self, workload: ScriptSpec, job: WorkerJob, batches: OwnData) -> None:
         """Start the command; wait for the first step of one whose files name the callback."""
-        self._spec, self._job = workload, job
+        self._spec, self._job, self._data = workload, job, batches
         trial = job.trial
         self._share = trial.global_batch_size // job.world_size
         words = words_of(
@@ -99,7 +103,7 @@ class ScriptTrainer:
         try:
             self._whole_run = self._script.wait_for_first_step()
             if self._whole_run is None:
-                self._require(self._script.hear(), "hello")
+                require_version(self._require(self._script.hear(), "hello"))
             elif self._spec.reports:
                 raise TrialError(
                     "invalid_measurement",
@@ -139,24 +143,34 @@ class ScriptTrainer:
             raise
 
     def _take_steps(self) -> None:
+        began = time.perf_counter()
         self._script.order({"order": "part", "steps": self._asked, "samples": self._share})
         message = self._require(self._script.hear(), "part")
-        if message.get("is_torn"):
+        wall_seconds = time.perf_counter() - began
+        part = part_in(
+            message, steps=self._asked, wall_seconds=wall_seconds, cores=len(os.sched_getaffinity(0))
+        )
+        if part.is_torn:
             raise TrialError("invalid_measurement", _TORN)
-        self._require_together(message.get("num_workers"))
-        self._seconds += _positive(message, "seconds")
-        self.cpu_seconds += _positive(message, "cpu_seconds")
-        self.samples += self._require_samples(int(_positive(message, "samples")))
+        self._require_together(part.num_workers)
+        self._seconds += part.seconds
+        self._paused_seconds += part.paused_seconds
+        self._wall_seconds += wall_seconds
+        require_whole_time(
+            reported_seconds=self._seconds + self._paused_seconds, wall_seconds=self._wall_seconds
+        )
+        self.cpu_seconds += part.cpu_seconds
+        self.samples += self._require_samples(part.samples)
         self._asked = 0
-        self.peak_host_bytes = max(self.peak_host_bytes, int(_positive(message, "peak_host_bytes")))
-        loss = message.get("loss")
-        self._loss = float(loss) if isinstance(loss, (int, float)) else None
-        self._num_losses += self._loss is not None
-        self._facts = message
+        self.peak_host_bytes = max(self.peak_host_bytes, part.peak_host_bytes)
+        if part.data_wait_seconds is not None:
+            self._data.wait_seconds = (self._data.wait_seconds or 0.0) + part.data_wait_seconds
+        self._parts.append(part)
 
     def losses(self) -> Mapping[str, float]:
         """Return the loss that the script reported in its last part; empty if it reported none."""
-        return {} if self._loss is None else {"model": self._loss}
+        loss = self._parts[-1].loss if self._parts else None
+        return {} if loss is None else {"model": loss}
 
     def without_exchange(self) -> None:
         """The script exchanges gradients by itself."""
@@ -174,38 +188,42 @@ class ScriptTrainer:
         Nothing is known of the devices of a script that reported no step.
 
         Raises:
-            TrialError: `invalid_measurement`, for a device that is none.
+            TrialError: `invalid_measurement`, for a rate that smaller batches change.
         """
         if self._whole_run is not None:
             self.peak_host_bytes = self._whole_run.peak_host_bytes
             self.unchecked = ("device, precision, loss, weights and quality: the script reported no step",)
             return DeviceFacts(kind=self._job.kind, name=_NOT_SEEN, count=1, precision=_NOT_SEEN)
-        facts, unchecked = self._facts, []
-        kind = facts.get("kind")
-        if kind not in _KINDS:
-            raise TrialError("invalid_measurement", f"the script reported the device {kind!r}")
-        dtype = facts.get("dtype")
+        require_whole_batches(self._parts)
+        last = self._parts[-1]
         precision = self._job.precision
-        if isinstance(dtype, str):
-            precision = label_of(kind, dtype, float32_is_rounded=bool(facts.get("is_rounded")))
-        else:
-            unchecked.append("the precision: the script's framework did not tell its dtype")
-        if self._job.world_size > 1 and facts.get("num_workers") is None:
-            unchecked.append("that the workers train together: the script's framework did not tell")
-        if self._num_losses < LEAST_LOSSES:
-            unchecked.append("the loss: the script reported it in fewer than two parts")
-        elif self._job.world_size > 1:
-            unchecked.append("the loss of all workers: that of rank 0 is shown")
-        unchecked.append("weights, quality and compilations: they are not seen in a script")
-        self.unchecked = tuple(unchecked)
-        peak = facts.get("peak_memory_bytes")
+        if last.dtype is not None:
+            precision = label_of(last.kind, last.dtype, float32_is_rounded=last.is_rounded)
+        self.unchecked = tuple(self._find_unchecked())
         return DeviceFacts(
-            kind=kind,
-            name=self._device_name(kind, facts.get("name")),
+            kind=last.kind,
+            name=self._device_name(last.kind, last.name),
             count=1,
             precision=precision,
-            peak_memory_bytes=int(peak) if isinstance(peak, (int, float)) else None,
+            peak_memory_bytes=last.peak_memory_bytes,
         )
+
+    def _find_unchecked(self) -> Iterator[str]:
+        """Yield what is not seen in the script, or left out of its steps."""
+        last, has_peers = self._parts[-1], self._job.world_size > 1
+        if last.dtype is None:
+            yield "the precision: the script's framework did not tell its dtype"
+        if last.is_given:
+            yield "the samples of a step: the script gave their number, and its batches do not show it"
+        if last.left_out.batches:
+            yield f"smaller batches: {last.left_out.batches:,} were left out of the steps"
+        if has_peers and last.num_workers is None:
+            yield "that the workers train together: the script's framework did not tell"
+        if sum(part.loss is not None for part in self._parts) < LEAST_LOSSES:
+            yield "the loss: the script reported it in fewer than two parts"
+        elif has_peers:
+            yield "the loss of all workers: that of rank 0 is shown"
+        yield "weights, quality and compilations: they are not seen in a script"
 
     def matmul_benchmark(self, size: int) -> None:  # the script computes, not this process
         """Return None, because this process computes nothing."""
@@ -249,7 +267,7 @@ class ScriptTrainer:
             del variables["KERAS_HOME"]
         return variables
 
-    def _require_together(self, num_workers: object) -> None:
+    def _require_together(self, num_workers: int | None) -> None:
         """Raise TrialError for a script of several workers that trains in each of them alone."""
         wanted = self._job.world_size
         if wanted > 1 and num_workers is not None and num_workers != wanted:
@@ -267,12 +285,13 @@ class ScriptTrainer:
             "invalid_measurement",
             f"the script counted {counted:,} samples in steps={self._asked}, where the trial's batch is "
             f"{self._share} a worker; make global_batch_size the samples that all workers take for one "
-            "optimizer step, and leave out a smaller last batch",
+            "optimizer step, or write their number where the first dimension of a batch is another: "
+            "steps(loader, samples=…)",
         )
 
     @staticmethod
-    def _device_name(kind: str, name: object) -> str:
-        if isinstance(name, str):
+    def _device_name(kind: str, name: str | None) -> str:
+        if name is not None:
             return name
         return cpu_model() if kind == "cpu" else tpu_name(slice_type() or "unknown")
 
@@ -284,9 +303,21 @@ class ScriptTrainer:
         return message
 
 
-def _positive(message: Mapping[str, Any], name: str) -> float:
-    """Return a number of a report that is finite and not negative. Raises TrialError."""
-    value = message.get(name)
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < math.inf:
-        return float(value)
-    raise TrialError("invalid_measurement", f"the script reported {name}={str(value)[:40]}")
+def require_whole_batches(parts: Sequence[Part]) -> None:
+    """Check that the batches that are in no step would not change the rate. Pure.
+
+    Raises:
+        TrialError: `invalid_measurement`, with both rates; the first part compiles and has none.
+    """
+    timed, left_out = parts[1:], parts[-1].left_out
+    if not timed or not left_out.batches:
+        return
+    samples, seconds = sum(part.samples for part in timed), sum(part.seconds for part in timed)
+    rate = samples / seconds
+    whole_rate = (samples + left_out.samples) / (seconds + left_out.seconds)
+    if abs(rate / whole_rate - 1) > _MOST_LEFT_OUT:
+        raise TrialError(
+            "invalid_measurement",
+            f"the script trains {whole_rate:.4g} samples/s with its smaller batches and {rate:.4g} without "
+            "them; leave them out, as drop_last=True does, or take a batch that divides the data set",
+        )

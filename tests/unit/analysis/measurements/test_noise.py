@@ -6,7 +6,12 @@ from report_builders import measured
 
 from orchestrator.analysis.measurements.frame import frame_of
 from orchestrator.analysis.measurements.measured import measured_of
-from orchestrator.analysis.measurements.noise import is_timed_too_shortly, noise_of, waits_for_data
+from orchestrator.analysis.measurements.noise import (
+    has_impossible_times,
+    is_timed_too_shortly,
+    noise_of,
+    waits_for_data,
+)
 from orchestrator.core.result import DeviceFacts
 from orchestrator.core.trial_spec import TimingSpec
 
@@ -64,11 +69,22 @@ def test_a_measurement_counts_its_noisy_repeats(loads, count):
         (0.12, "measured", False),
         (0.14, "measured", True),
         (1.0, "rehearsed", False),
+        (None, "measured", False),
     ],
 )
 def test_a_measurement_whose_steps_waited_over_a_tenth_of_1_3_seconds_says_so(seconds, provenance, waits):
     waited = train_result(data_wait_seconds=seconds)
     assert waits_for_data(record(placement=placement(provenance=provenance), result=waited)) is waits
+
+
+@pytest.mark.parametrize(("seconds", "is_impossible"), [(5e-324, True), (1e300, False), (0.1, False)])
+def test_blocks_that_no_clock_can_have_shown_are_a_warning(seconds, is_impossible):
+    poisoned = measured(recorded={"block_seconds": ((seconds,) * 15,)})
+    assert has_impossible_times(poisoned) is is_impossible
+
+
+def test_a_whole_run_has_no_blocks_to_warn_of():
+    assert not has_impossible_times(measured(recorded={"block_seconds": ((),), "run_seconds": (1.5,)}))
 
 
 LONG = {"block_seconds": ((0.5,) * 6,), "warmup_seconds": 2.0}

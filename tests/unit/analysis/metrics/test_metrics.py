@@ -32,6 +32,14 @@ def test_no_block_is_no_steady_state():
     assert step_seconds_of(train_result(block_seconds=((), ()))) is None
 
 
+@pytest.mark.parametrize("seconds", [0.0, 5e-324, 1e-300, math.inf, math.nan])
+def test_times_that_no_clock_can_have_shown_are_no_rate(seconds):
+    poisoned = record(result=train_result(block_seconds=((seconds,) * 6,)))
+    assert step_seconds_of(poisoned.result) is None
+    assert "steady_samples_per_second" not in metrics_of(poisoned)
+    assert "epoch_seconds" not in metrics_of(poisoned)
+
+
 def test_batch_64_at_10_milliseconds_is_6400_samples_a_second():
     metrics = metrics_of(record())
     assert metrics["steady_samples_per_second"] == pytest.approx(6400)

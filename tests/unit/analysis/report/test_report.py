@@ -128,6 +128,14 @@ def test_a_page_of_many_settings_lists_all_and_its_figures_say_what_they_leave_o
     assert any(" It shows 24 of 70 groups of settings, the first." in words for words in page.text)
 
 
+@pytest.mark.parametrize("seconds", [5e-324, 1e300])
+def test_a_record_of_impossible_times_does_not_hide_the_others(seconds):
+    records = [measured(), measured("torch_xla", recorded={"block_seconds": ((seconds,) * 15,)})]
+    page = render(sweep="example", findings=findings_of(records, plan_of(records)))
+    assert "5,818 samples/s" in page
+    assert ("no clock can have shown the times of its blocks" in page) == (seconds < 1)
+
+
 def test_a_page_is_small():
     records = many_settings(32)
     page = render(sweep="example", findings=findings_of(records, plan_of(records)))

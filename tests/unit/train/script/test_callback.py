@@ -1,6 +1,7 @@
 """Samples, clock and device facts of the callback of scripts, in this process and without a trial."""
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator, Mapping
 from types import SimpleNamespace
 from typing import Any
 
@@ -8,25 +9,41 @@ import pytest
 
 from orchestrator.callback import orchestrator_callback as callback
 
+torch = pytest.importorskip("torch")
+
 
 class Recorder:
     """A reporter that keeps what it is told.
 
     Attributes:
         counted: samples of every step that ended.
+        left_out: samples of every batch that is in no step.
+        given: for every step whether no batch confirms its samples.
+        waits: seconds in which the loop waited for each batch.
         passes: for every pass of the loop whether the clock ran.
     """
 
     def __init__(self) -> None:
         self.is_over, self.is_torn, self.runs = False, False, False
         self.counted: list[int | None] = []
+        self.left_out: list[int | None] = []
+        self.given: list[bool] = []
+        self.waits: list[float] = []
         self.passes: list[bool] = []
 
     def begin(self) -> None:
         self.runs = True
 
-    def end(self, samples: int | None) -> None:
+    def end(self, samples: int | None, *, is_given: bool = False) -> None:
         self.counted.append(samples)
+        self.given.append(is_given)
+
+    def leave_out(self, samples: int | None) -> None:
+        self.left_out.append(samples)
+        self.resume()
+
+    def wait(self, seconds: float) -> None:
+        self.waits.append(seconds)
 
     def pause(self) -> None:
         self.runs = False
@@ -92,12 +109,134 @@ def test_a_loop_that_is_cut_by_islice_is_whole(reporter: Recorder) -> None:
 
 
 def test_the_samples_of_a_function_are_its_own(reporter: Recorder) -> None:
-    take(reporter, callback.steps(Loader(100, 64, drop_last=False), samples=lambda index: 64 - 28 * index))
-    assert reporter.counted == [64, 36]
+    take(reporter, callback.steps([64, 64, 36], samples=lambda size: size))
+    assert (reporter.counted, reporter.left_out) == ([64, 64], [36])
+
+
+class Batches(torch.utils.data.IterableDataset[torch.Tensor]):
+    """A stream of samples, which tells no length."""
+
+    def __init__(self, samples: int) -> None:
+        self._samples = samples
+
+    def __iter__(self) -> Iterator[torch.Tensor]:
+        return iter(torch.zeros(self._samples, 3))
+
+
+def test_a_smaller_last_batch_of_a_stream_is_left_out(reporter: Recorder) -> None:
+    loader = torch.utils.data.DataLoader(Batches(65), 64)
+    for _ in range(2):
+        take(reporter, callback.steps(loader))
+    assert reporter.counted == [64, 64]
+    assert reporter.left_out == [1, 1]
+    assert reporter.passes == [True, False, True, False]
+
+
+def test_a_smaller_batch_is_left_out_although_the_script_gives_one_number(reporter: Recorder) -> None:
+    take(reporter, callback.steps(torch.utils.data.DataLoader(Batches(65), 64), samples=64))
+    assert (reporter.counted, reporter.left_out, reporter.given) == ([64], [1], [False])
+
+
+def test_a_number_that_no_batch_confirms_is_given(reporter: Recorder) -> None:
+    take(reporter, callback.steps(torch.utils.data.DataLoader(Batches(64), 32), samples=64))
+    assert (reporter.counted, reporter.given) == ([64, 64], [True, True])
+
+
+def wrapped(name: str, loader: torch.utils.data.DataLoader[Any]) -> Any:
+    """What people write around a loader."""
+    if name == "tqdm":
+        return pytest.importorskip("tqdm").tqdm(loader, disable=True)
+    if name == "accelerate":
+        return pytest.importorskip("accelerate").Accelerator(cpu=True).prepare(loader)
+    wrappers: Mapping[str, Callable[[Any], Any]] = {
+        "enumerate": enumerate,
+        "list": list,
+        "generator": lambda batches: (batch for batch in batches),
+        "mapping": lambda batches: [{"text": ["a"] * 32, "x": x, "y": y} for x, y in batches],
+        "nested": lambda batches: [{"inputs": [{"x": x}], "weight": torch.tensor(1.0)} for x, _ in batches],
+        "numpy": lambda batches: [(x.numpy(), y.numpy()) for x, y in batches],
+        "batch_sampler": lambda batches: torch.utils.data.DataLoader(
+            batches.dataset, batch_sampler=batches.batch_sampler
+        ),
+    }
+    return wrappers[name](loader)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["tqdm", "accelerate", "enumerate", "list", "generator", "mapping", "nested", "numpy", "batch_sampler"],
+)
+def test_batches_are_counted_through_what_is_around_their_loader(name: str, reporter: Recorder) -> None:
+    data = torch.utils.data.TensorDataset(torch.zeros(80, 3), torch.zeros(80))
+    take(reporter, callback.steps(wrapped(name, torch.utils.data.DataLoader(data, 32))))
+    assert (reporter.counted, reporter.left_out) == ([32, 32], [16])
+
+
+@pytest.mark.parametrize(
+    "batch",
+    [
+        3,
+        ["a", "b"],
+        [[1, 2], [3, 4]],
+        SimpleNamespace(x=torch.zeros(4, 2)),
+        torch.tensor(1.0),
+        (torch.zeros(35, 20), torch.zeros(700)),  # sequence first
+        ((torch.zeros(3, 8, 8), torch.zeros(3, 8, 8)), [{"boxes": torch.zeros(5, 4)}]),  # detection
+    ],
+)
+def test_samples_that_no_batch_shows_are_not_known(batch: object, reporter: Recorder) -> None:
+    take(reporter, callback.steps([batch]))
+    assert reporter.counted == [None]
+
+
+def test_a_loader_whose_batches_have_another_first_dimension_is_not_counted(reporter: Recorder) -> None:
+    loader = torch.utils.data.DataLoader(
+        torch.zeros(64, 20), 32, collate_fn=lambda rows: torch.stack(rows, 1)
+    )
+    take(reporter, callback.steps(loader))
+    assert reporter.counted == [None, None]
+
+
+def test_a_loader_counts_batches_that_are_no_tensors(reporter: Recorder) -> None:
+    take(reporter, callback.steps(torch.utils.data.DataLoader(range(80), 32, collate_fn=str)))
+    assert (reporter.counted, reporter.left_out) == ([32, 32], [16])
+
+
+def test_a_step_without_samples_is_not_counted(reporter: Recorder) -> None:
+    with callback.step():
+        pass
+    assert reporter.counted == [None]
+
+
+def test_the_wait_for_a_batch_is_that_of_its_loader(reporter: Recorder) -> None:
+    def load() -> Iterator[torch.Tensor]:
+        for _ in range(3):
+            time.sleep(0.02)
+            yield torch.zeros(4)
+
+    for _ in callback.steps(load()):
+        time.sleep(0.05)
+    assert len(reporter.waits) == 3
+    assert all(0.02 <= seconds < 0.05 for seconds in reporter.waits)
+
+
+def test_a_loop_that_makes_its_own_batches_has_no_wait(reporter: Recorder) -> None:
+    take(reporter, callback.steps(range(3), samples=4))
+    assert reporter.waits == []
+
+
+def test_a_wait_beside_a_busy_gpu_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The host may wait for a batch while the device still has steps to compute."""
+    is_idle = False
+    stream = SimpleNamespace(query=lambda: is_idle)
+    cuda = SimpleNamespace(is_initialized=lambda: True, current_stream=lambda: stream)
+    monkeypatch.setitem(callback.sys.modules, "torch", SimpleNamespace(cuda=cuda))
+    assert callback._is_busy()
+    is_idle = True
+    assert not callback._is_busy()
 
 
 def test_a_compiled_model_stays_one_graph_and_its_dtype_is_seen() -> None:
-    torch = pytest.importorskip("torch")
     torch.compiler.reset()
     watch = callback._DtypeWatch()
     model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2))
@@ -115,7 +254,6 @@ def test_a_compiled_model_stays_one_graph_and_its_dtype_is_seen() -> None:
 def test_convolutions_are_rounded_by_default_and_products_are_not(
     of_convolutions: bool, is_rounded: bool
 ) -> None:
-    torch = pytest.importorskip("torch")
     assert callback._rounds_float32(torch, of_convolutions=of_convolutions) == is_rounded
 
 
@@ -131,7 +269,6 @@ def test_a_script_of_pytorch_whose_tensorboard_imported_tensorflow_does_not_trai
 
 @pytest.mark.parametrize("loss", [None, "low", [1.0, 2.0]])
 def test_a_loss_that_is_no_number_is_none(loss: object) -> None:
-    torch = pytest.importorskip("torch")
     assert callback._number(loss) is None
     assert callback._number(torch.ones(2)) is None
     assert callback._number(torch.tensor(0.5)) == 0.5
