@@ -144,7 +144,7 @@ class ScriptTrainer:
 
     def _take_steps(self) -> None:
         began = time.perf_counter()
-        self._script.order({"order": "part", "steps": self._asked, "samples": self._share})
+        self._script.order({"order": "part", "steps": self._asked})
         message = self._require(self._script.hear(), "part")
         wall_seconds = time.perf_counter() - began
         part = part_in(
