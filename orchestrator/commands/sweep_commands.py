@@ -157,8 +157,8 @@ def sync(line: CommandLine, screen: Screen) -> int:
         print_document(sync_document(synced.sent, server))
         return DONE
     screen.line(f"{counted(synced.sent, 'record')} sent to {server or 'no server: tracking=none'}")
-    if synced.tracked:
-        screen.line(synced.tracked)
+    for text in synced.tracked:
+        screen.line(text)
     return DONE
 
 
@@ -189,8 +189,8 @@ def _print_report(report: "SweepReport", screen: Screen, line: CommandLine) -> i
         print_ending(screen.console, ending_of(report.findings, command=command), remarks=report.remarks)
     if report.has_page:
         screen.line(f"report: {display_path(report.report)}")
-    if report.tracked:
-        screen.line(report.tracked)
+    for text in report.tracked:
+        screen.line(text)
     for text in report.unwritten:
         screen.error(text)
     return _code_of(report)

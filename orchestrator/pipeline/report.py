@@ -24,7 +24,7 @@ from orchestrator.pipeline.planning import at_requested_prices, plan_sweep, with
 from orchestrator.pipeline.preflight import PreflightState
 from orchestrator.pipeline.report_images import draw_images, forget_images, images_in
 from orchestrator.pipeline.search_progress import as_last_searched
-from orchestrator.pipeline.tracking import last_plan_in, logged, outline_of, tracked_line
+from orchestrator.pipeline.tracking import last_plan_in, logged, outline_of, tracked_lines
 from orchestrator.plan.pricing import forecasts_repriced, repriced
 from orchestrator.record.driver_environment import own_version
 from orchestrator.record.tracking.mlflow_client import without_secrets
@@ -50,7 +50,7 @@ class SweepReport:
         files: the page, and all others; without those that could not be written.
         unwritten: one line per file that could not be written.
         remarks: further sentences about the command.
-        tracked: where MLflow shows the sweep, in one line; None: nowhere.
+        tracked: lines on where MLflow shows the sweep.
     """
 
     records: tuple[TrialRecord, ...]
@@ -59,7 +59,7 @@ class SweepReport:
     files: tuple[Path, ...]
     unwritten: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
-    tracked: str | None = None
+    tracked: tuple[str, ...] = ()
 
     @property
     def is_complete(self) -> bool:
@@ -177,7 +177,7 @@ def report_sweep(settings: Settings, preflight: PreflightState) -> SweepReport:
         tracker, outline = tracker_of(settings), outline_of(settings, kept, plan)
         if not tracker.shows(outcome.files, outline=outline, kept=logged(kept)):
             tracker.attach(outcome.files, outline=outline, kept=logged(kept))
-        outcome = replace(outcome, tracked=tracked_line(settings, tracker.experiment_id))
+        outcome = replace(outcome, tracked=tracked_lines(settings, tracker.experiment_id))
     return outcome if settings is asked else replace(outcome, remarks=(*outcome.remarks, _AS_LAST_SEARCHED))
 
 
@@ -198,7 +198,7 @@ def report_tracked(settings: Settings) -> SweepReport:
     folder = settings.outputs / settings.sweep.name
     outcome = _written(folder, records, stored_plan, settings)
     experiment_id = experiment_id_of(settings.tracking_uri, sweep=settings.sweep.name)
-    return replace(outcome, tracked=tracked_line(settings, experiment_id))
+    return replace(outcome, tracked=tracked_lines(settings, experiment_id))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,7 +206,7 @@ class Synced:
     """Result of `sync`: the number of records sent, and where MLflow shows the sweep."""
 
     sent: int
-    tracked: str | None
+    tracked: tuple[str, ...]
 
 
 def sync_sweep(settings: Settings) -> Synced:
@@ -223,7 +223,7 @@ def sync_sweep(settings: Settings) -> Synced:
     if tracker.missed:
         missing = counted(tracker.missed, "record")
         raise RecordError(f"{missing} could not be sent; sync again when the server answers")
-    return Synced(sent=tracker.sent, tracked=tracked_line(settings, tracker.experiment_id))
+    return Synced(sent=tracker.sent, tracked=tracked_lines(settings, tracker.experiment_id))
 
 
 def write_all(

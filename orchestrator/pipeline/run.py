@@ -25,7 +25,7 @@ from orchestrator.pipeline.report import SweepReport, write_all
 from orchestrator.pipeline.search import ReportingSearch, outlook_lines, remarks_of, search_of
 from orchestrator.pipeline.search_progress import forget_search, progress_in
 from orchestrator.pipeline.stores import SweepStores, stores_of
-from orchestrator.pipeline.tracking import logged, outline_of, tracked_line
+from orchestrator.pipeline.tracking import logged, outline_of, tracked_lines
 from orchestrator.plan.cache import reuse_results
 from orchestrator.plan.pricing import priced
 from orchestrator.record.journal import Journal
@@ -160,7 +160,7 @@ def run_sweep(
                 tracker.finish(())
             raise
         _show(outcome, settings, todo, stores=stores, is_begun=executor is not None)
-    return replace(outcome, tracked=tracked_line(settings, tracker.experiment_id))
+    return replace(outcome, tracked=tracked_lines(settings, tracker.experiment_id))
 
 
 def _turn(

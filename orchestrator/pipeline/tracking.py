@@ -10,7 +10,7 @@ from orchestrator.core.errors import RecordError
 from orchestrator.core.placement import Plan
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Settings
-from orchestrator.record.tracking.page import page_line
+from orchestrator.record.tracking.page import page_lines
 from orchestrator.record.tracking.tracker import PLAN_NAME, LoggedRecord, SweepOutline
 
 
@@ -48,8 +48,8 @@ def last_plan_in(folder: Path) -> Plan | None:
         return None
 
 
-def tracked_line(settings: Settings, experiment_id: str | None) -> str | None:
-    """Say in one line where MLflow shows the sweep; None if nothing is tracked, or no server has answered."""
+def tracked_lines(settings: Settings, experiment_id: str | None) -> tuple[str, ...]:
+    """Return where MLflow shows the sweep; nothing if it is not tracked, or no server has answered."""
     if settings.tracking_uri is None or experiment_id is None:
-        return None
-    return page_line(settings.tracking_uri, experiment_id=experiment_id)
+        return ()
+    return page_lines(settings.tracking_uri, experiment_id=experiment_id)

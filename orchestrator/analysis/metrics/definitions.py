@@ -6,7 +6,6 @@ from types import MappingProxyType
 
 from orchestrator.analysis.metrics.cost import COSTS, costs_of
 from orchestrator.analysis.metrics.metric import Metric, step_seconds_of
-from orchestrator.analysis.metrics.units import TRACKED_NAMES
 from orchestrator.analysis.metrics.utilisation import (
     calibrated_flops_per_second,
     communication_share,
@@ -67,7 +66,7 @@ def _quality_of(result: TrainResult) -> dict[str, float]:
 
 @cache
 def _taken_names() -> frozenset[str]:
-    return frozenset({*METRICS, *COSTS, *TRACKED_NAMES.values(), *_CURVES, *AXES})
+    return frozenset({*METRICS, *COSTS, *_CURVES, *AXES})
 
 
 def _samples_per_second(batch: int, result: TrainResult) -> float | None:

@@ -1,34 +1,78 @@
-"""Units of the metrics in MLflow, whose pages round to two decimals. Pure."""
+"""Names and units of metrics in MLflow, whose pages fold names by section and round to two decimals. Pure."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
 
-_THOUSAND = 1000.0
+_MILLI = 1e3
+_GIB = 2.0**-30
 
-TRACKED_NAMES: Mapping[str, str] = MappingProxyType(
+TRACKED: Mapping[str, tuple[str, float]] = MappingProxyType(
     {
-        "step_seconds_median": "step_ms",
-        "step_seconds_low": "step_ms_low",
-        "step_seconds_high": "step_ms_high",
-        "first_step_seconds": "first_step_ms",
-        "warmup_seconds": "warmup_ms",
-        "checkpoint_seconds": "checkpoint_ms",
-        "evaluation_seconds": "evaluation_ms",
-        "pursuit_evaluation_seconds": "pursuit_evaluation_ms",
-        "data_wait_seconds": "data_wait_ms",
-        "accelerator_joules_per_sample": "accelerator_millijoules_per_sample",
-        "host_joules_per_sample": "host_millijoules_per_sample",
-        "usd_per_million_samples": "usd_per_billion_samples",
-        "usd_to_target": "millidollars_to_target",
-        "attempt_usd": "attempt_millidollars",
+        "steady_samples_per_second": ("time/samples_per_second", 1),
+        "step_seconds_median": ("time/step_ms", _MILLI),
+        "step_seconds_low": ("time/step_ms_low", _MILLI),
+        "step_seconds_high": ("time/step_ms_high", _MILLI),
+        "epoch_seconds": ("time/epoch_seconds", 1),
+        "run_seconds": ("time/run_seconds", 1),
+        "launch_seconds": ("time/launch_seconds", 1),
+        "setup_seconds": ("time/setup_seconds", 1),
+        "first_step_seconds": ("time/first_step_ms", _MILLI),
+        "warmup_seconds": ("time/warmup_ms", _MILLI),
+        "training_seconds": ("time/training_seconds", 1),
+        "resumed_from_step": ("time/resumed_from_step", 1),
+        "resumed_seconds": ("time/resumed_seconds", 1),
+        "checkpoint_seconds": ("time/checkpoint_ms", _MILLI),
+        "evaluation_seconds": ("time/evaluation_ms", _MILLI),
+        "pursuit_evaluation_seconds": ("time/pursuit_evaluation_ms", _MILLI),
+        "seconds_to_target": ("time/seconds_to_target", 1),
+        "steps_to_target": ("time/steps_to_target", 1),
+        "data_wait_seconds": ("time/data_wait_ms", _MILLI),
+        "pipeline_samples_per_second": ("time/pipeline_samples_per_second", 1),
+        "communication_share": ("time/communication_share", 1),
+        "flops_per_step": ("time/flops_per_step", 1),
+        "mfu": ("time/mfu", 1),
+        "mfu_calibrated": ("time/mfu_calibrated", 1),
+        "calibrated_flops_per_second": ("time/calibrated_flops_per_second", 1),
+        "roofline_fraction": ("time/roofline_fraction", 1),
+        "usd_per_million_samples": ("cost/usd_per_million_samples", 1),
+        "usd_to_target": ("cost/usd_to_target", 1),
+        "attempt_usd": ("cost/usd", 1),
+        "billed_node_seconds": ("cost/billed_node_seconds", 1),
+        "accelerator_joules": ("cost/accelerator_joules", 1),
+        "host_joules": ("cost/host_joules", 1),
+        "accelerator_joules_per_sample": ("cost/accelerator_millijoules_per_sample", _MILLI),
+        "host_joules_per_sample": ("cost/host_millijoules_per_sample", _MILLI),
+        "energy_bound_joules_tdp": ("cost/energy_bound_joules_tdp", 1),
+        "final_loss": ("quality/final_training_loss", 1),
+        "best_quality": ("quality/best_on_the_way_to_the_target", 1),
+        "peak_host_bytes": ("memory/peak_host_gib", _GIB),
+        "peak_device_bytes": ("memory/peak_device_gib", _GIB),
+        "bytes_per_step": ("memory/traffic_bytes_per_step", 1),
+        "cpu_seconds": ("system/cpu_seconds", 1),
+        "load_average": ("system/load_average", 1),
     }
 )
-"""Metric -> its name in MLflow, where its value is a thousand times larger."""
+"""Metric -> its name in MLflow, and the factor from its unit to that name's."""
+
+_TAKEN = frozenset({"quality/training_loss", *(name for name, _ in TRACKED.values())})
+"""Names that no quality of a workload may take: the first is the curve of the loss."""
 
 
 def in_tracked_units(metrics: Mapping[str, float]) -> dict[str, float]:
     """Return the metrics of an attempt under their names in MLflow and in the units of these names."""
-    return {
-        TRACKED_NAMES.get(name, name): value * _THOUSAND if name in TRACKED_NAMES else value
-        for name, value in metrics.items()
-    }
+    return dict(_tracked(name, value) for name, value in metrics.items())
+
+
+def _tracked(name: str, value: float) -> tuple[str, float]:
+    if name in TRACKED:
+        tracked_name, factor = TRACKED[name]
+        return tracked_name, value * factor
+    if name.startswith("phase_seconds."):
+        return f"time/{name}", value
+    return _name_of_quality(name), value
+
+
+def _name_of_quality(name: str) -> str:
+    """Leave out the prefix that tells a quality from a number or parameter, where the section tells it."""
+    plain = f"quality/{name.removeprefix('quality.')}"
+    return f"{plain}_at_the_end" if plain in _TAKEN else plain

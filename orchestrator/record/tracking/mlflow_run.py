@@ -13,6 +13,8 @@ from orchestrator.record.tracking.axes import format_value
 from orchestrator.record.tracking.keys import key_of_name
 from orchestrator.record.tracking.summary import outcome_of
 
+_LOSS_CURVE = "quality/training_loss"
+
 MetricSample = tuple[str, float, int, int]
 """Name, value, milliseconds since the epoch, step."""
 
@@ -126,12 +128,12 @@ def metrics_of(record: TrialRecord, metrics: Mapping[str, float]) -> Iterator[tu
     yield from ((key_of_name(name), value, 0) for name, value in metrics.items())
     if record.result is None:
         return
-    yield from (("loss", loss, step) for step, loss in record.result.losses)
+    yield from ((_LOSS_CURVE, loss, step) for step, loss in record.result.losses)
     if record.result.pursuit:
-        metric = key_of_name(f"pursuit.{record.result.pursuit.target.metric}")
+        metric = key_of_name(f"quality/pursuit.{record.result.pursuit.target.metric}")
         yield from (
             (metric, evaluation.quality, evaluation.steps) for evaluation in record.result.pursuit.curve
         )
     networks = record.result.network_losses
     for network, losses in networks.items() if len(networks) > 1 else ():
-        yield from ((f"loss.{network}", loss, step) for step, loss in losses)
+        yield from ((f"{_LOSS_CURVE}.{network}", loss, step) for step, loss in losses)

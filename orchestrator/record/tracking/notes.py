@@ -16,7 +16,7 @@ A sweep of `orchestrator`. The run with the tag `role = sweep` has the axes, the
 far and the report; the runs below it are the attempts of its trials.
 
 Filters: `tags.outcome = 'measured'`, `'rehearsed'`, `'failed'` or `'pruned'`; `tags.role = 'sweep'`. Sort by
-`steady_samples_per_second` for a flat list of attempts.
+`time/samples_per_second` for a flat list of attempts.
 """
 
 SWEEP_NOTE = "No report yet: the command writes it when it ends, and its headline replaces this text."

@@ -15,12 +15,12 @@ Outcome = Literal["measured", "rehearsed", "failed", "pruned"]
 OUTCOMES: tuple[Outcome, ...] = ("measured", "rehearsed", "failed", "pruned")
 
 _BEST = {
-    "steady_samples_per_second": ("best_samples_per_second", max),
-    "usd_per_billion_samples": ("best_usd_per_billion_samples", min),
+    "time/samples_per_second": ("best/samples_per_second", max),
+    "cost/usd_per_million_samples": ("best/usd_per_million_samples", min),
 }
 """Metric of an attempt -> its best in the parent run, and the choice of the best."""
 
-_COST = "attempt_millidollars"
+_COST = "cost/usd"
 
 
 def outcome_of(record: TrialRecord) -> Outcome:
@@ -43,9 +43,9 @@ def summary_of(logged: Iterable[LoggedRecord], *, planned: Collection[str] | Non
     metrics = {id(record): found for record, found in logged}
     standing = latest(record for record, _ in logged)
     counts = Counter(outcome_of(record) for record in standing.values())
-    found: dict[str, float] = {f"trials_{outcome}": counts[outcome] for outcome in OUTCOMES}
+    found: dict[str, float] = {f"trials/{outcome}": counts[outcome] for outcome in OUTCOMES}
     if planned is not None:
-        found["trials_missing"] = len(set(planned) - standing.keys())
+        found["trials/missing"] = len(set(planned) - standing.keys())
     return {
         **found,
         **_best_of((record, metrics[id(record)]) for record in standing.values()),
@@ -82,4 +82,4 @@ def _cost_of(logged: Iterable[LoggedRecord]) -> dict[str, float]:
         if record.provenance == "measured" and record.reused_from is None
     ]
     known = [cost for cost in costs if cost is not None]
-    return {"cost_millidollars": sum(known)} if known and len(known) == len(costs) else {}
+    return {_COST: sum(known)} if known and len(known) == len(costs) else {}

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore:The ``noload`` loader strategy is deprecated:DeprecationWarning"
 )
 
-METRICS = {"steady_samples_per_second": 6400.0}
+METRICS = {"time/samples_per_second": 6400.0}
 KEPT = [(record(), METRICS), (record(attempt=2), METRICS)]
 
 
@@ -71,7 +71,7 @@ def test_a_finished_sweep_is_shown(finished):
         {"name": "other"},
         {"kept": tuple(KEPT[:1])},
         {"kept": (*KEPT, (record(attempt=3), METRICS))},
-        {"kept": (KEPT[0], (record(attempt=2), {"steady_samples_per_second": 9000.0}))},
+        {"kept": (KEPT[0], (record(attempt=2), {"time/samples_per_second": 9000.0}))},
         {"goal": "cheapest"},
         {"planned": frozenset({"not run yet"})},
     ],

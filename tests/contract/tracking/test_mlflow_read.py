@@ -69,7 +69,7 @@ def test_a_quality_of_the_name_of_a_parameter_comes_back(uri, tmp_path):
     assert sorted(found, key=str) == sorted(records, key=str)
     client = MlflowClient(uri)
     runs = client.search_runs([experiment_id_of(uri, sweep="qualities")], "tags.outcome = 'measured'")
-    assert [run.data.metrics["quality.precision"] for run in runs] == [0.94]
+    assert [run.data.metrics["quality/precision"] for run in runs] == [0.94]
     assert "precision" not in runs[0].data.metrics
 
 
@@ -89,7 +89,7 @@ def test_runs_that_an_earlier_version_stored_are_read_and_go_on(uri, tmp_path):
     store.finish([])
     assert (store.sent, store.missed) == (0, 0)
     runs = MlflowClient(uri).search_runs([store.experiment_id], "tags.role = 'sweep'")
-    assert [run.data.metrics["trials_measured"] for run in runs] == [2]
+    assert [run.data.metrics["trials/measured"] for run in runs] == [2]
     assert [set(run.data.params["axis.device"].split(", ")) for run in runs] == [{"cpu", "t4"}]
 
 

@@ -36,7 +36,7 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore:The ``noload`` loader strategy is deprecated:DeprecationWarning"
 )
 
-METRICS = {"steady_samples_per_second": 6400.0, "final_loss": 0.1}
+METRICS = {"time/samples_per_second": 6400.0, "quality/final_training_loss": 0.1}
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +88,7 @@ def free_port():
 
 
 def wait_until_healthy(port, process):
-    for _ in range(600):
+    for _ in range(1800):  # a busy host takes minutes
         assert process.poll() is None, "the server ended"
         try:
             return urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=1)
@@ -147,7 +147,7 @@ def test_an_attempt_is_a_child_run_with_tags_params_metrics_and_times(uri, sweep
     assert child.data.tags["environment.git_commit"] == "abc"
     assert child.data.params["global_batch_size"] == "64"
     assert child.data.params["measure.max_blocks"] == "6"
-    assert child.data.metrics["steady_samples_per_second"] == 6400.0
+    assert child.data.metrics["time/samples_per_second"] == 6400.0
     assert (child.info.start_time, child.info.end_time) == (1_790_000_000_000, 1_790_000_003_000)
     assert child.info.status == "FINISHED"
 
@@ -163,7 +163,9 @@ def test_the_record_itself_is_an_artifact(uri, sweep, tmp_path):
 def test_the_loss_curve_keeps_its_steps(uri, sweep):
     losses = tuple((step, 1 / step) for step in range(1, 2001))
     finish_sweep(MlflowStore(uri), sweep, records=[record(result=train_result(losses=losses))])
-    history = MlflowClient(uri).get_metric_history(only_child(uri, sweep).info.run_id, "loss")
+    history = MlflowClient(uri).get_metric_history(
+        only_child(uri, sweep).info.run_id, "quality/training_loss"
+    )
     assert sorted((point.step, point.value) for point in history) == list(losses)
 
 
@@ -171,7 +173,7 @@ def test_the_quality_on_the_way_to_a_target_is_a_curve_beside_that_of_the_end(ur
     found = train_result(pursuit=pursuit(0.5, 0.9))
     finish_sweep(MlflowStore(uri), sweep, records=[record(result=found)])
     run_id = only_child(uri, sweep).info.run_id
-    history = MlflowClient(uri).get_metric_history(run_id, "pursuit.accuracy")
+    history = MlflowClient(uri).get_metric_history(run_id, "quality/pursuit.accuracy")
     assert [(point.step, point.value) for point in history] == [(10, 0.5), (20, 0.9)]
 
 
@@ -259,7 +261,7 @@ def test_the_sweep_has_its_axes_and_its_numbers(uri, sweep):
     (parent,), _ = runs_of(uri, sweep)
     told = {name: parent.data.params[name] for name in ("sweep", "goal", "axis.seed", "axis.device")}
     assert told == {"sweep": sweep, "goal": "fastest", "axis.seed": "0, 1", "axis.device": "cpu"}
-    numbers = ("best_samples_per_second", "trials_measured", "trials_missing")
+    numbers = ("best/samples_per_second", "trials/measured", "trials/missing")
     assert [parent.data.metrics[name] for name in numbers] == [6400.0, 2, 1]
     assert parent.data.tags["price"].endswith(", hypothetical")
 
@@ -270,9 +272,9 @@ def test_a_sweep_that_goes_on_has_further_values_and_new_numbers(uri, sweep):
     finish_sweep(MlflowStore(uri), sweep, records=[first, second])
     (parent,), _ = runs_of(uri, sweep)
     assert parent.data.params["axis.seed.2"] == "0, 1"
-    history = MlflowClient(uri).get_metric_history(parent.info.run_id, "trials_measured")
+    history = MlflowClient(uri).get_metric_history(parent.info.run_id, "trials/measured")
     assert {point.step: point.value for point in history} == {1: 1, 2: 2}
-    assert parent.data.metrics["trials_measured"] == 2
+    assert parent.data.metrics["trials/measured"] == 2
 
 
 def test_a_report_brings_the_numbers_of_a_sweep_up_to_date(uri, sweep):
@@ -281,7 +283,7 @@ def test_a_report_brings_the_numbers_of_a_sweep_up_to_date(uri, sweep):
     store = MlflowStore(uri)
     store.attach([], outline=outline(sweep, planned=frozenset({"another"})), kept=kept)
     (parent,), _ = runs_of(uri, sweep)
-    assert (parent.data.metrics["trials_measured"], parent.data.metrics["trials_missing"]) == (2, 1)
+    assert (parent.data.metrics["trials/measured"], parent.data.metrics["trials/missing"]) == (2, 1)
     assert store.experiment_id == parent.info.experiment_id
 
 
@@ -381,7 +383,7 @@ def test_a_diverged_loss_and_odd_names_are_kept(uri, sweep):
     child = only_child(uri, sweep)
     assert store.missed == 0
     assert child.data.params["trainer.a_b_"] == "true"
-    assert child.data.metrics["loss"] != child.data.metrics["loss"]
+    assert child.data.metrics["quality/training_loss"] != child.data.metrics["quality/training_loss"]
 
 
 def test_an_experiment_that_the_user_deleted_comes_back_with_its_sweep(uri, sweep):

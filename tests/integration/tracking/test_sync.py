@@ -4,10 +4,7 @@ import pytest
 from cli_process import NOOP, ask, records_in
 
 AWAY = "tracking.uri=http://someone:hunter2@127.0.0.1:1"
-SHOWN = (
-    "MLflow: mlflow ui --backend-store-uri sqlite:///mlflow.db, "
-    "then http://127.0.0.1:5000/#/experiments/1/runs?workflowType=machine_learning"
-)
+SHOWN = "MLflow: mlflow ui --workers 1 --backend-store-uri sqlite:///mlflow.db"
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +34,7 @@ def test_sync_sends_each_record_once(swept):
     folder, _ = swept
     for sent in ("1 record", "0 records"):
         told = ask("sync", *NOOP, "tracking=mlflow", cwd=folder)
-        assert told.out.splitlines() == [f"{sent} sent to sqlite:///mlflow.db", SHOWN]
+        assert told.out.splitlines()[:2] == [f"{sent} sent to sqlite:///mlflow.db", SHOWN]
         assert (told.code, told.err) == (0, "")
 
 

@@ -64,9 +64,10 @@ def test_a_wrong_password_loses_nothing_and_sync_sends_it_later(server, tmp_path
     assert "a wrong one" not in told.out + told.err
     assert f"WARNING: MLflow at {server.uri} failed: " in told.err
     sent = ask("sync", *words, cwd=tmp_path, variables=server.variables())
-    first, shown = sent.out.splitlines()
+    first, shown, charts = sent.out.splitlines()
     assert (first, sent.err) == (f"1 record sent to {server.uri}", "")
     assert shown.startswith(f"MLflow: {server.uri}/#/experiments/")
+    assert charts.endswith("&compareRunsMode=CHART")
 
 
 def test_no_password_is_in_anything_that_was_written(server, swept):

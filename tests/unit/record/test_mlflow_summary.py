@@ -8,9 +8,9 @@ from report_builders import rehearsed
 from orchestrator.core.result import Failure
 from orchestrator.record.tracking.summary import prices_in, summary_of
 
-FAST = {"steady_samples_per_second": 200.0, "usd_per_billion_samples": 9.0, "attempt_millidollars": 2.0}
-CHEAP = {"steady_samples_per_second": 100.0, "usd_per_billion_samples": 5.0, "attempt_millidollars": 1.0}
-LOST = {"attempt_millidollars": 4.0}
+FAST = {"time/samples_per_second": 200.0, "cost/usd_per_million_samples": 9.0, "cost/usd": 2.0}
+CHEAP = {"time/samples_per_second": 100.0, "cost/usd_per_million_samples": 5.0, "cost/usd": 1.0}
+LOST = {"cost/usd": 4.0}
 FAILURE = Failure(kind="oom", message="killed")
 
 
@@ -25,22 +25,22 @@ def test_a_sweep_has_its_numbers_of_trials_its_best_and_its_cost():
     logged.append(one(LOST, seed=3, failure=pruned))
     planned = {item.trial_id for item, _ in logged} | {"one", "two"}
     assert summary_of(logged, planned=planned) == {
-        "trials_measured": 2,
-        "trials_rehearsed": 1,
-        "trials_failed": 1,
-        "trials_pruned": 1,
-        "trials_missing": 2,
-        "best_samples_per_second": 200.0,
-        "best_usd_per_billion_samples": 5.0,
-        "cost_millidollars": 11.0,
+        "trials/measured": 2,
+        "trials/rehearsed": 1,
+        "trials/failed": 1,
+        "trials/pruned": 1,
+        "trials/missing": 2,
+        "best/samples_per_second": 200.0,
+        "best/usd_per_million_samples": 5.0,
+        "cost/usd": 11.0,
     }
 
 
 def test_a_trial_that_failed_first_counts_once_and_costs_both_attempts():
     found = summary_of([one(LOST, failure=FAILURE), one(FAST, attempt=2)], planned=None)
-    assert (found["trials_measured"], found["trials_failed"]) == (1, 0)
-    assert found["cost_millidollars"] == 6.0
-    assert "trials_missing" not in found
+    assert (found["trials/measured"], found["trials/failed"]) == (1, 0)
+    assert found["cost/usd"] == 6.0
+    assert "trials/missing" not in found
 
 
 def test_a_best_is_of_measured_trials_that_train():
@@ -51,16 +51,16 @@ def test_a_best_is_of_measured_trials_that_train():
 
 def test_rates_of_two_workloads_are_not_compared():
     found = summary_of([one(FAST), one(CHEAP, workload_options={"units": 32})], planned=None)
-    assert found["best_samples_per_second.mnist_cnn"] == 200.0
-    assert found["best_samples_per_second.mnist_cnn units_32"] == 100.0
-    assert "best_samples_per_second" not in found
+    assert found["best/samples_per_second.mnist_cnn"] == 200.0
+    assert found["best/samples_per_second.mnist_cnn units_32"] == 100.0
+    assert "best/samples_per_second" not in found
 
 
 @pytest.mark.parametrize(
     ("other", "cost"), [(one({}, seed=1), None), (one(FAST, seed=1, reused_from="earlier"), 1.0)]
 )
 def test_a_cost_is_of_this_sweep_s_attempts_and_unknown_where_one_is(other, cost):
-    assert summary_of([one(CHEAP), other], planned=None).get("cost_millidollars") == cost
+    assert summary_of([one(CHEAP), other], planned=None).get("cost/usd") == cost
 
 
 def test_each_price_is_told_once():

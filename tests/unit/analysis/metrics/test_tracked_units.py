@@ -6,29 +6,44 @@ from price_builders import price
 
 from orchestrator.analysis.metrics.cost import COSTS
 from orchestrator.analysis.metrics.definitions import METRICS, metrics_of
-from orchestrator.analysis.metrics.units import TRACKED_NAMES, in_tracked_units
+from orchestrator.analysis.metrics.units import TRACKED, in_tracked_units
 
 
-def test_two_decimals_show_a_step_and_its_price():
+def test_metrics_have_a_section_and_one_unit_in_mlflow():
     found = in_tracked_units(metrics_of(record(price=price())))
-    assert found["step_ms"] == pytest.approx(10.0)
-    assert found["usd_per_billion_samples"] == pytest.approx(1000 * 1e6 * 0.001 / 6400)
-    assert found["attempt_millidollars"] == pytest.approx(3.0)
-    assert found["steady_samples_per_second"] == pytest.approx(6400)
+    assert found["time/step_ms"] == pytest.approx(10.0)
+    assert found["cost/usd_per_million_samples"] == pytest.approx(1e6 * 0.001 / 6400)
+    assert found["cost/usd"] == pytest.approx(0.003)
+    assert found["time/samples_per_second"] == pytest.approx(6400)
+    sections = {name.partition("/")[0] for name in found}
+    assert sections <= {"time", "cost", "quality", "memory", "system"}
 
 
-def test_no_value_is_there_under_two_names():
+def test_no_metric_is_lost_or_has_two_names():
     found = metrics_of(record(price=price()))
     assert len(in_tracked_units(found)) == len(found)
-    assert not TRACKED_NAMES.keys() & in_tracked_units(found).keys()
 
 
-def test_every_renamed_metric_exists_and_no_new_name_is_taken():
-    assert TRACKED_NAMES.keys() <= {*METRICS, *COSTS}
-    assert not {*TRACKED_NAMES.values()} & {*METRICS, *COSTS}
+def test_every_metric_has_a_name_of_its_own_in_mlflow():
+    assert TRACKED.keys() == {*METRICS, *COSTS}
+    assert len({name for name, _ in TRACKED.values()}) == len(TRACKED)
 
 
-@pytest.mark.parametrize("name", ["precision", "steps", "step_ms", "final_loss", "loss"])
+@pytest.mark.parametrize(
+    ("quality", "tracked"),
+    [
+        ("accuracy", "quality/accuracy"),
+        ("precision", "quality/precision"),
+        ("loss", "quality/loss"),
+        ("training_loss", "quality/training_loss_at_the_end"),
+    ],
+)
+def test_a_quality_keeps_its_name_beside_the_curve_of_the_loss(quality, tracked):
+    found = in_tracked_units(metrics_of(record(result=train_result(quality={quality: 0.25}))))
+    assert found[tracked] == 0.25
+
+
+@pytest.mark.parametrize("name", ["precision", "steps", "mfu", "final_loss", "loss"])
 def test_a_quality_with_the_name_of_a_number_or_a_parameter_has_a_prefix(name):
     found = metrics_of(record(result=train_result(quality={name: 0.5})))
     assert found[f"quality.{name}"] == 0.5
