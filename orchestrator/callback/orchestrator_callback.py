@@ -727,6 +727,12 @@ def _synchronize() -> None:
         torch.cuda.synchronize()
     if tensorflow is not None:
         tensorflow.test.experimental.sync_devices()
+    jax = _jax()
+    if jax is not None:
+        jax.effects_barrier()
+        jax.block_until_ready(jax.live_arrays())
+        for device in jax.local_devices():  # computes in order: behind results that nobody kept
+            (jax.device_put(0, device) + 1).block_until_ready()
 
 
 def _is_busy() -> bool:
@@ -738,7 +744,7 @@ def _is_busy() -> bool:
 
 
 def _tensorflow() -> Any:
-    """Return TensorFlow if the script trains with it; PyTorch's TensorBoard imports it too.
+    """Return TensorFlow if the script trains with it; PyTorch's TensorBoard and readers of JAX import it too.
 
     To ask it for devices takes a GPU's memory.
     """
@@ -747,7 +753,13 @@ def _tensorflow() -> Any:
         return None
     if keras is not None and hasattr(keras, "config") and hasattr(keras.config, "backend"):
         return tensorflow if keras.config.backend() == "tensorflow" else None
-    return None if "torch" in sys.modules else tensorflow
+    return None if "torch" in sys.modules or _jax() is not None else tensorflow
+
+
+def _jax() -> Any:
+    """Return JAX if the script computes with it; to ask it for devices takes a GPU's memory."""
+    jax, bridge = sys.modules.get("jax"), sys.modules.get("jax._src.xla_bridge")
+    return jax if jax is not None and bridge is not None and bridge.backends_are_initialized() else None
 
 
 def _num_workers(num_replicas: int | None) -> int | None:
@@ -760,7 +772,10 @@ def _num_workers(num_replicas: int | None) -> int | None:
         return int(torch.distributed.get_world_size())
     if num_replicas is not None:
         return num_replicas
-    others = ("tensorflow", "jax", "torch_xla", "horovod", "mpi4py")
+    jax = _jax()
+    if jax is not None:
+        return int(jax.process_count())
+    others = ("tensorflow", "torch_xla", "horovod", "mpi4py")
     return None if torch is None or any(name in sys.modules for name in others) else 1
 
 
@@ -786,6 +801,8 @@ def _device_facts(watch: _DtypeWatch) -> dict[str, Any]:
     elif torch is not None and peak:
         facts.update(kind="gpu", name=torch.cuda.get_device_name(), peak_memory_bytes=peak)
         facts["is_rounded"] = _rounds_float32(torch, of_convolutions=watch.is_convolution)
+    elif _jax() is not None:
+        facts.update(_jax_facts(_jax()))
     elif tensorflow is not None:
         gpus = tensorflow.config.list_logical_devices("GPU")
         if tensorflow.config.list_logical_devices("TPU"):
@@ -800,6 +817,21 @@ def _device_facts(watch: _DtypeWatch) -> dict[str, Any]:
     if watch.dtype is None and keras is not None and hasattr(keras, "config"):
         facts["dtype"] = keras.config.dtype_policy().compute_dtype
     return facts
+
+
+def _jax_facts(jax: Any) -> dict[str, Any]:
+    """Return the device of this process that holds the script's JAX arrays, an accelerator first."""
+    held = {device for array in jax.live_arrays() for device in array.devices()}
+    own = [device for device in held if device.process_index == jax.process_index()]
+    device = min(own or jax.local_devices(), key=lambda device: (device.platform == "cpu", device.id))
+    if device.platform == "cpu":
+        return {"kind": "cpu"}
+    return {
+        "kind": device.platform,  # rocm and cuda are both `gpu`
+        "name": device.device_kind if device.platform == "gpu" else None,
+        "peak_memory_bytes": (device.memory_stats() or {}).get("peak_bytes_in_use"),
+        "is_rounded": jax.config.jax_default_matmul_precision not in ("highest", "float32"),
+    }
 
 
 def _rounds_float32(torch: Any, *, of_convolutions: bool) -> bool:
