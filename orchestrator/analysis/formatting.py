@@ -38,9 +38,10 @@ def marks(*, is_noisy: bool, is_resumed: bool) -> str:
     return f"{', noisy' if is_noisy else ''}{', resumed' if is_resumed else ''}"
 
 
-def counted_marks(*, num_noisy: int, num_resumed: int) -> str:
-    """Return the suffix of several numbers that need care: `, 1 noisy, 2 resumed`."""
-    counts = {"noisy": num_noisy, "resumed": num_resumed}
+def counted_marks(*, num_noisy: int, num_outliers: int, num_resumed: int) -> str:
+    """Return the suffix of several numbers that need care: `, 1 noisy, 2 outliers, 2 resumed`."""
+    outliers = "outlier" if num_outliers == 1 else "outliers"
+    counts = {"noisy": num_noisy, outliers: num_outliers, "resumed": num_resumed}
     return "".join(f", {count} {mark}" for mark, count in counts.items() if count)
 
 

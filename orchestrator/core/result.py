@@ -93,7 +93,7 @@ class TrainResult:
         data_wait_seconds: time that steps waited for the input pipeline, and under torch for copies to the
             device; slowest rank; None where it was not measured, as in a script without a loader.
         pipeline_samples_per_second: input rate of all ranks together; None with data in memory.
-        cpu_seconds: [rank] process CPU seconds during the timed blocks.
+        cpu_seconds: [rank] process CPU seconds during the timed blocks, or of a script's whole run.
         load_average: one-minute load average of the host before and after the timed blocks.
         peak_host_bytes: [rank] largest resident set of the worker process.
         devices: [rank] what each worker ran on.
@@ -116,6 +116,9 @@ class TrainResult:
         unchecked: identities that hold for declared workloads and are not known to hold for this native job.
         run_seconds: [rank] from the start of a script that reported no step to its end with exit code 0; it
             has no blocks then, and neither steps nor samples. Empty where steps were measured.
+        block_cpu_seconds: [rank][block] process CPU seconds of each timed block; empty in older records.
+        core_wait_seconds: [rank][block] time that the threads of the process, all together, were ready to run
+            and had no core; empty where the kernel does not count it, and in older records.
     """
 
     launch_seconds: float
@@ -158,6 +161,8 @@ class TrainResult:
     checkpoint_notes: tuple[str, ...] = ()
     unchecked: tuple[str, ...] = ()
     run_seconds: tuple[float, ...] = ()
+    block_cpu_seconds: tuple[tuple[float, ...], ...] = ()
+    core_wait_seconds: tuple[tuple[float, ...], ...] = ()
 
     @property
     def seconds(self) -> float:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from orchestrator.analysis.comparison.compare import distinguishing_fields
 from orchestrator.analysis.findings import Findings
 from orchestrator.analysis.formatting import UNKNOWN, Number, count, counted, number
-from orchestrator.analysis.measurements.measured import Measurement
+from orchestrator.analysis.measurements.measured import Measurement, marks_of_repeats
 from orchestrator.analysis.measurements.setting import label_of
 from orchestrator.analysis.metrics.cost import marks_in
 from orchestrator.analysis.recommendation.answer.answer import RankedSetting, Recommendation
@@ -16,6 +16,7 @@ from orchestrator.analysis.recommendation.answer.summary import (
     answer_of,
     chance,
     describe_next_step,
+    marks_of_runs,
     noise_banner,
 )
 from orchestrator.analysis.table import Column, Rank, Table
@@ -139,8 +140,8 @@ def _unjudged_row(one: Measurement, answer: Recommendation, fields: Sequence[str
         number(one.samples_per_second.median),
         number(usd, digits=_DIGITS),
         number(quality.estimate, digits=_DIGITS) if quality else UNKNOWN,
-        count(one.num_repeats),
-        f"not judged{f', {one.num_noisy} noisy' if one.num_noisy else ''}",
+        count(one.num_deciding) if one.num_deciding else UNKNOWN,
+        f"not judged{marks_of_repeats(one)}",
     )
 
 
@@ -174,7 +175,7 @@ def _row(one: RankedSetting, answer: Recommendation) -> tuple[str, ...]:
         _rate(one),
         number(usd.median, digits=_DIGITS) if usd else UNKNOWN,
         number(one.quality.estimate, digits=_DIGITS) if one.quality else UNKNOWN,
-        count(one.num_runs) if one.num_runs else UNKNOWN,
+        count(len(one.rates)) if one.rates else UNKNOWN,
         _verdict(one, answer),
     )
 
@@ -197,12 +198,12 @@ def _thousands(value: float) -> str:
 def _verdict(one: RankedSetting, answer: Recommendation) -> str:
     if one.provenance != "measured":
         return f"{one.provenance}, {chance(one.chance)}"
-    noisy = f", {one.num_noisy} noisy" if one.num_noisy else ""
+    marked = marks_of_runs(one)
     if one.setting in answer.tied:
-        return f"tie{', recommended' if _is_taken(one, answer) else ''}{noisy}"
+        return f"tie{', recommended' if _is_taken(one, answer) else ''}{marked}"
     if one.setting == answer.chosen:
-        return f"{'recommended' if _is_taken(one, answer) else 'best measured'}{noisy}"
-    return f"{'over the limits' if answer.state == 'none' else 'behind'}{noisy}"
+        return f"{'recommended' if _is_taken(one, answer) else 'best measured'}{marked}"
+    return f"{'over the limits' if answer.state == 'none' else 'behind'}{marked}"
 
 
 def _is_taken(one: RankedSetting, answer: Recommendation) -> bool:
@@ -211,7 +212,7 @@ def _is_taken(one: RankedSetting, answer: Recommendation) -> bool:
 
 def _notes(listed: Sequence[tuple[Recommendation, RankedSetting]], *, marks: Sequence[str]) -> Iterator[str]:
     if any(len(one.rates) > 1 for _, one in listed):
-        yield "±: half the range over the undisturbed of n runs."
+        yield "n: runs that decide. ±: half their range."
     if any(one.provenance != "measured" for _, one in listed):
         yield "Predicted and compiled: not measured, may be better with that chance; brackets hold 90 of 100."
     if any(one.usd_per_second for _, one in listed):

@@ -27,6 +27,7 @@ from orchestrator.train.checkpoints.worker_store import WorkerCheckpointer
 from orchestrator.train.environment import framework_versions, telling
 from orchestrator.train.failures import kind_of, line_of
 from orchestrator.train.measurement import calibration, loop
+from orchestrator.train.measurement.core_waits import read_core_waits
 from orchestrator.train.measurement.counters import Meter, meter_of, no_meter
 from orchestrator.train.measurement.target import TargetEvaluator
 from orchestrator.train.precision import PRECISIONS
@@ -197,7 +198,8 @@ def _timing_of(job: WorkerJob) -> TimingSpec:
 def _train(worker: _ReadyWorker) -> loop.LoopTimes:
     """Measure the steps of the training, or the whole run of a script that reports none."""
     load = os.getloadavg()[0]
-    if isinstance(worker.trainer, ScriptTrainer) and (whole_run := worker.trainer.whole_run()) is not None:
+    script = worker.trainer if isinstance(worker.trainer, ScriptTrainer) else None
+    if script and (whole_run := script.whole_run()) is not None:
         return times_of(whole_run, load_average=(load, os.getloadavg()[0]))
     last_step = worker.steps - worker.timing.enough_steps
     with worker.checkpoints.keeper(worker.trainer, last_step=last_step) as keeper:
@@ -207,10 +209,9 @@ def _train(worker: _ReadyWorker) -> loop.LoopTimes:
             worker.timing,
             steps=worker.steps,
             meet=worker.meet,
-            clock=worker.trainer.clock if isinstance(worker.trainer, ScriptTrainer) else time.perf_counter,
-            cpu_clock=worker.trainer.cpu_clock
-            if isinstance(worker.trainer, ScriptTrainer)
-            else time.process_time,
+            clock=script.clock if script else time.perf_counter,
+            cpu_clock=script.cpu_clock if script else time.process_time,
+            core_waits=script.core_waits if script else read_core_waits,
             meter=_meter(worker.job),
             target_evaluator=_target_evaluator(worker),
             keeper=keeper,

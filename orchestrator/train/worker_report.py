@@ -1,7 +1,7 @@
 """Report of each worker of a trial, and the result made of all reports."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from orchestrator.core.peaks import Calibration
@@ -77,6 +77,8 @@ def result_of(reports: Sequence[WorkerReport], *, launch_seconds: float) -> Trai
         data_wait_seconds=_longest([report.data_wait_seconds for report in reports]),
         pipeline_samples_per_second=_sum_of([report.pipeline_samples_per_second for report in reports]),
         cpu_seconds=tuple(time.cpu_seconds for time in times),
+        block_cpu_seconds=_of_all(time.block_cpu_seconds for time in times),
+        core_wait_seconds=_of_all(time.core_wait_seconds for time in times),
         load_average=first.times.load_average,
         peak_host_bytes=tuple(report.peak_host_bytes for report in reports),
         energy_joules=_joules_of(reports),
@@ -90,6 +92,12 @@ def result_of(reports: Sequence[WorkerReport], *, launch_seconds: float) -> Trai
         checkpoint_seconds=max(time.checkpoint_seconds for time in times),
         checkpoint_notes=first.checkpoint_notes,
     )
+
+
+def _of_all(of_ranks: Iterable[tuple[float, ...]]) -> tuple[tuple[float, ...], ...]:
+    """[rank][block], or nothing where a rank does not know it."""
+    blocks = tuple(of_ranks)
+    return blocks if all(blocks) else ()
 
 
 def _telling_of_weights(reports: Sequence[WorkerReport]) -> Iterator[WorkerReport]:

@@ -53,7 +53,7 @@ def comparisons_of(measured: Sequence[Measurement]) -> tuple[tuple[Comparison, .
     groups: dict[tuple[Comparison, ...], None] = {}  # trainers without options meet in several sets
     for factor in factors_of(training):
         for group in alike(training, factor):
-            fastest, *others = sorted(group, key=lambda member: -_mean_log(member.rates))
+            fastest, *others = sorted(group, key=lambda member: -_mean_log(member.deciding_rates))
             pairs = [
                 (fastest, other)
                 for other in others
@@ -88,14 +88,14 @@ def comparison_of(
     labels = list(dict.fromkeys(label for factor in factors for label in factor.labels))
     own = [name for name in (*labels, "ran_with") if name in distinct or name == labels[0]]
     apart = {name for factor in factors for name in (factor.field, *factor.follows)}
-    ratio = ratio_of(first.rates, second.rates)
+    ratio = ratio_of(first.deciding_rates, second.deciding_rates)
     return Comparison(
         factor=", ".join(factor.name for factor in factors),
         where=label_of(first.setting, [name for name in distinct if name not in own and name not in apart]),
         first=label_of(first.setting, own),
         second=label_of(second.setting, own),
         ratio=ratio,
-        verdict=verdict_on(ratio, num_repeats=min(first.num_repeats, second.num_repeats)),
+        verdict=verdict_on(ratio, num_repeats=min(first.num_deciding, second.num_deciding)),
         is_noisy=bool(first.num_noisy or second.num_noisy),
         is_resumed=bool(first.num_resumed or second.num_resumed),
     )

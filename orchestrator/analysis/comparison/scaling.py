@@ -39,7 +39,7 @@ class Scaling:
 
     def speed_up(self, measurement: Measurement) -> Spread:
         """Samples per second over those of the fewest workers."""
-        return ratio_of(measurement.rates, self.points[0].rates)
+        return ratio_of(measurement.deciding_rates, self.points[0].deciding_rates)
 
     def efficiency(self, measurement: Measurement) -> Spread:
         """The speed-up over that of a setting in which every worker is as fast as those of the fewest."""

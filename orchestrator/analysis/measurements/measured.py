@@ -5,9 +5,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from orchestrator.analysis.formatting import counted_marks
 from orchestrator.analysis.measurements.frame import quality_columns
+from orchestrator.analysis.measurements.noise import find_deciding
 from orchestrator.analysis.measurements.setting import Setting
 from orchestrator.analysis.metrics.quality import QualityInterval, quality_interval
 from orchestrator.core.interval import Spread
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 
 _Row = Mapping[Any, Any]
 """A row of the frame: column -> value; what is missing is NaN."""
+
+_Repeat = TypeVar("_Repeat")
 
 _UNKNOWN = Spread(median=math.nan, low=math.nan, high=math.nan)
 
@@ -39,7 +43,8 @@ RESUMED = (
 class Measurement:
     """A setting's numbers: medians over its repeats with their range, or those of its only trial.
 
-    A repeat is a trial of the setting, with whatever seed.
+    A repeat is a trial of the setting, with whatever seed. Times and rates are of the repeats that decide,
+    and of all where none does.
 
     Attributes:
         setting_id: equal in all its repeats: `core.spec.setting_id`.
@@ -91,13 +96,45 @@ class Measurement:
 
     @property
     def num_repeats(self) -> int:
-        """Trials that these numbers come from."""
+        """Its trials, whether they decide or not."""
         return len(self.rates)
 
     @property
     def num_noisy(self) -> int:
         """Repeats that something else disturbed."""
         return self.quiet.count(False)
+
+    @property
+    def num_deciding(self) -> int:
+        """Repeats that nothing disturbed and that agree with each other."""
+        return sum(find_deciding(self.rates, self.quiet))
+
+    @property
+    def num_outliers(self) -> int:
+        """Quiet repeats that do not agree with the others."""
+        return self.num_repeats - self.num_noisy - self.num_deciding
+
+    @property
+    def deciding_rates(self) -> tuple[float, ...]:
+        """Rates of the repeats that decide; of all where none does."""
+        return _deciding(self.rates, self.rates, self.quiet)
+
+
+def marks_of_repeats(measurement: Measurement) -> str:
+    """Tell how many repeats need care: `, 1 noisy, 1 outlier`."""
+    return counted_marks(
+        num_noisy=measurement.num_noisy,
+        num_outliers=measurement.num_outliers,
+        num_resumed=measurement.num_resumed,
+    )
+
+
+def _deciding(
+    repeats: Sequence[_Repeat], rates: Sequence[float], quiet: Sequence[bool]
+) -> tuple[_Repeat, ...]:
+    """Choose the repeats that decide; all where none does."""
+    decides = find_deciding(rates, quiet)
+    return tuple(one for one, counts in zip(repeats, decides, strict=True) if counts) or tuple(repeats)
 
 
 def measured_of(frame: "pd.DataFrame") -> tuple[Measurement, ...]:
@@ -118,10 +155,12 @@ def measured_of(frame: "pd.DataFrame") -> tuple[Measurement, ...]:
 
 def _one_of(rows: Sequence[_Row], quality: Mapping[str, str]) -> Measurement:
     first = rows[0]
-    step_seconds, samples_per_second = _timing_of(rows)
+    rates = tuple(row["steady_samples_per_second"] for row in rows)
+    quiet = tuple(row["noise"] == "" for row in rows)
+    timed = _deciding(rows, rates, quiet)
+    step_seconds, samples_per_second = _timing_of(timed)
     price = first["price"] if len({row["price"] for row in rows}) == 1 else ""
     whole = [row for row in rows if not row["resumed_from_step"] > 0]
-    jobs = tuple(sum(row[key] for key in _JOB) for row in rows)
     return Measurement(
         setting_id=first["setting_id"],
         seeds=tuple(sorted({row["seed"] for row in rows})),
@@ -132,25 +171,29 @@ def _one_of(rows: Sequence[_Row], quality: Mapping[str, str]) -> Measurement:
         variables=first["variables"],
         num_blocks=min(row["num_blocks"] for row in rows),
         num_resumed=len(rows) - len(whole),
-        rates=tuple(row["steady_samples_per_second"] for row in rows),
-        quiet=tuple(row["noise"] == "" for row in rows),
+        rates=rates,
+        quiet=quiet,
         samples_per_second=samples_per_second,
         step_seconds=step_seconds,
-        first_step_seconds=_over(rows, "first_step_seconds"),
-        setup_seconds=_over(rows, "setup_seconds"),
+        first_step_seconds=_over(timed, "first_step_seconds"),
+        setup_seconds=_over(timed, "setup_seconds"),
         final_loss=_over(rows, "final_loss"),
-        job_seconds=_spread_of(jobs),
-        all_job_seconds=jobs,
+        job_seconds=_spread_of(_job_seconds(timed)),
+        all_job_seconds=_job_seconds(rows),
         price=price,
         price_marks=first["price_marks"] if price else "",
         usd_per_million_samples=_cost_at(samples_per_second, first) if price else _UNKNOWN,
         job_usd=_over(whole, "attempt_usd") if price else _UNKNOWN,
         all_job_usd=tuple(_known(whole, "attempt_usd")) if price else (),
-        where_known={name: _over(rows, name) for name in WHERE_KNOWN if _known(rows, name)},
+        where_known={name: _over(timed, name) for name in WHERE_KNOWN if _known(timed, name)},
         quality={
             name: _quality_of(rows, name, column) for name, column in quality.items() if _known(rows, column)
         },
     )
+
+
+def _job_seconds(rows: Sequence[_Row]) -> tuple[float, ...]:
+    return tuple(sum(row[key] for key in _JOB) for row in rows)
 
 
 def _quality_of(rows: Sequence[_Row], metric: str, column: str) -> QualityInterval:

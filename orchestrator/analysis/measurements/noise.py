@@ -1,22 +1,37 @@
 """A measurement -> what else was going on while it was timed, from what its record says. Pure."""
 
+from collections.abc import Iterator, Sequence
+from statistics import median
+
 from orchestrator.analysis.formatting import number
 from orchestrator.analysis.metrics.metric import step_seconds_of
 from orchestrator.core.interval import median_interval
+from orchestrator.core.placement import Placement
 from orchestrator.core.result import TrainResult, TrialRecord
 
 _MOST_LOAD = 1.25  # of its own cores: from there on others have at least a fifth of each
 _LEAST_BUSY = 0.9  # of one core, for a trial on CPUs always has a step to compute
 _MOST_WAITING = 0.1  # of the steps' time
+_MOST_WITHOUT_CORE = 0.1  # of a block, or of the time of its threads if these were ready for longer
+_MOST_APART = 1.5  # times the rate of a repeat: no change of clock or seed alone makes as much
 _TICK_SECONDS = (
     0.02  # how far a rank's CPU time can be short where it is counted by 10 ms, user's and system's apart
 )
 
 NOISY = (
-    f"the host's load average exceeded {_MOST_LOAD} times the trial's cores, or a trial on CPUs got "
-    f"less than {_LEAST_BUSY} of one core while it was timed: other work was running"
+    "its threads were ready to run and had no core for over a tenth of the time, in half of the timed blocks "
+    f"or more, or a trial on CPUs got less than {_LEAST_BUSY} of one core while it was timed, or, where the "
+    f"kernel does not count such waits, the host's load average exceeded {_MOST_LOAD} times the trial's "
+    "cores: other work was running"
 )
 """Definition of a noisy trial, for readers."""
+
+
+OUTLIER = (
+    f"a quiet repeat over {_MOST_APART} times slower than a noisy one, or that far from more than half of "
+    "the other quiet repeats: it is measured again, not averaged"
+)
+"""Definition of an outlier among the repeats of a setting, for readers."""
 
 
 WAITS = (
@@ -72,7 +87,8 @@ def noise_of(record: TrialRecord) -> str:
     """Describe the disturbance of a result's timing with its numbers; empty where there was none or nothing
     was timed.
 
-    The load average looks back one minute, so it may also show what ended just before the trial began.
+    Waits for a core are of the timed blocks alone. The load average looks back one minute, so it counts only
+    where there are none: it misses what began a moment ago, and shows what has just ended.
     """
     result = record.result
     if result is None or not any(result.block_seconds) or not record.placement.trains:
@@ -81,10 +97,56 @@ def noise_of(record: TrialRecord) -> str:
         return ""  # the clock saw no time pass
     cores = sum(group.cpus for group in record.placement.on_host(0))
     load, busy = max(result.load_average), _busy_cores_of(result)
-    causes = [f"load {number(load)} on {cores} cores"] if load > _MOST_LOAD * cores else []
+    causes = []
+    if result.core_wait_seconds and result.block_cpu_seconds:
+        waiting = median(_shares_without_core(result, record.placement))
+        causes += [f"{waiting:.0%} waiting for a core"] if waiting > _MOST_WITHOUT_CORE else []
+    elif load > _MOST_LOAD * cores:
+        causes.append(f"load {number(load)} on {cores} cores")
     if record.placement.kind == "cpu" and busy < _LEAST_BUSY:
         causes.append(f"{number(busy)} of a core used")
     return ", ".join(causes)
+
+
+def find_deciding(rates: Sequence[float], quiet: Sequence[bool]) -> tuple[bool, ...]:
+    """Tell which repeats of a setting decide: those that are quiet and no `OUTLIER`.
+
+    Args:
+        rates: samples or steps per second of each repeat.
+        quiet: for each repeat, True if its record shows no disturbance.
+    """
+    repeats = list(zip(rates, quiet, strict=True))
+    fastest_noisy = max((rate for rate, is_quiet in repeats if not is_quiet), default=0.0)
+    credible = [is_quiet and rate * _MOST_APART >= fastest_noisy for rate, is_quiet in repeats]
+    others = [rate for rate, counts in zip(rates, credible, strict=True) if counts]
+
+    def agrees(rate: float) -> bool:
+        alike = sum(max(rate, other) <= _MOST_APART * min(rate, other) for other in others)
+        return 2 * (alike - 1) >= len(others) - 1  # it is one of them
+
+    return tuple(counts and agrees(rate) for rate, counts in zip(rates, credible, strict=True))
+
+
+def _shares_without_core(result: TrainResult, placement: Placement) -> Iterator[float]:
+    """Yield for each block the share of the time that threads were ready to run and had no core.
+
+    Of the host where it is largest, for the ranks wait for each other. More threads than cores wait for each
+    other as well: only cores that the trial did not get count.
+    """
+    hosts = [group.host for group in placement.of_ranks]
+    blocks = zip(*result.block_seconds, strict=True)
+    cpu = zip(*result.block_cpu_seconds, strict=True)
+    waits = zip(*result.core_wait_seconds, strict=True)
+    for seconds, cpu_seconds, wait_seconds in zip(map(max, blocks), cpu, waits, strict=True):
+        shares = [0.0]
+        for host in set(hosts):
+            ranks = [rank for rank, place in enumerate(hosts) if place == host]
+            cores = sum(group.cpus for group in placement.on_host(host))
+            used = sum(cpu_seconds[rank] for rank in ranks)
+            lost = min(sum(wait_seconds[rank] for rank in ranks), cores * seconds - used)
+            if lost > 0:
+                shares.append(lost / max(seconds, used + lost))
+        yield max(shares)
 
 
 def _busy_cores_of(result: TrainResult) -> float:

@@ -22,7 +22,7 @@ from orchestrator.core.target import Evaluation
 from orchestrator.core.trial_spec import AXES
 
 _IN_A_REHEARSAL = ("final_loss",)
-_OF_A_RUN = ("run_seconds", "launch_seconds", "peak_host_bytes")
+_OF_A_RUN = ("run_seconds", "launch_seconds", "cpu_seconds", "peak_host_bytes")
 _CURVES = ("loss",)  # what MLflow has beside the metrics of an attempt
 
 
@@ -320,8 +320,18 @@ METRICS: Mapping[str, Metric[[int, TrainResult]]] = MappingProxyType(
             Metric(
                 key="cpu_seconds",
                 unit="s",
-                meaning="CPU time of all worker processes together while blocks were timed",
-                of=lambda _batch, result: sum(result.cpu_seconds),
+                meaning="CPU time of all worker processes together while blocks were timed; of a script that "
+                "reported no step, of its whole run",
+                of=lambda _batch, result: sum(result.cpu_seconds) or None,
+            ),
+            Metric(
+                key="core_wait_seconds",
+                unit="s",
+                meaning="what the threads of all worker processes together were ready to run and had no core "
+                "while blocks were timed, as the scheduler of Linux counts it; absent where it does not",
+                of=lambda _batch, result: (
+                    sum(map(sum, result.core_wait_seconds)) if result.core_wait_seconds else None
+                ),
             ),
             Metric(
                 key="load_average",

@@ -49,6 +49,7 @@ TRACKED: Mapping[str, tuple[str, float]] = MappingProxyType(
         "peak_device_bytes": ("memory/peak_device_gib", _GIB),
         "bytes_per_step": ("memory/traffic_bytes_per_step", 1),
         "cpu_seconds": ("system/cpu_seconds", 1),
+        "core_wait_seconds": ("system/core_wait_ms", _MILLI),
         "load_average": ("system/load_average", 1),
     }
 )

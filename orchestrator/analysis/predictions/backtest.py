@@ -56,7 +56,7 @@ def hindsights_of(
             label=label_of(measurement.setting, own),
             predicted=predicted,
             measured=measurement.step_seconds.median,
-            is_noisy=measurement.num_noisy == measurement.num_repeats,
+            is_noisy=not measurement.num_deciding,
         )
         for measurement in training
         if (predicted := _hindcast_of(measurement, hindcasts)) is not None

@@ -13,7 +13,7 @@ from orchestrator.analysis.formatting import (
     spread,
 )
 from orchestrator.analysis.measurements.measured import RESUMED
-from orchestrator.analysis.measurements.noise import NOISY
+from orchestrator.analysis.measurements.noise import NOISY, OUTLIER
 from orchestrator.analysis.metrics.quality import quality_words
 from orchestrator.analysis.recommendation.answer.answer import RankedSetting, Recommendation
 from orchestrator.analysis.recommendation.answer.summary import chance, known_by
@@ -50,6 +50,7 @@ def ranked_table(recommendations: Sequence[Recommendation]) -> Table:
     has_quality = any(standing.quality for one in shown for standing in one.standings)
     bases = "; ".join(dict.fromkeys(f"{one.job}: {one.basis}" for one in shown))
     noisy = any(standing.num_noisy for one in shown for standing in one.standings)
+    outliers = any(standing.num_outliers for one in shown for standing in one.standings)
     resumed = any(standing.num_resumed for one in shown for standing in one.standings)
     return Table(
         title=RANKED,
@@ -58,6 +59,7 @@ def ranked_table(recommendations: Sequence[Recommendation]) -> Table:
                 f"Length of the job: {bases}.",
                 _RANKED.format(tolerance=_tolerance_of(shown)),
                 *([f"Noisy: {NOISY}."] if noisy else []),
+                *([f"Outlier: {OUTLIER}."] if outliers else []),
                 *([f"Resumed: {RESUMED}."] if resumed else []),
             ]
         ),

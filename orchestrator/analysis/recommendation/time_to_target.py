@@ -175,7 +175,7 @@ def _by_seed(result: TimeToTarget) -> str:
 
 
 def _basis_of(result: TimeToTarget) -> str:
-    marked = counted_marks(num_noisy=result.num_noisy, num_resumed=result.num_resumed)
+    marked = counted_marks(num_noisy=result.num_noisy, num_outliers=0, num_resumed=result.num_resumed)
     seeds = counted(len(result.seconds_by_seed), "seed")
     return f"{counted(len(result.pursuits), 'training')}, {seeds}{marked}"
 

@@ -7,14 +7,13 @@ from orchestrator.analysis.figures.palette import colour_of
 from orchestrator.analysis.formatting import (
     UNKNOWN,
     counted,
-    counted_marks,
     duration_parts,
     number,
     share,
     shared_decimals,
 )
 from orchestrator.analysis.recommendation.answer.answer import RankedSetting, Recommendation
-from orchestrator.analysis.recommendation.answer.summary import chance
+from orchestrator.analysis.recommendation.answer.summary import chance, known_by, marks_of_runs
 from orchestrator.analysis.report.html import element, text
 from orchestrator.analysis.report.interval_plot import (
     Axis,
@@ -164,10 +163,10 @@ def _row(
         element("td", text(one.provenance), class_="detail", data_header="known by"),
         element(
             "td",
-            text(f"{len(one.rates) + len(one.noisy_rates):,}"),
+            text(f"{len(one.rates):,}"),
             class_="detail number",
             data_header="repeats",
-            data_value=str(len(one.rates) + len(one.noisy_rates)),
+            data_value=str(len(one.rates)),
         ),
         element("td", text(_range(rate)), class_="detail", data_header="range of samples/s"),
         element("td", text(remarks or UNKNOWN), class_="detail", data_header="remarks"),
@@ -216,13 +215,10 @@ def _setting_cell(one: RankedSetting, recommendation: Recommendation) -> str:
 
 
 def _basis_of(one: RankedSetting) -> str:
-    """Tell what a row is known by: `3 repeats, 1 noisy`, `predicted`."""
+    """Tell what a row is known by, and what does not decide: `3 repeats, 1 noisy`, `predicted`."""
     if not one.rates:
-        noisy = f", {counted(len(one.noisy_rates), 'noisy run')}" if one.noisy_rates else ""
-        return f"{one.provenance}{noisy}"
-    return counted(one.num_runs, "repeat") + counted_marks(
-        num_noisy=one.num_noisy, num_resumed=one.num_resumed
-    )
+        return known_by(one)
+    return counted(len(one.rates), "repeat") + marks_of_runs(one)
 
 
 def _plotted_cell(

@@ -7,14 +7,18 @@ from orchestrator.analysis.formatting import (
     UNKNOWN,
     Number,
     counted,
-    counted_marks,
     data_name,
     marks,
     number,
     spread,
 )
-from orchestrator.analysis.measurements.measured import RESUMED, WHERE_KNOWN, Measurement
-from orchestrator.analysis.measurements.noise import NOISY
+from orchestrator.analysis.measurements.measured import (
+    RESUMED,
+    WHERE_KNOWN,
+    Measurement,
+    marks_of_repeats,
+)
+from orchestrator.analysis.measurements.noise import NOISY, OUTLIER
 from orchestrator.analysis.measurements.setting import DETAILS, IMPLIED, Setting, varying
 from orchestrator.analysis.metrics.cost import COSTS
 from orchestrator.analysis.metrics.definitions import METRICS
@@ -104,7 +108,9 @@ def _measured_notes(measured: Sequence[Measurement], *, same: str) -> Iterator[s
             "held-out samples and seeds, for other metrics over seeds."
         )
     if any(measurement.num_noisy for measurement in measured):
-        yield f"Noisy: {NOISY}."
+        yield f"Noisy: {NOISY}. Numbers are of the others where there are any."
+    if any(measurement.num_outliers for measurement in measured):
+        yield f"Outlier: {OUTLIER}."
     if any(measurement.num_resumed for measurement in measured):
         yield f"Resumed: {RESUMED}."
     prices = dict.fromkeys(measurement.price for measurement in measured if measurement.price)
@@ -151,13 +157,12 @@ def _measured_row(
 
 
 def _basis_of(measurement: Measurement) -> str:
-    """Describe the basis of the numbers: `6 repeats of 3 seeds, 1 noisy`, `15 blocks`."""
+    """Describe the basis of the numbers: `6 repeats of 3 seeds, 1 noisy` beside them, `15 blocks`."""
     if measurement.num_repeats == 1:
         marked = marks(is_noisy=bool(measurement.num_noisy), is_resumed=bool(measurement.num_resumed))
         return counted(measurement.num_blocks, "block") + marked
-    marked = counted_marks(num_noisy=measurement.num_noisy, num_resumed=measurement.num_resumed)
     seeds = f" of {counted(len(measurement.seeds), 'seed')}" if len(measurement.seeds) > 1 else ""
-    return counted(measurement.num_repeats, "repeat") + seeds + marked
+    return counted(measurement.num_deciding, "repeat") + seeds + marks_of_repeats(measurement)
 
 
 def _same_in_all(settings: Sequence[Setting], *, apart_from: Iterable[str]) -> str:

@@ -7,10 +7,10 @@ from dataclasses import dataclass, fields
 from statistics import fmean
 from typing import TypeVar
 
-from orchestrator.analysis.measurements.noise import noise_of
+from orchestrator.analysis.measurements.noise import find_deciding, noise_of
 from orchestrator.analysis.metrics.metric import step_seconds_of
 from orchestrator.analysis.recommendation.jobs.settings_of_records import is_run
-from orchestrator.core.result import TrialRecord
+from orchestrator.core.result import TrialRecord, versions_of
 from orchestrator.core.trial_spec import TrialSpec
 from orchestrator.predict.step_time.error_model import ErrorPrior, LogRatioPosterior, learned_from
 from workloads.registry import cached_workload
@@ -37,13 +37,11 @@ class StepMeasurement:
     Attributes:
         step_seconds: median over its blocks.
         sweep: name of its sweep.
-        is_noisy: something else disturbed it, as its record tells.
     """
 
     trial: TrialSpec
     step_seconds: float
     sweep: str
-    is_noisy: bool
 
     @property
     def log_seconds(self) -> float:
@@ -54,7 +52,7 @@ class StepMeasurement:
 def step_measurements(
     records: Iterable[TrialRecord], *, devices: Container[str]
 ) -> tuple[StepMeasurement, ...]:
-    """Each measurement on these devices once, however many ledgers have it.
+    """Each measurement on these devices once, however many ledgers have it: of repeats those that decide.
 
     None of a workload that is another one now, and none of devices that are not alike: it tells of no device.
     """
@@ -63,7 +61,19 @@ def step_measurements(
         for record in records
         if is_run(record) and record.spec.device in devices and not record.spec.other_devices
     }
-    return tuple(own for measurements in distinct.values() for own in _own(measurements))
+    repeats: dict[Hashable, list[tuple[StepMeasurement, bool]]] = defaultdict(list)
+    for record in distinct.values():
+        for own in _own(record):
+            ran_with = tuple(versions_of(record).items())
+            repeats[step_key(own.trial), ran_with].append((own, noise_of(record) == ""))
+    return tuple(own for alike in repeats.values() for own in _deciding(alike))
+
+
+def _deciding(repeats: Sequence[tuple[StepMeasurement, bool]]) -> list[StepMeasurement]:
+    """Choose the repeats of one step that were quiet and agree with each other; all where none does."""
+    decides = find_deciding([1 / own.step_seconds for own, _ in repeats], [quiet for _, quiet in repeats])
+    chosen = [own for (own, _), counts in zip(repeats, decides, strict=True) if counts]
+    return chosen or [own for own, _ in repeats]
 
 
 def fastest_of(own: Iterable[StepMeasurement]) -> tuple[StepMeasurement, ...]:
@@ -102,7 +112,6 @@ def _own(record: TrialRecord) -> Iterator[StepMeasurement]:
             trial=record.spec,
             step_seconds=steady.median,
             sweep=record.reused_from or record.sweep,
-            is_noisy=bool(noise_of(record)),
         )
 
 

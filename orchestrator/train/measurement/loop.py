@@ -15,6 +15,7 @@ from orchestrator.core.trial_progress import TrialProgress, TrialStage
 from orchestrator.core.trial_spec import TimingSpec
 from orchestrator.train.checkpoints.format import Checkpoint, TrainingProgress
 from orchestrator.train.checkpoints.schedule import CheckpointScheduler
+from orchestrator.train.measurement.core_waits import ReadCoreWaits, read_core_waits, seconds_waited
 from orchestrator.train.measurement.counters import Joules, Meter, used_between
 from orchestrator.train.measurement.target import TargetEvaluator
 from orchestrator.train.trainer import Trainer
@@ -65,6 +66,8 @@ class LoopTimes:
     resumed_seconds: float = 0.0
     checkpoint_seconds: float = 0.0
     run_seconds: float | None = None
+    block_cpu_seconds: tuple[float, ...] = ()
+    core_wait_seconds: tuple[float, ...] = ()
 
 
 def run(
@@ -80,6 +83,7 @@ def run(
     keeper: CheckpointScheduler | None = None,
     resumed: Checkpoint | None = None,
     cpu_clock: Clock = time.process_time,
+    core_waits: ReadCoreWaits = read_core_waits,
     tell: Tell | None = None,
     show: Show | None = None,
 ) -> LoopTimes:
@@ -94,6 +98,7 @@ def run(
         keeper: makes checkpoints between timed parts; between steps of the warm-up only after a stop request.
         resumed: the checkpoint that an earlier attempt left.
         cpu_clock: CPU seconds of the process that trains; of a script it is another one.
+        core_waits: reads how long its threads have waited for a core.
         tell: called between timed parts after every block and every evaluation; None: nobody listens.
         show: called between timed parts when the stage changes; None: nobody looks.
 
@@ -108,6 +113,7 @@ def run(
         keeper=keeper,
         resumed=resumed,
         cpu_clock=cpu_clock,
+        core_waits=core_waits,
         tell=tell,
         show=show,
     )
@@ -155,6 +161,8 @@ def run(
         resumed_from_step=resumed.progress.step if resumed else 0,
         resumed_seconds=loop.resumed_seconds,
         checkpoint_seconds=loop.checkpoint_seconds,
+        block_cpu_seconds=tuple(loop.block_cpu_seconds),
+        core_wait_seconds=tuple(loop.core_wait_seconds),
     )
 
 
@@ -200,6 +208,9 @@ class _Loop:
     tell: Tell | None = None
     show: Show | None = None
     step_seconds: list[float] = field(default_factory=list)
+    core_waits: ReadCoreWaits = read_core_waits
+    block_cpu_seconds: list[float] = field(default_factory=list)
+    core_wait_seconds: list[float] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.began = self.clock()
@@ -231,6 +242,17 @@ class _Loop:
         self.cpu_seconds += self.cpu_clock() - cpu
         self.taken += num_steps
         self.phase_seconds[self.phase] = self.phase_seconds.get(self.phase, 0.0) + seconds
+        return seconds
+
+    def time_block(self, num_steps: int) -> float:
+        """Take a timed block as `seconds_for`, and keep what CPU it got and how long it waited for a core."""
+        waits, cpu = self.core_waits(), self.cpu_seconds
+        seconds = self.seconds_for(num_steps)
+        waited = seconds_waited(waits, self.core_waits())
+        self.step_seconds.append(seconds / num_steps)
+        self.block_cpu_seconds.append(self.cpu_seconds - cpu)
+        if waited is not None:
+            self.core_wait_seconds.append(waited)
         return seconds
 
     def take_to(self, last: int, *, at_most: int) -> None:
@@ -421,8 +443,7 @@ def _time_blocks(loop: _Loop, timing: TimingSpec, *, steps: int) -> tuple[tuple[
     """
     blocks: list[float] = []
     while len(blocks) < timing.max_blocks and loop.taken + timing.steps_per_block <= steps:
-        blocks.append(loop.seconds_for(timing.steps_per_block))
-        loop.step_seconds.append(blocks[-1] / timing.steps_per_block)
+        blocks.append(loop.time_block(timing.steps_per_block))
         loop.read_losses_twice()
         loop.look_when_due(steps)
         loop.tell_progress()

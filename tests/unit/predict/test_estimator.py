@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 from builders import placement, record, train_result
 from plan_builders import T4, TPU, device, held, here, planned, point
+from report_builders import repeats
 
 from orchestrator.core.calibration import DeviceBenchmark
 from orchestrator.core.estimate import Estimate, Refusal, TrackRecord
@@ -14,6 +15,7 @@ from orchestrator.predict.step_time.error_model import learned_from
 from orchestrator.predict.step_time.estimator import bases_of, estimator_of, leave_one_workload_out_estimator
 from orchestrator.predict.step_time.own_records import step_measurements
 from orchestrator.predict.step_time.plan_forecasts import track_record_of
+from workloads.registry import workload
 
 MODELS = default_models()
 GPU = replace(
@@ -263,3 +265,16 @@ def test_of_a_device_that_nothing_is_known_of_the_mean_is_taken_as_it_is():
     found = learned_from([0.0, 2.0], device=math.inf, workload=1.0, freedom=7)
     assert found.mean == 1.0
     assert found.deviation == pytest.approx(math.sqrt((7 * 1.0 + 2.0) / 8 * 1.5))
+
+
+def test_of_repeats_of_one_step_those_that_decide_tell_its_time():
+    current = {"workload_version": workload("mnist_cnn", {}).version}
+    busy = {"load_average": (9.0, 9.0)}
+    records = [
+        *repeats(rates=(4483, 4500, 216), **current),
+        *repeats(rates=(4400,), seed=1, recorded=busy, **current),
+    ]
+    own = step_measurements(records, devices=("cpu",))
+    assert [64 / one.step_seconds for one in own] == pytest.approx([4483, 4500])
+    alone = step_measurements(records[-1:], devices=("cpu",))
+    assert [64 / one.step_seconds for one in alone] == pytest.approx([4400])

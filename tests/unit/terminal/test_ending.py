@@ -32,8 +32,7 @@ def test_a_settled_answer_names_the_setting_and_its_chance():
     assert cells(end, "samples/s") == ["1,020 ±2.0%", "510.0 ±2.0%"]
     assert cells(end, "n") == ["5", "5"]
     assert end.table.note == (
-        "±: half the range over the undisturbed of n runs. "
-        "$/M: dollars for a million samples, hypothetical prices."
+        "n: runs that decide. ±: half their range. $/M: dollars for a million samples, hypothetical prices."
     )
     assert end.facts[0].startswith("10 trials measured; $")
     assert end.facts[0].endswith(" hypothetical")
@@ -96,6 +95,18 @@ def test_of_a_busy_host_the_measurements_are_shown_and_not_judged():
     )
     assert cells(end, "setting") == ["torch_ddp", "tensorflow"]
     assert cells(end, "verdict") == ["not judged, 2 noisy"] * 2
+
+
+def test_n_counts_the_runs_that_decide_and_the_verdict_names_the_others():
+    records = [
+        *repeats(rates=[4483, 4500, 216], price=PRICE),
+        *repeats(rates=[4822], price=PRICE, seed=1, recorded={"load_average": (9.0, 9.0)}),
+        *repeats("tensorflow", rates=[2355, 2360], price=PRICE),
+    ]
+    end = ending(records)
+    assert cells(end, "n") == ["2", "2"]
+    assert cells(end, "samples/s")[0].endswith("±0.2%")
+    assert [verdict.partition(",")[2] for verdict in cells(end, "verdict")] == [" 1 noisy, 1 outlier", ""]
 
 
 def test_an_empty_sweep_says_the_next_command():

@@ -22,11 +22,11 @@ class RankedSetting:
     """A setting by all that is known of it.
 
     Attributes:
-        num_runs, num_noisy, num_resumed: measured trainings, those that something else disturbed, and those
-            that went on from a checkpoint.
+        num_runs, num_noisy, num_outliers, num_resumed: all measured trainings, those that something else
+            disturbed, quiet ones that do not agree with the others, and those that went on from a checkpoint.
         factors: value of every axis by its key: `device` -> `t4`.
         low, likely, high: seconds of a step; 90 of 100 measurements are to lie between them.
-        rates, noisy_rates: samples per second of each undisturbed run, and of each disturbed one.
+        rates, noisy_rates: samples per second of each run that decides, and of each disturbed one.
         fixed_seconds: launch and first step, the median of undisturbed runs; None: not measured.
         usd_per_second: price of the hardware; None: no price is known.
         price_marks: `hypothetical, old`.
@@ -41,6 +41,7 @@ class RankedSetting:
     provenance: TimeBasis
     num_runs: int
     num_noisy: int
+    num_outliers: int
     num_resumed: int
     factors: Mapping[str, str]
     batch_size: int

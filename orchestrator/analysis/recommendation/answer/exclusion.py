@@ -72,6 +72,10 @@ def _on_same_devices(own: Mapping[str, str], theirs: Mapping[str, str]) -> bool:
 
 
 def _of_measured(candidate: CandidateSetting, job: Job) -> ExcludedSetting | None:
+    if candidate.num_outliers and not candidate.quiet:
+        steps = [run.step_seconds for run in candidate.runs]
+        reason = f"its runs differ {max(steps) / min(steps):.3g}x, so that none is credible"
+        return _excluded(candidate, reason, "it again on a quiet host")
     if not candidate.quiet:
         excluded = _excluded(candidate, "no trial ran on a quiet host", "it again on a quiet host")
         return replace(excluded, is_noisy=True)

@@ -88,9 +88,9 @@ def next_step_of(
             price_marks=first.price_marks,
             is_without_setup=besides_seconds is None,
         )
-    noisy = [by_label[one.setting] for one in open_ if by_label[one.setting].num_noisy]
-    if noisy:
-        return _more_runs(noisy, job, of_seeds=False, why="measure again on a quiet host")
+    unclear = [by_label[one.setting] for one in open_ if by_label[one.setting].has_unclear_runs]
+    if unclear:
+        return _more_runs(unclear, job, of_seeds=False, why="measure again on a quiet host")
     if not open_ and chosen:
         return _more_runs([by_label[chosen]], job, of_seeds=is_by_quality, why="measure more repeats of it")
     for one in open_:

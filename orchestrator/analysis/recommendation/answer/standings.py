@@ -54,6 +54,7 @@ def _standing(
         provenance=candidate.provenance,
         num_runs=len(candidate.runs),
         num_noisy=candidate.num_noisy,
+        num_outliers=candidate.num_outliers,
         num_resumed=sum(run.is_resumed for run in candidate.runs),
         factors=factors_of(candidate),
         batch_size=candidate.batch_size,

@@ -309,8 +309,16 @@ def describe_next_step(step: NextStep) -> str:
 
 def known_by(standing: RankedSetting) -> str:
     """`predicted`, `measured, 1 noisy`."""
-    marked = counted_marks(num_noisy=standing.num_noisy, num_resumed=standing.num_resumed)
-    return f"{standing.provenance}{marked}"
+    return f"{standing.provenance}{marks_of_runs(standing)}"
+
+
+def marks_of_runs(standing: RankedSetting) -> str:
+    """Tell how many runs need care: `, 1 noisy, 1 outlier`."""
+    return counted_marks(
+        num_noisy=standing.num_noisy,
+        num_outliers=standing.num_outliers,
+        num_resumed=standing.num_resumed,
+    )
 
 
 def chance(value: float) -> Number:

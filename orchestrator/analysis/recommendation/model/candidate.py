@@ -1,9 +1,10 @@
 """One job and the settings that could train it, measured or not."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
+from orchestrator.analysis.measurements.noise import find_deciding
 from orchestrator.core.errors import FailureKind
 from orchestrator.core.estimate import EstimateProvenance, Refusal, StepPrior
 from orchestrator.core.placement import Aim
@@ -88,6 +89,7 @@ class CandidateSetting:
         failure_kinds: kinds of the failures of its trials.
         fatal: why the setting cannot train the job, as its trials showed: `diverged in 1 of 3 trials`; empty:
             nothing showed that.
+        quiet: runs that nothing else disturbed and that agree with each other: these alone decide.
     """
 
     label: str
@@ -105,11 +107,13 @@ class CandidateSetting:
     num_failed: int = 0
     failure_kinds: frozenset[FailureKind] = frozenset()
     fatal: str = ""
+    quiet: tuple[Run, ...] = field(init=False, repr=False, compare=False)
 
-    @property
-    def quiet(self) -> tuple[Run, ...]:
-        """Runs that nothing else disturbed: these alone decide."""
-        return tuple(run for run in self.runs if not run.is_noisy)
+    def __post_init__(self) -> None:
+        rates = [1 / run.step_seconds for run in self.runs]
+        decides = find_deciding(rates, [not run.is_noisy for run in self.runs])
+        quiet = tuple(run for run, counts in zip(self.runs, decides, strict=True) if counts)
+        object.__setattr__(self, "quiet", quiet)
 
     @property
     def steps_seen(self) -> tuple[float, ...]:
@@ -130,7 +134,17 @@ class CandidateSetting:
     @property
     def num_noisy(self) -> int:
         """Runs that something else disturbed."""
-        return len(self.runs) - len(self.quiet)
+        return sum(run.is_noisy for run in self.runs)
+
+    @property
+    def num_outliers(self) -> int:
+        """Quiet runs that do not agree with the others."""
+        return len(self.runs) - len(self.quiet) - self.num_noisy
+
+    @property
+    def has_unclear_runs(self) -> bool:
+        """True where runs of it were disturbed or do not agree."""
+        return len(self.quiet) < len(self.runs)
 
     @property
     def provenance(self) -> TimeBasis:

@@ -5,6 +5,7 @@ import json
 import os
 import select
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -25,6 +26,7 @@ _TWO_PROCESSES = (
     "two processes of one worker report steps; the command is started once for every worker, so leave out "
     "what starts several, as torchrun --nproc_per_node=2"
 )
+_CREDENTIALS = struct.Struct("3i")  # `struct ucred`: process, user, group
 _GUARD = "orchestrator.train.trainers.script.guard"
 
 
@@ -34,10 +36,12 @@ class WholeRun:
 
     Attributes:
         seconds: from its start to its end.
+        cpu_seconds: of its processes that have ended by then.
         peak_host_bytes: largest resident set of its processes.
     """
 
     seconds: float
+    cpu_seconds: float
     peak_host_bytes: int
 
 
@@ -45,6 +49,9 @@ class Script:
     """A started script, and the connection that its callback opens at its first step.
 
     All that comes of the script ends with `close` or with this process, daemons included: a guard sees to it.
+
+    Attributes:
+        reporter: process ID of the one that reports steps; 0: none has yet.
 
     Args:
         words: command line.
@@ -61,6 +68,7 @@ class Script:
         self._listener.listen(1)
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  closed by `close`
         self._connection: socket.socket | None = None
+        self.reporter = 0
         self._received = b""
         self._told, told = os.pipe()
         self._process = subprocess.Popen(
@@ -87,6 +95,10 @@ class Script:
             os.close(ended)
         if self._listener.fileno() in ready:
             self._connection, _ = self._listener.accept()
+            credentials = self._connection.getsockopt(
+                socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size
+            )
+            self.reporter, _, _ = _CREDENTIALS.unpack(credentials)
             return None
         self._process.wait()
         self._require_success()

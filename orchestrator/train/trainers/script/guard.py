@@ -41,9 +41,14 @@ def main(descriptor: int, words: Sequence[str]) -> NoReturn:
     seconds = time.perf_counter() - began
     code = process.wait() if pidfd in ended else 0
     end_descendants()
-    peak_host_bytes = 1024 * resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    took = {
+        "seconds": seconds,
+        "cpu_seconds": used.ru_utime + used.ru_stime,
+        "peak_host_bytes": 1024 * used.ru_maxrss,
+    }
     with os.fdopen(descriptor, "w") as pipe:
-        json.dump({"seconds": seconds, "peak_host_bytes": peak_host_bytes}, pipe)
+        json.dump(took, pipe)
     if code < 0:
         _die_of(-code)
     sys.exit(code)

@@ -24,7 +24,7 @@ def times_of(whole_run: WholeRun, *, load_average: tuple[float, float]) -> LoopT
         phase_seconds={},
         losses=(),
         network_losses={},
-        cpu_seconds=0.0,
+        cpu_seconds=whole_run.cpu_seconds,
         load_average=load_average,
         energy_joules={},
         run_seconds=whole_run.seconds,

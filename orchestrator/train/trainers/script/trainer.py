@@ -10,6 +10,7 @@ from typing import Any
 from orchestrator.core.errors import TrialError
 from orchestrator.core.result import DeviceFacts
 from orchestrator.train.environment import cpu_model, tpu_name
+from orchestrator.train.measurement.core_waits import CoreWaits, read_core_waits
 from orchestrator.train.precision import label_of
 from orchestrator.train.tpu_slice import slice_type
 from orchestrator.train.trainer import LEAST_LOSSES, WorkerJob
@@ -121,6 +122,10 @@ class ScriptTrainer:
     def cpu_clock(self) -> float:
         """Return the CPU seconds of the script in all steps so far."""
         return self.cpu_seconds
+
+    def core_waits(self) -> CoreWaits:
+        """Read how long the threads of the script have waited for a core so far."""
+        return read_core_waits(self._script.reporter) if self._script.reporter else {}
 
     def begin(self, phase: Phase) -> None:
         """Do nothing, because a script has one part."""

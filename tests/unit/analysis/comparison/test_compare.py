@@ -144,6 +144,17 @@ def test_a_disturbed_side_makes_a_comparison_noisy():
     assert not the_one_of(repeats("torch_ddp", rates=FAST), repeats("tensorflow", rates=SLOW)).is_noisy
 
 
+def test_noisy_repeats_and_outliers_decide_no_comparison():
+    others = [
+        *repeats("torch_ddp", rates=FAST[:1], seed=8, recorded={"load_average": (9, 9)}),
+        *repeats("torch_ddp", rates=[FAST[0] / 20], seed=9),
+    ]
+    slow = repeats("tensorflow", rates=SLOW)
+    alone = the_one_of(repeats("torch_ddp", rates=FAST), slow)
+    assert the_one_of([*repeats("torch_ddp", rates=FAST), *others], slow).ratio == alone.ratio
+    assert the_one_of([*repeats("torch_ddp", rates=FAST[:4]), *others], slow).verdict == "too few repeats"
+
+
 def test_two_repeats_a_side_worked_out_by_hand():
     ratio = ratio_of([math.e**2, math.e**4], [math.e, math.e])
     # mean logarithms 3 and 1; variance 2 and 0; half width 12.706 * sqrt(2 / 2 + 0)

@@ -2,11 +2,12 @@
 
 import pytest
 from builders import placement, record, train_result, trial_spec
-from report_builders import measured
+from report_builders import measured, repeats
 
 from orchestrator.analysis.measurements.frame import frame_of
 from orchestrator.analysis.measurements.measured import measured_of
 from orchestrator.analysis.measurements.noise import (
+    find_deciding,
     has_impossible_times,
     is_timed_too_shortly,
     noise_of,
@@ -38,6 +39,48 @@ def test_a_trial_on_cpus_that_got_half_a_core_was_disturbed():
     assert noise(cpu_seconds=(0.3,)) == "0.5333 of a core used"  # 0.3 s and a tick of 0.02 s, of 0.6 s
 
 
+def in_blocks(cpu_seconds, wait_seconds, **changes):
+    """Return the noise of one rank with blocks of 0.1 s that used and waited for cores so long."""
+    return noise(
+        block_seconds=((0.1,) * len(cpu_seconds),),
+        cpu_seconds=(sum(cpu_seconds),),
+        block_cpu_seconds=(tuple(cpu_seconds),),
+        core_wait_seconds=(tuple(wait_seconds),),
+        **changes,
+    )
+
+
+def test_two_threads_that_lost_half_of_two_cores_were_disturbed_whatever_the_load_average():
+    assert in_blocks([0.095] * 6, [0.105] * 6, load_average=(0.0, 0.08)) == "52% waiting for a core"
+
+
+def test_a_process_that_starts_in_block_3_of_6_disturbs_the_trial_and_in_block_5_does_not():
+    assert in_blocks([0.2] * 2 + [0.1] * 4, [0.0] * 2 + [0.1] * 4) == "50% waiting for a core"
+    assert in_blocks([0.2] * 4 + [0.1] * 2, [0.0] * 4 + [0.1] * 2) == ""
+
+
+def test_threads_that_wait_for_each_other_on_all_cores_of_the_trial_are_not_disturbed():
+    assert in_blocks([0.2] * 6, [0.1] * 6) == ""
+
+
+def test_short_waits_of_a_trial_that_leaves_its_cores_idle_are_no_noise():
+    assert noise(placed=GPU, block_cpu_seconds=((0.01,) * 6,), core_wait_seconds=((0.009,) * 6,)) == ""
+
+
+def test_the_load_of_the_minute_before_is_no_noise_where_no_thread_waited():
+    assert in_blocks([0.19] * 6, [0.001] * 6, load_average=(9.0, 8.0)) == ""
+
+
+def test_a_trial_of_two_hosts_is_disturbed_where_one_of_them_is():
+    spec = trial_spec(num_workers=2)
+    placed = placement(spec, num_hosts=2, num_processes=2, cpus=1)
+    waits = ((0.0,) * 6, (0.05,) * 6)
+    times = {"block_seconds": ((0.1,) * 6,) * 2, "cpu_seconds": (0.3, 0.3)}
+    times |= {"block_cpu_seconds": ((0.05,) * 6,) * 2, "core_wait_seconds": waits}
+    assert noise(placed=placed, **times) == "50% waiting for a core"
+    assert noise(placed=placed, **times | {"core_wait_seconds": ((0.0,) * 6,) * 2}) == ""
+
+
 def test_ranks_that_take_turns_on_a_core_are_busy_together():
     blocks = ((0.1,) * 6, (0.1,) * 6)
     assert noise(block_seconds=blocks, cpu_seconds=(0.3, 0.3)) == ""
@@ -60,6 +103,38 @@ def test_a_measurement_counts_its_noisy_repeats(loads, count):
     ]
     (only,) = measured_of(frame_of(records))
     assert only.num_noisy == count
+
+
+@pytest.mark.parametrize(
+    ("quiet_rates", "noisy_rates", "deciding"),
+    [
+        ((4483,), (), (4483,)),
+        ((4483, 216), (4822,), (4483,)),  # a disturbed repeat was 22 times as fast as a quiet one
+        ((216,), (4822,), ()),
+        ((4483,), (216,), (4483,)),
+        ((4483, 216), (), ()),  # nothing tells which one is right
+        ((4483, 216, 4600), (), (4483, 4600)),
+        ((100, 102, 101, 500), (), (100, 102, 101)),
+        ((100, 101, 200, 202), (), ()),
+        ((100, 149), (), (100, 149)),
+    ],
+)
+def test_repeats_that_disagree_with_the_others_do_not_decide(quiet_rates, noisy_rates, deciding):
+    rates = (*quiet_rates, *noisy_rates)
+    quiet = [True] * len(quiet_rates) + [False] * len(noisy_rates)
+    decides = find_deciding(rates, quiet)
+    assert tuple(rate for rate, counts in zip(rates, decides, strict=True) if counts) == deciding
+
+
+def test_numbers_of_a_setting_are_those_of_the_repeats_that_decide():
+    records = [
+        *repeats(rates=(4483, 216)),
+        *repeats(rates=(4822,), recorded={"load_average": (9, 9)}, seed=1),
+    ]
+    (only,) = measured_of(frame_of(records))
+    assert (only.num_repeats, only.num_deciding, only.num_noisy, only.num_outliers) == (3, 1, 1, 1)
+    assert only.samples_per_second.median == pytest.approx(4483)
+    assert only.deciding_rates == pytest.approx((4483,))
 
 
 @pytest.mark.parametrize(

@@ -87,6 +87,7 @@ def test_a_measurement_has_every_metric_that_its_framework_can_say():
         "calibrated_flops_per_second",
         "roofline_fraction",
         "communication_share",
+        "core_wait_seconds",
         *OF_A_TARGET,
     }
     unsaid |= {key for key in METRICS if "joules" in key}
@@ -161,6 +162,7 @@ def test_what_it_took_is_that_of_all_ranks_or_of_the_one_that_needed_most():
             result=train_result(
                 block_seconds=((0.1,) * 6,) * 2,
                 cpu_seconds=(0.5, 0.25),
+                core_wait_seconds=((0.25, 0.5), (0.0, 0.125)),
                 load_average=(0.5, 3.5),
                 peak_host_bytes=(400_000_000, 500_000_000),
                 devices=tuple(devices),
@@ -170,6 +172,7 @@ def test_what_it_took_is_that_of_all_ranks_or_of_the_one_that_needed_most():
         )
     )
     assert (metrics["cpu_seconds"], metrics["load_average"]) == (0.75, 3.5)
+    assert metrics["core_wait_seconds"] == 0.875
     assert (metrics["peak_host_bytes"], metrics["peak_device_bytes"]) == (500_000_000, 2 * 10**9)
     assert (metrics["launch_seconds"], metrics["flops_per_step"]) == (0.7, 2e9)
 
@@ -202,6 +205,7 @@ def test_a_run_has_its_seconds_and_no_number_of_steps():
     assert set(metrics_of(record(result=run))) == {
         "run_seconds",
         "launch_seconds",
+        "cpu_seconds",
         "peak_host_bytes",
         *costs_of(record(result=run)),
         *run.quality,

@@ -59,7 +59,7 @@ def test_results_and_their_note_say_resumed():
 
 def test_repeats_count_those_that_were_resumed():
     records = [measured(), measured(repeat=1, recorded=RESUMED | {"load_average": (9, 9)})]
-    assert cells(records, "Measured", "over") == ["2 repeats, 1 noisy, 1 resumed"]
+    assert cells(records, "Measured", "over") == ["1 repeat, 1 noisy, 1 resumed"]
 
 
 def test_a_verdict_over_a_resumed_side_is_marked():

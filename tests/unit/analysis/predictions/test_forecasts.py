@@ -8,6 +8,7 @@ from report_builders import forecast, measured, plan_of, repeats
 
 from orchestrator.analysis.findings import findings_of
 from orchestrator.analysis.formatting import UNKNOWN
+from orchestrator.analysis.measurements.noise import NOISY
 from orchestrator.analysis.predictions.forecasts import predicted_of, predicted_table
 from orchestrator.analysis.recommendation.tables import RANKED as SETTINGS
 from orchestrator.analysis.report.headline import headline_of
@@ -136,11 +137,11 @@ def test_a_chance_comes_from_both_intervals():
 
 def test_what_was_noisy_says_so_beside_a_prediction():
     busy = {"load_average": (9.0, 9.0)}
-    records = [measured(step_seconds=0.005, recorded=busy), measured(step_seconds=0.010, repeat=1)]
+    records = [measured(step_seconds=0.015, recorded=busy), measured(step_seconds=0.010, repeat=1)]
     _, known = rows_of(table(records, [forecast()], SETTINGS))
     assert known["known by"] == "measured, 1 noisy"
     assert known["time"].value == pytest.approx(0.79 + 140.625, rel=0.001)  # of the quiet one alone
-    assert "Noisy: the host's load average" in table(records, [forecast()], SETTINGS).note
+    assert f"Noisy: {NOISY}." in table(records, [forecast()], SETTINGS).note
 
 
 def test_of_costs_it_says_the_cheapest_if_that_is_asked_for():

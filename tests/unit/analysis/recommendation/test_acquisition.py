@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from price_builders import price, price_list
 
+from orchestrator.analysis.measurements.noise import NOISY
 from orchestrator.analysis.recommendation.answer.summary import sentence_of
 from orchestrator.analysis.recommendation.model.acquisition import (
     Assessment,
@@ -317,7 +318,7 @@ def test_what_was_measured_beside_something_else_says_so_and_does_not_count():
     assert (found.state, found.chosen, found.num_noisy) == ("settled", "cpu, fp32", 2)
     (table,) = tables_of([found])
     assert [row[2] for row in table.rows] == ["measured, 2 noisy", "measured"]
-    assert "Noisy: the host's load average" in table.note
+    assert f"Noisy: {NOISY}." in table.note
 
 
 @pytest.mark.parametrize(

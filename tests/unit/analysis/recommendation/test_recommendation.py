@@ -383,6 +383,23 @@ class TestNoise:
         assert found.left_out[0].reason == "no trial ran on a quiet host"
         assert "sweep.repeats" in found.next_step.command
 
+    def test_two_quiet_repeats_that_disagree_give_no_number_and_are_measured_again(self):
+        records = [*trainings(64, 0.014, count=1), *trainings(64, 0.296, count=1, seed=1), *self.records[5:]]
+        found = answer(records)
+        assert found.state == "not settled"
+        assert [one.setting for one in found.standings] == ["cpu, torch_ddp, bf16"]
+        assert found.left_out[0].reason == "its runs differ 21.1x, so that none is credible"
+        assert found.next_step.why == "measure again on a quiet host"
+        assert "sweep.repeats=3" in found.next_step.command
+
+    def test_an_outlier_among_repeats_is_shown_and_not_averaged(self):
+        outlier = trainings(64, 0.296, count=1, seed=1)
+        found = answer([*self.records, *outlier])
+        assert (found.state, found.chosen) == (answer(self.records).state, answer(self.records).chosen)
+        (fp32,) = [one for one in found.standings if "fp32" in one.setting]
+        assert (fp32.num_runs, fp32.num_outliers, len(fp32.rates)) == (6, 1, 5)
+        assert fp32.samples_per_second.low > 6000
+
     def test_one_banner_says_so_and_no_ratio_of_a_prediction_to_noise(self):
         records = [*map(self.noisy, self.records)]
         told = headline_of(findings_of(records, plan_of(records, forecasts=[forecast(data="synthetic:1")])))

@@ -207,8 +207,8 @@ def test_a_trial_that_something_disturbed_is_marked_and_the_mark_is_explained():
     busy = {"load_average": (9.0, 9.0)}
     records = [measured(repeat=0), measured(repeat=1, recorded=busy), measured("tensorflow", recorded=busy)]
     found = tables(records)
-    assert [row["over"] for row in rows_of(found["Measured"])] == ["2 repeats, 1 noisy", "15 blocks, noisy"]
-    assert "Noisy: the host's load average exceeded 1.25 times the trial's cores" in found["Measured"].note
+    assert [row["over"] for row in rows_of(found["Measured"])] == ["1 repeat, 1 noisy", "15 blocks, noisy"]
+    assert "the host's load average exceeded 1.25 times the trial's cores" in found["Measured"].note
     assert rows_of(found["Compared"])[0]["verdict"] == "too few repeats, noisy"
     assert "oisy" not in tables([measured()])["Measured"].note
 
