@@ -297,7 +297,8 @@ class ScriptSpec:
         python: path of the interpreter that the word `python` means; empty: the orchestrator's.
         steps_total: optimizer steps of the whole training; None if not known.
         train_to_end: True if it trains on when enough is measured.
-        reports: True if one of these files names the callback, so that steps are expected.
+        reports: True if steps are expected: one of these files names the callback, or it is observed.
+        is_observed: True if its steps are seen from outside.
     """
 
     name: str
@@ -308,6 +309,7 @@ class ScriptSpec:
     steps_total: int | None
     train_to_end: bool
     reports: bool
+    is_observed: bool = False
     quality: None = None
     epochs: None = None
     train_samples: None = None

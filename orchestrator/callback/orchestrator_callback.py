@@ -245,31 +245,25 @@ class StepCallback:
         return callback
 
 
-class _Callback:
-    """The methods of all three frameworks; those of one name are told apart by their arguments.
+class _Steps:
+    """Steps whose batches are seen: which of them count, and with how many samples.
 
     Attributes:
-        samples: samples of a whole step, as the script says.
+        samples: samples of a whole step, as the script says; None: as many as its batches have.
         rows: samples in the batches of the current step; None: not known.
         most_rows: those of the largest step so far.
         mark: the clock before the current step read its batches.
         is_cut: True within a step of fewer samples, for which the clock stands still.
         num_cut: number of such steps.
         num_whole: number of the others.
-        started: Lightning's number of steps before the current one; None: none has begun.
-        most_batch_rows: samples of Lightning's largest batch so far.
-        seen: samples that Keras had taken before the current step.
     """
 
-    samples: int | None
+    samples: int | None = None
     rows: int | None = None
     most_rows = 0
     mark = (0.0, 0.0)
     is_cut = False
     num_cut = num_whole = 0
-    started: int | None = None
-    most_batch_rows = seen = 0
-    model: Any
 
     def _read_batches(self) -> None:
         """Let the clock go on where a step begins to read its batches."""
@@ -310,6 +304,20 @@ class _Callback:
         if self.samples is None or not self.rows:
             return self.samples or self.rows
         return self.samples * self.rows // self.most_rows
+
+
+class _Callback(_Steps):
+    """The methods of all three frameworks; those of one name are told apart by their arguments.
+
+    Attributes:
+        started: Lightning's number of steps before the current one; None: none has begun.
+        most_batch_rows: samples of Lightning's largest batch so far.
+        seen: samples that Keras had taken before the current step.
+    """
+
+    started: int | None = None
+    most_batch_rows = seen = 0
+    model: Any
 
     def on_train_begin(self, *arguments: Any, **_: Any) -> None:
         """Watch Hugging Face's Trainer (args, state, control) read batches; leave out Keras' other work."""
@@ -540,6 +548,14 @@ class _Reporter:
         _synchronize()
         self._paused = time.perf_counter(), time.process_time()
         return True
+
+    def refuse(self, why: str) -> None:
+        """End the trial, because no rate of the script can be known; outside a trial, print the cause."""
+        if self._connection:
+            self._say({"event": "refused", "why": why})
+        else:
+            print(f"orchestrator_callback: {why}", file=sys.stderr)
+        self._is_free = True
 
     def read_clock(self) -> tuple[float, float]:
         """Return the seconds of the current part so far, and its CPU seconds."""

@@ -2,7 +2,9 @@
 
 import hashlib
 import os
+import re
 import shlex
+import shutil
 import string
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -21,6 +23,12 @@ EXAMPLES: Mapping[str, object] = {
 CALLBACK = "orchestrator_callback"
 """Module by which a script reports its steps."""
 
+OBSERVER = "orchestrator_observer"
+"""Module that runs a script and reports the steps that it sees."""
+
+_PYTHON = re.compile(r"python[\d.]*")
+_OPTIONS_WITH_VALUE = ("-X", "-W")  # of the interpreter
+_MOST_FIRST_LINE = 1024
 _VERSION_DIGITS = 12  # hexadecimal: 48 bits, which every reader of JSON keeps
 _MOST_SCRIPT_BYTES = 2**20  # larger files are data
 
@@ -62,6 +70,51 @@ def plain_words_of(command: str) -> list[str]:
         for word in shlex.split(command)
         if "{" not in word and (word == "-m" or not word.startswith("-"))
     ]
+
+
+def observed_words_of(words: list[str], search_path: str) -> list[str]:
+    """Return a command whose Python runs the observer, which runs the script.
+
+    Args:
+        words: a command with the word `python`, or of a program that is a Python script itself.
+        search_path: folders of programs, as in PATH.
+
+    Raises:
+        ValueError: no Python is seen to run.
+    """
+    index = next((i for i, word in enumerate(words) if _PYTHON.fullmatch(Path(word).name)), None)
+    if index is None:
+        program = shutil.which(words[0], path=search_path)
+        interpreter = _interpreter_of(Path(program)) if program else None
+        if interpreter is None:
+            raise ValueError(
+                f"script.observe=true sees Python alone, and script.command begins with {words[0]}; name "
+                'Python and the script, as script.command="python train.py"'
+            )
+        return [interpreter, "-m", OBSERVER, str(program), *words[1:]]
+    first = index + 1
+    while first < len(words) and words[first].startswith("-") and words[first] != "-m":
+        if words[first] == "-c":
+            break
+        first += 2 if words[first] in _OPTIONS_WITH_VALUE else 1
+    if first == len(words) or words[first] == "-c":
+        raise ValueError(
+            "script.observe=true needs the file of a script, or a module behind -m, after python"
+        )
+    return [*words[:first], "-m", OBSERVER, *words[first:]]
+
+
+def search_path_of(interpreter: Path) -> str:
+    """Return the PATH of a script's process: the programs of its interpreter come first."""
+    return os.pathsep.join([str(interpreter.parent), os.environ.get("PATH", os.defpath)])
+
+
+def _interpreter_of(program: Path) -> str | None:
+    """Return the Python that runs a program, by its first line; None: it is no Python script."""
+    with program.open("rb") as file:
+        line = file.readline(_MOST_FIRST_LINE).decode(errors="replace")
+    words = line.removeprefix("#!").split() if line.startswith("#!") else []
+    return next((word for word in words if _PYTHON.fullmatch(Path(word).name)), None)
 
 
 def require_script(words: list[str], folder: Path) -> None:

@@ -1,13 +1,16 @@
 """A training script that was written without this project, started as a command once for every worker."""
 
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 from workloads.script.command import (
     EXAMPLES,
+    observed_words_of,
     plain_words_of,
     reports_steps,
     require_script,
+    search_path_of,
     version_of,
     words_of,
 )
@@ -26,6 +29,7 @@ class Options:
         python: path of the interpreter that the word `python` means; empty: the orchestrator's.
         steps_total: optimizer steps of the whole training; 0: not known.
         train_to_end: let the script train on when enough is measured.
+        observe: see the steps of a script that does not report them.
     """
 
     command: str = ""
@@ -33,6 +37,7 @@ class Options:
     python: str = ""
     steps_total: int = 0
     train_to_end: bool = False
+    observe: bool = False
 
     def __post_init__(self) -> None:
         if self.steps_total < 0:
@@ -50,6 +55,14 @@ def make(options: Options) -> ScriptSpec:
         raise ValueError(
             f"script.python={options.python} is not an interpreter; name one, as .venv/bin/python"
         )
+    reports = reports_steps(words, folder)
+    if options.observe:
+        if reports:
+            raise ValueError(
+                "script.observe=true is for a script without orchestrator_callback, which this one has"
+            )
+        interpreter = Path(python or sys.executable)
+        observed_words_of(words_of(options.command, EXAMPLES), search_path_of(interpreter))
     return ScriptSpec(
         name="script",
         version=version_of(words, folder),
@@ -58,5 +71,6 @@ def make(options: Options) -> ScriptSpec:
         python=python,
         steps_total=options.steps_total or None,
         train_to_end=options.train_to_end,
-        reports=reports_steps(words, folder),
+        reports=reports or options.observe,
+        is_observed=options.observe,
     )

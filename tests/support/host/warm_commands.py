@@ -28,8 +28,8 @@ from repository import ROOT
 MORE_MODULES = ("fsspec", "mlflow.store.tracking.sqlalchemy_store", "pandas", "vl_convert")
 """Modules that commands import late."""
 
-_WITH_FRAMEWORKS = {"__main__.py", "native", "train", "with_keras", "with_torch"}
-"""Files and folders of ours that are not imported: most need a framework, which a command does not import."""
+_WITH_FRAMEWORKS = {"__main__.py", "callback", "native", "train", "with_keras", "with_torch"}
+"""Files and folders of ours that a command does not import: most need a framework, `callback` a script."""
 
 _READ_LATE = ("MLFLOW_", "ORCHESTRATOR_", "PYTEST_CURRENT_TEST", "PYTHONBREAKPOINT", "RAY_", "TUNE_")
 """Starts of the names of variables that a command reads when it runs, and not when it is imported.

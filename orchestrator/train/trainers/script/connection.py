@@ -22,6 +22,7 @@ ADDRESS_VARIABLE = "ORCHESTRATOR_CALLBACK"
 _POLL_SECONDS = 0.2
 _LEAVE_SECONDS = 20.0  # from the order to stop until the script must have ended
 _MOST_BYTES = 2**20  # of one message
+_MOST_WHY = 300  # letters
 _TWO_PROCESSES = (
     "two processes of one worker report steps; the command is started once for every worker, so leave out "
     "what starts several, as torchrun --nproc_per_node=2"
@@ -109,7 +110,7 @@ class Script:
         """Return the next message of the script.
 
         Raises:
-            TrialError: the script has ended, or says something else than a message.
+            TrialError: the script has ended, says that its rate cannot be known, or says no message.
         """
         assert self._connection is not None, "the script has connected"
         while b"\n" not in self._received:
@@ -134,8 +135,10 @@ class Script:
         line, _, self._received = self._received.partition(b"\n")
         with contextlib.suppress(ValueError, RecursionError):
             message = json.loads(line)
-            if isinstance(message, dict):
+            if isinstance(message, dict) and message.get("event") != "refused":
                 return message
+            if isinstance(message, dict):
+                raise TrialError("invalid_measurement", str(message.get("why"))[:_MOST_WHY])
         raise TrialError(
             "invalid_measurement", "the script said something else than a message of the callback"
         )

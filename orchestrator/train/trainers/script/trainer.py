@@ -21,7 +21,7 @@ from orchestrator.train.trainers.script.part import (
     require_version,
     require_whole_time,
 )
-from workloads.script.command import words_of
+from workloads.script.command import observed_words_of, search_path_of, words_of
 from workloads.spec import Phase, ScriptSpec
 
 _NOT_SEEN = "not seen"
@@ -30,6 +30,15 @@ _TORN = (
     "itertools.islice(loader, count) in place of break, and make its batches a multiple of accumulation_steps"
 )
 _MOST_LEFT_OUT = 0.03  # by which smaller batches may change the rate
+_OBSERVED = (
+    "where a step begins and ends: the script was observed, by its optimizer and its loader; an evaluation "
+    "without a loader of its own is in the steps"
+)
+_NO_STEP = "report its steps with orchestrator_callback"
+_NOT_OBSERVED = (
+    "no optimizer step of PyTorch, Keras, Lightning or Hugging Face's Trainer was seen in its own process; "
+    f"{_NO_STEP}, without script.observe"
+)
 
 
 class OwnData:
@@ -85,7 +94,10 @@ class ScriptTrainer:
         )
         if words[0] == "python" and workload.python:
             words[0] = workload.python
-        self._script = Script(words, folder=workload.folder, variables=self._variables())
+        variables = self._variables()
+        if workload.is_observed:
+            words = observed_words_of(words, variables["PATH"])
+        self._script = Script(words, folder=workload.folder, variables=variables)
         if workload.reports:
             self._begin()
 
@@ -109,7 +121,7 @@ class ScriptTrainer:
                 raise TrialError(
                     "invalid_measurement",
                     f"the script ended after {self._whole_run.seconds:.3g} s with exit code 0 and reported "
-                    "no step; report its steps with orchestrator_callback",
+                    f"no step; {_NOT_OBSERVED if self._spec.is_observed else _NO_STEP}",
                 )
         except BaseException:
             self._script.close()
@@ -228,6 +240,8 @@ class ScriptTrainer:
             yield "the loss: the script reported it in fewer than two parts"
         elif has_peers:
             yield "the loss of all workers: that of rank 0 is shown"
+        if self._spec.is_observed:
+            yield _OBSERVED
         yield "weights, quality and compilations: they are not seen in a script"
 
     def matmul_benchmark(self, size: int) -> None:  # the script computes, not this process
@@ -263,7 +277,7 @@ class ScriptTrainer:
         paths = [callback, *filter(None, [os.environ.get("PYTHONPATH")])]
         variables = {
             **os.environ,
-            "PATH": os.pathsep.join([str(interpreter.parent), os.environ.get("PATH", os.defpath)]),
+            "PATH": search_path_of(interpreter),
             "PYTHONPATH": os.pathsep.join(paths),
             "OMP_NUM_THREADS": str(self._job.threads),
             "LOCAL_WORLD_SIZE": str(hosts.count(hosts[self._job.rank])),

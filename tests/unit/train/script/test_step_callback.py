@@ -1,9 +1,9 @@
 """Parts of real trainings in three frameworks, measured by a clock that nothing but their work moves on."""
 # ruff: noqa: ARG002  the frameworks name the arguments of their hooks
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,65 +20,7 @@ STEP, READ, EVALUATE, SAVE = 1.0, 0.001, 100.0, 1000.0
 """Seconds of training on a sample, of reading one, of an evaluation and of a checkpoint."""
 
 
-class Clock:
-    """Time as the callback reads it, which moves only where a training works."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def perf_counter(self) -> float:
-        return self.now
-
-    process_time = perf_counter
-
-    def work(self, seconds: float) -> None:
-        self.now += seconds
-
-
-class Parts:
-    """Orders of parts of two steps, kept with what they measured: (seconds, samples)."""
-
-    first: ClassVar = {"order": "part", "steps": 1}
-
-    def __init__(self, count: int) -> None:
-        self.count = count
-        self.measured: list[tuple[float, int]] = []
-
-    def next(self, said: dict[str, Any]) -> dict[str, Any]:
-        self.measured.append((said["seconds"], said["samples"]))
-        return {"order": "part", "steps": 2} if len(self.measured) < self.count else {"order": "stop"}
-
-    def rates(self) -> Any:
-        """All parts but the first step, as rows."""
-        return np.array(self.measured[1:])
-
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    clock = Clock()
-    monkeypatch.setattr(callback, "time", clock)
-    return clock
-
-
-@pytest.fixture
-def parts(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int], Parts]]:
-    def start(count: int) -> Parts:
-        parts = Parts(count)
-        monkeypatch.setattr(callback, "_Alone", lambda: parts)
-        reporter = callback._Reporter()
-        monkeypatch.setattr(callback, "_REPORTERS", [reporter])
-        watches.append(reporter._watch)
-        return parts
-
-    watches: list[Any] = []
-    monkeypatch.delenv("ORCHESTRATOR_CALLBACK", raising=False)
-    yield start
-    for watch in watches:
-        if watch._hook is not None:
-            watch._hook.remove()
-
-
-def samples_of(torch: Any, clock: Clock, count: int, *, streams: bool = False) -> Any:
+def samples_of(torch: Any, clock: Any, count: int, *, streams: bool = False) -> Any:
     """A data set whose samples take time to read."""
 
     def read(index: int) -> dict[str, Any]:
@@ -99,7 +41,7 @@ def samples_of(torch: Any, clock: Clock, count: int, *, streams: bool = False) -
     return Stream() if streams else Samples()
 
 
-def train_hugging_face(clock: Clock, folder: Path, samples: int, batch: int, **options: Any) -> None:
+def train_hugging_face(clock: Any, folder: Path, samples: int, batch: int, **options: Any) -> None:
     torch, transformers = pytest.importorskip("torch"), pytest.importorskip("transformers")
     num_sets, streams = options.pop("num_sets", 0), options.pop("streams", False)
 
@@ -133,7 +75,7 @@ def train_hugging_face(clock: Clock, folder: Path, samples: int, batch: int, **o
     ).train()
 
 
-def train_lightning(clock: Clock, folder: Path, samples: int, batch: int, **options: Any) -> None:
+def train_lightning(clock: Any, folder: Path, samples: int, batch: int, **options: Any) -> None:
     torch, lightning = pytest.importorskip("torch"), pytest.importorskip("lightning.pytorch")
     streams, evaluates = options.pop("streams", False), options.pop("evaluates", False)
 
@@ -175,7 +117,7 @@ def train_lightning(clock: Clock, folder: Path, samples: int, batch: int, **opti
         trainer.fit(Module(), load(samples))
 
 
-def train_keras(clock: Clock, folder: Path, samples: int, batch: int, **options: Any) -> None:
+def train_keras(clock: Any, folder: Path, samples: int, batch: int, **options: Any) -> None:
     keras, tensorflow = pytest.importorskip("keras"), pytest.importorskip("tensorflow")
 
     class Worker(keras.callbacks.Callback):  # type: ignore[misc,name-defined]
@@ -218,7 +160,7 @@ TRAININGS = [train_hugging_face, train_lightning, train_keras]
 @pytest.mark.parametrize("train", TRAININGS)
 @pytest.mark.parametrize(("samples", "streams"), [(8 + 1, False), (3 * 8 + 7, True)])
 def test_the_clock_stands_still_for_a_smaller_last_step(
-    clock: Clock, parts: Any, tmp_path: Path, train: Any, samples: int, streams: bool
+    clock: Any, parts: Any, tmp_path: Path, train: Any, samples: int, streams: bool
 ) -> None:
     measured = parts(5)
     train(clock, tmp_path, samples, 8, streams=streams)
@@ -227,7 +169,7 @@ def test_the_clock_stands_still_for_a_smaller_last_step(
 
 @pytest.mark.parametrize("train", [train_hugging_face, train_lightning])
 def test_the_clock_stands_still_for_an_accumulation_that_is_cut(
-    clock: Clock, parts: Any, tmp_path: Path, train: Any
+    clock: Any, parts: Any, tmp_path: Path, train: Any
 ) -> None:
     accumulated = {
         train_hugging_face: "gradient_accumulation_steps",
@@ -241,7 +183,7 @@ def test_the_clock_stands_still_for_an_accumulation_that_is_cut(
 @pytest.mark.parametrize("num_sets", [1, 3])
 @pytest.mark.parametrize("saves", [False, True])
 def test_evaluations_on_several_sets_and_checkpoints_of_hugging_face_are_in_no_step(
-    clock: Clock, parts: Any, tmp_path: Path, num_sets: int, saves: bool
+    clock: Any, parts: Any, tmp_path: Path, num_sets: int, saves: bool
 ) -> None:
     measured = parts(5)
     options = {"eval_strategy": "steps", "eval_steps": 3}
@@ -252,7 +194,7 @@ def test_evaluations_on_several_sets_and_checkpoints_of_hugging_face_are_in_no_s
 
 
 def test_evaluations_and_checkpoints_of_lightning_are_in_no_step(
-    clock: Clock, parts: Any, tmp_path: Path
+    clock: Any, parts: Any, tmp_path: Path
 ) -> None:
     measured = parts(5)
     savers = pytest.importorskip("lightning.pytorch").callbacks
@@ -271,7 +213,7 @@ def test_evaluations_and_checkpoints_of_lightning_are_in_no_step(
 
 @pytest.mark.parametrize("moment", ["epoch", 1])
 def test_evaluations_and_checkpoints_of_keras_are_in_no_step(
-    clock: Clock, parts: Any, tmp_path: Path, moment: Any
+    clock: Any, parts: Any, tmp_path: Path, moment: Any
 ) -> None:
     keras = pytest.importorskip("keras")
     measured = parts(5)
@@ -283,9 +225,7 @@ def test_evaluations_and_checkpoints_of_keras_are_in_no_step(
 
 
 @pytest.mark.parametrize("train", TRAININGS)
-def test_a_batch_of_another_size_counts_as_it_is(
-    clock: Clock, parts: Any, tmp_path: Path, train: Any
-) -> None:
+def test_a_batch_of_another_size_counts_as_it_is(clock: Any, parts: Any, tmp_path: Path, train: Any) -> None:
     measured = parts(2)
     train(clock, tmp_path, 32, 4)
     assert [count for _, count in measured.measured] == [4, 8]

@@ -1,11 +1,12 @@
 """The words of a script's command, and what is refused before anything starts."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from workloads.registry import workload
-from workloads.script.command import EXAMPLES, version_of, words_of
+from workloads.script.command import EXAMPLES, OBSERVER, observed_words_of, version_of, words_of
 from workloads.spec import ScriptSpec
 
 VALUES = {name: name.upper() for name in EXAMPLES}
@@ -101,3 +102,39 @@ def test_a_script_whose_files_name_the_callback_reports_steps(
     spec = workload("script", {"command": "python train.py", "folder": str(tmp_path)})
     assert isinstance(spec, ScriptSpec)
     assert spec.reports == reports
+
+
+@pytest.mark.parametrize(
+    ("words", "observed"),
+    [
+        (["python", "train.py", "-m", "1"], ["python", "-m", OBSERVER, "train.py", "-m", "1"]),
+        (["env", "A=1", "python3.11", "-u", "-X", "dev", "-m", "pack.train"], 6),
+        (["{folder}/tool", "train"], ["/usr/bin/python3", "-m", OBSERVER, "{folder}/tool", "train"]),
+    ],
+)
+def test_an_observed_command_runs_the_observer(words: list[str], observed: Any, tmp_path: Path) -> None:
+    tool = tmp_path / "tool"
+    tool.write_text("#!/usr/bin/python3\n")
+    tool.chmod(0o755)
+    words = [word.replace("{folder}", str(tmp_path)) for word in words]
+    if isinstance(observed, int):
+        observed = [*words[:observed], "-m", OBSERVER, *words[observed:]]
+    expected = [word.replace("{folder}", str(tmp_path)) for word in observed]
+    assert observed_words_of(words, "") == expected
+
+
+@pytest.mark.parametrize("command", ["bash run.sh", "python -c 1", "python", "python -u -X dev"])
+def test_a_command_that_cannot_be_observed_is_refused(command: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"script\.observe=true"):
+        workload("script", {"command": command, "folder": str(tmp_path), "observe": True})
+
+
+def test_a_script_that_is_observed_reports_steps_and_has_no_callback(tmp_path: Path) -> None:
+    options = {"command": "python train.py", "folder": str(tmp_path), "observe": True}
+    (tmp_path / "train.py").write_text("")
+    spec = workload("script", options)
+    assert isinstance(spec, ScriptSpec)
+    assert (spec.is_observed, spec.reports) == (True, True)
+    (tmp_path / "train.py").write_text("import orchestrator_callback")
+    with pytest.raises(ValueError, match="without orchestrator_callback"):
+        workload("script", options)
