@@ -10,7 +10,7 @@ LOOP = (
 import atexit, sys, torch
 
 atexit.register(tell)
-data = torch.utils.data.TensorDataset(torch.randn(1000, 20), torch.randint(2, (1000,)))
+data = torch.utils.data.TensorDataset(torch.randn(1024, 20), torch.randint(2, (1024,)))
 loader = torch.utils.data.DataLoader(data, int(sys.argv[1]), shuffle=True)
 held_out = torch.utils.data.DataLoader(data, 500)
 model = torch.nn.Linear(20, 2)
@@ -37,8 +37,9 @@ def measure(folder: Path, extra: str) -> str:
 
 
 def test_a_loop_is_measured_without_its_evaluations_and_marked(tmp_path: Path) -> None:
-    measure(tmp_path, "pass")
+    out = measure(tmp_path, "pass")
     [record] = records_in(tmp_path)
+    assert record["result"], out
     assert record["result"]["samples"] == 100 * 64
     assert any("the script was observed" in text for text in record["result"]["unchecked"])
     require_without_evaluations(record["result"], tmp_path)
