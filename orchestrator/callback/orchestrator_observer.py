@@ -18,10 +18,12 @@ import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import orchestrator_callback as callback
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+
+    from orchestrator.callback import orchestrator_callback as callback
+else:
+    import orchestrator_callback as callback
 
 _INSTEAD = "report the steps with orchestrator_callback, without script.observe"
 _NO_BATCH = f"the optimizer made a step without a batch of a PyTorch DataLoader before it; {_INSTEAD}"
@@ -138,7 +140,7 @@ def _watch_torch(torch: Any) -> None:
     importlib.import_module("torch.optim.optimizer").register_optimizer_step_post_hook(_after_step)
     _watch_loader(torch, data.DataLoader)
 
-    def watch_subclass(cls: Any, **named: Any) -> None:
+    def watch_subclass(cls: Any, /, **named: Any) -> None:
         super(data.DataLoader, cls).__init_subclass__(**named)
         if "__iter__" in cls.__dict__:
             _watch_loader(torch, cls)
@@ -330,6 +332,4 @@ def main(words: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    import orchestrator_observer
-
-    orchestrator_observer.main(sys.argv[1:])
+    importlib.import_module("orchestrator_observer").main(sys.argv[1:])
