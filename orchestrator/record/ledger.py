@@ -45,7 +45,7 @@ class Ledger:
         """
         lines = self._lines()
         if lines.bad:
-            _tell_once(f"{self.path}: {_describe_bad(lines, 'left out')}")
+            self._tell_bad(lines)
         return lines.records
 
     def append(self, record: TrialRecord) -> None:
@@ -92,6 +92,14 @@ class Ledger:
     def _lock_path(self) -> Path:
         return self.path.with_name("driver.lock")
 
+    @property
+    def _corrupt_path(self) -> Path:
+        return self.path.with_suffix(".corrupt.jsonl")
+
+    def _tell_bad(self, lines: Lines) -> None:
+        """Say what becomes of lines that are no records: once, for a run reads the file and then mends it."""
+        _tell_once(f"{self.path}: {_describe_bad(lines, corrupt=self._corrupt_path.name)}")
+
     def _give_up_reserve(self) -> None:
         with suppress(OSError):  # a folder in its place was refused before
             self._reserve.unlink()
@@ -131,10 +139,9 @@ class Ledger:
 
     def _mend(self, lines: Lines) -> None:
         """Move lines that are not records to a file beside the ledger. Keep all records byte for byte."""
-        aside = self.path.with_suffix(".corrupt.jsonl")
         if lines.bad:
-            logger.warning("%s: %s", self.path, _describe_bad(lines, f"moved to {aside.name}"))
-            write_synced(aside, _joined(bad.text for bad in lines.bad), mode="ab")
+            self._tell_bad(lines)
+            write_synced(self._corrupt_path, _joined(bad.text for bad in lines.bad), mode="ab")
         mended = self.path.with_suffix(".mended")
         write_synced(mended, _joined(lines.good), mode="wb")
         mended.replace(self.path)
@@ -177,12 +184,15 @@ def _tell_once(warning: str) -> None:
     logger.warning("%s", warning)
 
 
-def _describe_bad(lines: Lines, fate: str) -> str:
+def _describe_bad(lines: Lines, *, corrupt: str) -> str:
     """Describe all lines that are no records in one sentence, with the number of them and the first cause."""
     first = lines.bad[0]
     if len(lines.bad) == 1:
-        return f"line {first.number} is {fate}: {first.cause}"
-    return f"{len(lines.bad)} lines are {fate}; the first of them, line {first.number}: {first.cause}"
+        return f"line {first.number} is left out, and a run moves it to {corrupt}: {first.cause}"
+    return (
+        f"{len(lines.bad)} lines are left out, and a run moves them to {corrupt}; "
+        f"the first of them, line {first.number}: {first.cause}"
+    )
 
 
 def _joined(lines: Iterable[bytes]) -> bytes:

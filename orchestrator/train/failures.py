@@ -1,5 +1,8 @@
 """(an exception that ended a trial) -> the class of its failure, and its cause in one line. Pure."""
 
+import errno
+import os
+
 from orchestrator.core.errors import FailureKind, TrialError
 from workloads.lines import text_of
 
@@ -9,6 +12,27 @@ _OUT_OF_MEMORY = (
     "resourceexhaustederror",  # TensorFlow's exception
     "can't allocate memory",  # torch on a CPU
 )
+
+_FAULTS_OF_THE_MACHINE = (
+    *(
+        os.strerror(number).lower()
+        for number in (
+            errno.ENOSPC,
+            errno.EDQUOT,
+            errno.EROFS,
+            errno.EIO,
+            errno.EADDRINUSE,
+            errno.EMFILE,
+            errno.ENFILE,
+        )
+    ),
+    "af_unix path too long",
+    "can't start new thread",
+    "name or service not known",
+    "temporary failure in name resolution",
+)
+"""Words of faults that another run of the same trial need not meet. A connection that is refused, reset or
+late is not one of them: it may be what a rank sees when another one has failed."""
 
 
 def kind_of(error: BaseException) -> FailureKind:
@@ -24,7 +48,7 @@ def kind_of(error: BaseException) -> FailureKind:
         or any(words in text for words in _OUT_OF_MEMORY)
     ):
         return "oom"
-    return "error"
+    return _kind_of_text(text)
 
 
 def kind_of_line(line: str) -> FailureKind:
@@ -33,7 +57,11 @@ def kind_of_line(line: str) -> FailureKind:
     if name in ("ImportError", "ModuleNotFoundError"):
         return "environment"
     is_oom = name == "MemoryError" or any(words in line.lower() for words in _OUT_OF_MEMORY)
-    return "oom" if is_oom else "error"
+    return "oom" if is_oom else _kind_of_text(line.lower())
+
+
+def _kind_of_text(text: str) -> FailureKind:
+    return "environment" if any(words in text for words in _FAULTS_OF_THE_MACHINE) else "error"
 
 
 def line_of(error: BaseException) -> str:

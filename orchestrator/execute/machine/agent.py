@@ -17,9 +17,9 @@ from orchestrator.core.errors import TrialError
 from orchestrator.core.trainer import TrainerInfo
 from orchestrator.execute.machine import child_process as child
 from orchestrator.execute.machine.child_process import link_code
-from orchestrator.execute.machine.temp_dirs import temporary_folder
 from orchestrator.train.environment import without_hidden_settings
 from orchestrator.train.process.channel import Channel
+from orchestrator.train.process.temp_dirs import temporary_folder
 
 OWN_PYTHON = ""
 """Stands for the one that the host names for a trainer, or else that of the agent itself."""

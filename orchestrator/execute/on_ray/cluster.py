@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import ray
-from ray._private import ray_constants
+from ray._private import ray_constants, services, worker
 from ray._private.node import Node as RayNode
 
 # ray 2.60: a driver that joins a cluster has no public way to be told its token late
@@ -25,8 +25,9 @@ from orchestrator.core.errors import ConfigError, PlacementError
 from orchestrator.core.inventory import Inventory
 from orchestrator.core.pool import Cluster
 from orchestrator.execute.machine import gpus
-from orchestrator.execute.machine.temp_dirs import temporary_folder
 from orchestrator.execute.on_ray.fake_cluster import fake_cluster
+from orchestrator.execute.on_ray.raylet_guard import guarded
+from orchestrator.train.process.temp_dirs import temporary_folder
 
 # Read by Ray when it is imported or started, in this process and in those that it starts.
 _SETTINGS = {
@@ -76,6 +77,7 @@ def connected(
     with temporary_folder("ray-") as folder, contextlib.ExitStack() as held:
         try:
             if address == "local":
+                held.enter_context(_without_messages())
                 _embed(inventory.host, folder)
             elif address == "fake":
                 assert cluster is not None, "pools are declared for it"
@@ -125,7 +127,7 @@ def _embed(node: Node, folder: Path) -> None:
         accelerators.chips * len(accelerators.ids) for accelerators in held if accelerators.kind == "tpu"
     )
     gpus_of_ray = _variable(gpus.VARIABLE, ",".join(gpu_ids))  # it takes them as it starts
-    with gpus_of_ray, _on_loopback(), _without_services():
+    with gpus_of_ray, _on_loopback(), _without_services(), _guarded_raylet():
         ray.init(
             address="local",
             num_cpus=node.cpus,
@@ -167,6 +169,36 @@ def _without_services() -> Iterator[None]:
     finally:
         for name, start in before.items():
             setattr(RayNode, name, start)
+
+
+@contextlib.contextmanager
+def _guarded_raylet() -> Iterator[None]:
+    """Let it start the raylet below a guard: ray 2.60 has no public way to end its agents with the driver."""
+    before = services.start_ray_process
+
+    def start(command: list[str], process_type: str, *args: Any, **kwargs: Any) -> Any:
+        is_raylet = process_type == ray_constants.PROCESS_TYPE_RAYLET
+        return before(guarded(command) if is_raylet else command, process_type, *args, **kwargs)
+
+    services.start_ray_process = start
+    try:
+        yield
+    finally:
+        services.start_ray_process = before
+
+
+@contextlib.contextmanager
+def _without_messages() -> Iterator[None]:
+    """Print nothing that Ray's processes say: why a trial failed is in its record.
+
+    ray 2.60 has no public way to keep the log of a raylet that was killed from standard output.
+    """
+    before = worker.print_to_stdstream
+    worker.print_to_stdstream = lambda *_, **__: None
+    try:
+        yield
+    finally:
+        worker.print_to_stdstream = before
 
 
 @contextlib.contextmanager

@@ -25,7 +25,6 @@ from orchestrator.core.result import Failure, TrialRecord
 from orchestrator.core.trial_progress import TrialProgress
 from orchestrator.deploy.nodes import POOL_LABEL
 from orchestrator.execute.executor import SweepContext, TrialCallback
-from orchestrator.execute.machine.temp_dirs import temporary_folder
 from orchestrator.execute.on_ray import cluster as ray_cluster
 from orchestrator.execute.on_ray import stop_requests
 from orchestrator.execute.on_ray.agent import RayHostAgent
@@ -44,6 +43,7 @@ from orchestrator.execute.on_ray.tune_adapters import (
 from orchestrator.execute.scheduling.queue import Queue
 from orchestrator.execute.trial.records import outcome_of
 from orchestrator.execute.trial.supervisor import record_of
+from orchestrator.train.process.temp_dirs import temporary_folder
 from orchestrator.train.registry import trainer_info
 
 _NODE_LABEL = "ray.io/node-id"

@@ -15,8 +15,8 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from orchestrator.core.errors import TrialError
 from orchestrator.core.placement import Attempt
 from orchestrator.execute.executor import SweepContext
-from orchestrator.execute.machine.temp_dirs import temporary_folder
 from orchestrator.execute.trial.records import log_of
+from orchestrator.train.process.temp_dirs import temporary_folder
 from workloads.data.parcel import packed, unpacked
 from workloads.data.prepared import is_readable
 from workloads.data.sources import NO_FILE, default_cache

@@ -1,4 +1,4 @@
-"""Ends the driver when the head of its cluster is gone, as nothing else can.
+"""Ends the driver when its Ray is gone, as nothing else can: the head of its cluster, or an embedded raylet.
 
 ray 2.60 waits for a head in calls that no signal and no exception interrupts, and ends the process after a
 minute with words of its own. Whatever ends a driver, its records are kept, and what it has started ends too.
@@ -7,10 +7,15 @@ minute with words of its own. Whatever ends a driver, its records are kept, and 
 import contextlib
 import os
 import socket
+import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import NoReturn
+
+# ray 2.60: no public way to ask for the processes of an embedded cluster
+from ray._private import worker
 
 _EVERY_SECONDS = 1.0
 _ANSWER_SECONDS = 5.0
@@ -23,24 +28,37 @@ _NO_RESULT = 1
 def head_monitor(address: str) -> Iterator[None]:
     """Ask the head at HOST:PORT beside everything else. When it is gone this process says so, and ends."""
     ended = threading.Event()
-    threading.Thread(target=_watch, args=(address, ended), daemon=True).start()
+    threading.Thread(target=_watch, args=(address, _embedded_processes(), ended), daemon=True).start()
     try:
         yield
     finally:
         ended.set()
 
 
-def _watch(address: str, ended: threading.Event) -> None:
+def _embedded_processes() -> "dict[str, subprocess.Popen[bytes]]":
+    """Return the processes of a cluster that this process has started; none of one that it has joined."""
+    processes = worker.global_worker.node.all_processes
+    return {kind: started.process for kind, of_kind in processes.items() for started in of_kind}
+
+
+def _watch(address: str, processes: "Mapping[str, subprocess.Popen[bytes]]", ended: threading.Event) -> None:
     host, _, port = address.rpartition(":")
     answered = time.monotonic()
     while not ended.wait(_EVERY_SECONDS):
+        gone = [kind for kind, process in processes.items() if process.poll() is not None]
+        if gone and not ended.is_set():
+            _end(f"Ray's {gone[0]} was killed or has crashed", rest="runs the rest")
         with contextlib.suppress(OSError):
             socket.create_connection((host, int(port)), _ANSWER_SECONDS).close()
             answered = time.monotonic()
         if time.monotonic() - answered > _LOST_SECONDS and not ended.is_set():
-            sys.stderr.write(
-                f"\nerror: the head of the cluster at {address} is gone; finished trials are kept, and the "
-                f"same command runs the rest on a cluster that answers\n"
+            _end(
+                f"the head of the cluster at {address} is gone",
+                rest="runs the rest on a cluster that answers",
             )
-            sys.stderr.flush()
-            os._exit(_NO_RESULT)
+
+
+def _end(cause: str, *, rest: str) -> NoReturn:
+    sys.stderr.write(f"\nerror: {cause}; finished trials are kept, and the same command {rest}\n")
+    sys.stderr.flush()
+    os._exit(_NO_RESULT)

@@ -19,13 +19,13 @@ from orchestrator.core.placement import Attempt
 from orchestrator.core.result import Failure
 from orchestrator.execute.executor import SweepContext
 from orchestrator.execute.machine.network import LOOPBACK
-from orchestrator.execute.machine.temp_dirs import temporary_folder
 from orchestrator.execute.on_ray.agent import end_own_agent, this_process_agent
 from orchestrator.execute.on_ray.file_transfer import DriverFiles, staged_inputs
 from orchestrator.execute.on_ray.stop_requests import stop_requested
 from orchestrator.execute.on_ray.tunnel import Chunk, ForwarderPeer, SocketForwarder
 from orchestrator.execute.trial.host import ForkServerOf, HostSession, LocalHost
 from orchestrator.train.gce_metadata import is_preempted
+from orchestrator.train.process.temp_dirs import temporary_folder
 
 _ANSWER_SECONDS = 30.0  # for what takes milliseconds there
 _GRACE_SECONDS = 5.0  # so that the host itself can say what went wrong

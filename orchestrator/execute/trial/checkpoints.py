@@ -17,10 +17,10 @@ from orchestrator.core.errors import ConfigError, RecordError, TrialError
 from orchestrator.core.placement import Placement
 from orchestrator.core.result import TrialRecord, latest
 from orchestrator.core.settings import Checkpointing
-from orchestrator.execute.machine.temp_dirs import temporary_folder
 from orchestrator.execute.scheduling.retry import may_go_on
 from orchestrator.train.checkpoints.format import ARRAYS, META, meta_of
 from orchestrator.train.failures import line_of
+from orchestrator.train.process.temp_dirs import temporary_folder
 from orchestrator.train.trainer import CheckpointOptions
 
 _KEPT = 2  # of each trial: the newest may be damaged

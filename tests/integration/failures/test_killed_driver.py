@@ -1,13 +1,15 @@
-"""A driver that is killed in the middle of a trial: the same command goes on from the trial's checkpoint."""
+"""A driver or its Ray that is killed in a trial: nothing lives on, and the same command resumes the trial."""
 
 import os
 import signal
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
+import psutil
 import pytest
 from cli_process import ask, records_in, start
-from process_tracking import Family, family
+from process_tracking import Family, command_of, family, has_ended
 
 WORDS = (
     "+sweep=smoke",
@@ -34,13 +36,25 @@ def relatives(monkeypatch: pytest.MonkeyPatch):
         yield started
 
 
+GONE_SECONDS = 15.0
+
+
+def require_end(processes: Iterable[psutil.Process]) -> None:
+    """Fail if one of them lives on. Ray's agents overwrite the variable by which others are found."""
+    until = time.monotonic() + GONE_SECONDS
+    left = [one.pid for one in processes if not has_ended(one.pid, seconds=until - time.monotonic())]
+    assert not left, [command_of(pid) for pid in left]
+
+
 def kill_driver_after(count: int, folder: Path, relatives: Family, *, executor: str) -> list[Path]:
     """Start the sweep, kill its driver once so many checkpoints are kept, and say which are left."""
     with start(*WORDS, f"executor={executor}", cwd=folder) as driver:
         while len(kept_in(folder)) < count:
             assert driver.poll() is None
             time.sleep(0.01)
+        started = psutil.Process(driver.pid).children(recursive=True)
         os.kill(driver.pid, signal.SIGKILL)
+    require_end(started)
     relatives.wait_until_gone()
     return kept_in(folder)
 
@@ -56,6 +70,35 @@ def test_the_same_command_goes_on_from_the_newest_checkpoint_and_leaves_none(tmp
     assert record["result"]["steps"] == 600
     assert f"resumed from step {step}" in answer.out
     assert kept_in(tmp_path) == []
+
+
+@pytest.mark.parametrize("victim", ["raylet", "gcs_server"])
+def test_a_killed_process_of_ray_ends_the_command_in_one_line_and_the_same_command_resumes(
+    tmp_path, relatives, victim
+):
+    words = (*WORDS, "executor=ray")
+    with start(*words, cwd=tmp_path) as driver:
+        while not kept_in(tmp_path):
+            assert driver.poll() is None
+            time.sleep(0.01)
+        started = psutil.Process(driver.pid).children(recursive=True)
+        (killed,) = [one for one in started if one.name() == victim]
+        killed.kill()
+        output = driver.communicate(timeout=GONE_SECONDS)[0]
+    require_end(started)
+    relatives.wait_until_gone()
+    *_, last = output.splitlines()
+    assert last == (
+        f"error: Ray's {victim} was killed or has crashed; finished trials are kept, and the same command "
+        "runs the rest"
+    )
+    assert "(raylet)" not in output
+    assert (driver.returncode, records_in(tmp_path)) == (1, [])
+
+    answer = ask(*words, cwd=tmp_path)
+    (record,) = records_in(tmp_path)
+    assert (answer.code, record["attempt"]) == (0, 2)
+    assert record["result"]["resumed_from_step"] > 0
 
 
 def test_a_checkpoint_that_was_cut_in_half_is_told_and_the_one_before_is_taken(tmp_path, relatives):

@@ -57,7 +57,10 @@ def test_a_line_torn_by_a_crash_is_moved_aside_and_told(ledger, caplog):
     reopened.append(record(attempt=2))
     assert [record.attempt for record in reopened.records()] == [1, 2]
     assert ledger.path.with_name("records.corrupt.jsonl").read_bytes() == b'{"trial_id": "half\n'
-    assert "line 2 is moved to records.corrupt.jsonl: not JSON: Unterminated string" in caplog.text
+    assert (
+        "line 2 is left out, and a run moves it to records.corrupt.jsonl: not JSON: Unterminated"
+        in caplog.text
+    )
 
 
 def test_a_record_that_lacks_only_its_line_end_is_kept(ledger):
@@ -72,11 +75,15 @@ def test_a_corrupt_line_in_the_middle_is_moved_aside_and_the_rest_is_untouched(l
     lines = [to_json(record(attempt=1)), "\x00\x00\x00", '{"trial_id": 3}', "[]", to_json(record(attempt=2))]
     ledger.path.parent.mkdir(parents=True)
     ledger.path.write_text("\n".join(lines) + "\n")
+    assert len(ledger.records()) == 2  # as a run does when it plans
     with ledger.lock():
         assert ledger.path.read_text().splitlines() == [lines[0], lines[4]]
     assert ledger.path.with_name("records.corrupt.jsonl").read_text().splitlines() == lines[1:4]
     (told,) = (entry.getMessage() for entry in caplog.records)
-    assert "3 lines are moved to records.corrupt.jsonl; the first of them, line 2: not JSON" in told
+    assert (
+        "3 lines are left out, and a run moves them to records.corrupt.jsonl; the first of them, line 2"
+        in told
+    )
 
 
 def test_a_reader_leaves_a_bad_line_where_it_is_and_tells_it(ledger, caplog):
@@ -85,7 +92,7 @@ def test_a_reader_leaves_a_bad_line_where_it_is_and_tells_it(ledger, caplog):
     ledger.path.write_bytes(content)
     with caplog.at_level(logging.WARNING):
         assert len(Ledger(ledger.path).records()) == 1
-    assert "line 2 is left out: not JSON" in caplog.text
+    assert "line 2 is left out, and a run moves it to records.corrupt.jsonl: not JSON" in caplog.text
     assert ledger.path.read_bytes() == content
 
 
@@ -199,4 +206,7 @@ def test_a_line_that_nests_too_deeply_is_left_out_and_told(ledger, caplog):
     ledger.append(record())
     ledger.path.write_bytes(ledger.path.read_bytes() + b"[" * 100_000 + b"\n")
     assert Ledger(ledger.path).records() == (record(),)
-    assert "line 2 is left out: not JSON: it nests too deeply" in caplog.text
+    assert (
+        "line 2 is left out, and a run moves it to records.corrupt.jsonl: not JSON: it nests too deeply"
+        in caplog.text
+    )

@@ -121,6 +121,22 @@ def test_a_trainer_whose_environment_failed_is_left_out_with_the_reason():
     assert "the environment of tensorflow failed" in {one.reason for one in answer_of(world).left_out}
 
 
+def test_a_fault_of_the_machine_leaves_out_no_setting_of_a_trainer_that_has_measured_others():
+    tried = []
+
+    def fail_second(spec):
+        """Let the second trial of tensorflow find a full disk."""
+        if spec.trainer != "tensorflow":
+            return None
+        tried.append(spec)
+        return "environment" if len(tried) == 2 else None
+
+    world = World(grid(), failure_of=fail_second)
+    assert leader_of(world.run()).leader == BEST
+    assert len(tried) > 1
+    assert "the environment of tensorflow failed" not in {one.reason for one in answer_of(world).left_out}
+
+
 def test_a_goal_and_a_deadline_decide_what_is_looked_for():
     """By cost on one host the fastest is the cheapest; within a time that nothing keeps, nothing is."""
     cheapest = leader_of(World(grid()).run(objective=Objective(goal="cheapest")))

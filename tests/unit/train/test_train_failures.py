@@ -1,5 +1,8 @@
 """An exception of a framework gets the class of failure that a user acts on."""
 
+import errno
+import os
+
 import pytest
 
 from orchestrator.core.errors import TrialError
@@ -21,6 +24,17 @@ class ResourceExhaustedError(Exception):
         (RuntimeError("Bad StatusOr access: RESOURCE_EXHAUSTED: Attempting to allocate 9.00G"), "oom"),
         (ResourceExhaustedError("failed to allocate memory"), "oom"),
         (ValueError("negative stride"), "error"),
+        (OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "model.pt"), "environment"),
+        (RuntimeError("PytorchStreamWriter failed writing file: No space left on device"), "environment"),
+        (
+            RuntimeError("The server socket has failed to listen: EADDRINUSE, address already in use"),
+            "environment",
+        ),
+        (OSError("AF_UNIX path too long"), "environment"),
+        (RuntimeError("can't start new thread"), "environment"),
+        (OSError(errno.EMFILE, os.strerror(errno.EMFILE)), "environment"),
+        (ConnectionRefusedError(errno.ECONNREFUSED, os.strerror(errno.ECONNREFUSED)), "error"),
+        (FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), "data.csv"), "error"),
     ],
 )
 def test_an_exception_has_the_kind_of_its_cause(error: Exception, kind: str) -> None:

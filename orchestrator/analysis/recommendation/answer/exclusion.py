@@ -47,11 +47,16 @@ def _pruned_here(candidate: CandidateSetting, job: Job, criteria: Criteria) -> P
     return next((early for early in candidate.pruned if early.question == asked), None)
 
 
-def lesson_of(candidate: CandidateSetting, failed: Sequence[CandidateSetting]) -> ExcludedSetting | None:
+def lesson_of(
+    candidate: CandidateSetting, failed: Sequence[CandidateSetting], measured: Sequence[CandidateSetting]
+) -> ExcludedSetting | None:
     """Exclude a setting that was not measured by the failures of others; None: they teach nothing of it.
 
     A smaller batch ran out of memory in all else alike, the environment of its trainer failed, or no node
     came for a trial on the same devices.
+
+    Args:
+        measured: settings with results; their trainers' environments work.
     """
     own = factors_of(candidate)
     for other in () if candidate.runs or candidate.failure_kinds else failed:
@@ -60,11 +65,20 @@ def lesson_of(candidate: CandidateSetting, failed: Sequence[CandidateSetting]) -
         if "oom" in other.failure_kinds and alike and other.batch_size < candidate.batch_size:
             reason = f"batch {other.batch_size:,} ran out of memory there"
             return _excluded(candidate, reason, "", may_be_best=False)
-        if "environment" in other.failure_kinds and theirs.get("trainer") == own.get("trainer"):
+        same_trainer = theirs.get("trainer") == own.get("trainer")
+        if "environment" in other.failure_kinds and same_trainer and not _works_elsewhere(theirs, measured):
             return _excluded(candidate, f"the environment of {own.get('trainer')} failed", "it again")
         if "infeasible" in other.failure_kinds and _on_same_devices(own, theirs):
             return _excluded(candidate, "no node came for a trial on these devices", "it again")
     return None
+
+
+def _works_elsewhere(failed: Mapping[str, str], measured: Sequence[CandidateSetting]) -> bool:
+    """Return whether something was measured by the trainer of a failed setting, on the same devices."""
+    return any(
+        factors.get("trainer") == failed.get("trainer") and _on_same_devices(failed, factors)
+        for factors in map(factors_of, measured)
+    )
 
 
 def _on_same_devices(own: Mapping[str, str], theirs: Mapping[str, str]) -> bool:

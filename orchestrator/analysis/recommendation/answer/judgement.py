@@ -71,13 +71,17 @@ def _divided(
 ) -> tuple[Sequence[CandidateSetting], tuple[ExcludedSetting, ...]]:
     """Divide the settings into those that are judged, and the others."""
     failed = [one for one in job.candidates if one.failure_kinds] if criteria.learns else []
+    measured = [one for one in job.candidates if one.runs]
     shown = {pair for one in job.candidates if one.steps_seen for pair in factors_of(one).items()}
 
     def is_learned(one: CandidateSetting) -> bool:
         return learned is not None and (one.prior is not None or not has_new_level(one, shown))
 
     exclusions = [
-        (one, lesson_of(one, failed) or exclusion_of(one, job, criteria, is_learned=is_learned(one)))
+        (
+            one,
+            lesson_of(one, failed, measured) or exclusion_of(one, job, criteria, is_learned=is_learned(one)),
+        )
         for one in job.candidates
     ]
     candidates, unpromising = most_promising(

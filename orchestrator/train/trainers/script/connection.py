@@ -11,10 +11,10 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import IO, Any
 
 from orchestrator.core.errors import TrialError
+from orchestrator.train.process.temp_dirs import temporary_folder
 from orchestrator.train.trainers.script.outcome import failure_in
 from workloads.family import end_descendants, keep_orphans
 
@@ -62,8 +62,8 @@ class Script:
 
     def __init__(self, words: list[str], *, folder: str, variables: Mapping[str, str]) -> None:
         keep_orphans()
-        self._room = tempfile.TemporaryDirectory(prefix="orchestrator-")
-        address = str(Path(self._room.name, "callback"))
+        self._room = contextlib.ExitStack()
+        address = str(self._room.enter_context(temporary_folder("orchestrator-")) / "callback")
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.bind(address)
         self._listener.listen(1)
@@ -177,7 +177,7 @@ class Script:
         if self._connection is not None:
             self._connection.close()
         self._listener.close()
-        self._room.cleanup()
+        self._room.close()
 
     def _wait(self, seconds: float) -> None:
         with contextlib.suppress(subprocess.TimeoutExpired):

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.execute.machine.temp_dirs import temporary_folder
+from orchestrator.train.process.temp_dirs import temporary_folder
 
 _OWNER = """
 import sys
-from orchestrator.execute.machine.temp_dirs import temporary_folder
+from orchestrator.train.process.temp_dirs import temporary_folder
 
 with temporary_folder(sys.argv[1]) as folder:
     (folder / "a" / "b").mkdir(parents=True)
