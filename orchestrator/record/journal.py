@@ -22,7 +22,7 @@ class Journal:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._at: dict[str, TrialState] | None = None
+        self._latest: dict[str, TrialEvent] | None = None
 
     def steps(self) -> tuple[TrialEvent, ...]:
         """All steps. A line that is none was being written when its driver was killed.
@@ -42,22 +42,31 @@ class Journal:
         Raises:
             RecordError: they cannot have, or it cannot be kept.
         """
-        if self._at is None:
-            self._at = {step.trial_id: step.stage for step in latest_steps(self.steps()).values()}
+        if self._latest is None:
+            self._latest = latest_steps(self.steps())
         now = time.time()
         steps = [
             TrialEvent(trial_id=trial_id, attempt=number, stage=stage, at=now) for trial_id, number in trials
         ]
         for step in steps:
-            check(step, after=self._at.get(step.trial_id))
-        self._write("".join(f"{to_json(step)}\n" for step in steps))
-        self._at.update((step.trial_id, step.stage) for step in steps)
+            before = self._latest.get(step.trial_id)
+            check(step, after=before.stage if before else None)
+        self._write(steps, latest=self._latest.values())
+        self._latest.update(latest_steps(steps))
 
-    def _write(self, text: str) -> None:
-        """A line that a killed driver left torn stays so: the next one begins anew."""
+    def _write(self, steps: Iterable[TrialEvent], *, latest: Iterable[TrialEvent]) -> None:
+        """A line that a killed driver left torn stays so: the next one begins anew.
+
+        Args:
+            latest: last steps so far, which a file that was removed meanwhile gets back.
+        """
         try:
             is_new = not self._path.exists()
+            if is_new:
+                self._path.parent.mkdir(parents=True, exist_ok=True)
             begin = b"" if is_new or _ends_a_line(self._path) else b"\n"
+            lines = (*latest, *steps) if is_new else steps
+            text = "".join(f"{to_json(step)}\n" for step in lines)
             write_synced(self._path, begin + text.encode(), mode="ab")
             if is_new:
                 sync_folder(self._path.parent)

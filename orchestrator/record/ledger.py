@@ -36,6 +36,8 @@ class Ledger:
         self.sweep = path.parent.name
         self._reserve = path.with_suffix(".reserve")
         self._is_ready = False
+        self._known: list[bytes] = []
+        self._held: ExitStack | None = None
 
     def records(self) -> tuple[TrialRecord, ...]:
         """All records; a line that is none is left out and told.
@@ -43,6 +45,9 @@ class Ledger:
         Raises:
             RecordError: the file cannot be read, or a later version wrote to it.
         """
+        if self._held and not self.path.exists():
+            with self._refusal():
+                self._prepare()
         lines = self._lines()
         if lines.bad:
             self._tell_bad(lines)
@@ -79,7 +84,10 @@ class Ledger:
             with self._refusal():
                 self.path.parent.mkdir(parents=True, exist_ok=True)
                 held.enter_context(exclusive_lock(self._lock_path, sweep=self.sweep))
+                self._known, self._is_ready = [], False
                 self._prepare()
+                self._held = held
+                held.callback(self._forget)
                 held.callback(self._give_up_reserve)
                 write_synced(self._reserve, os.urandom(_RESERVE_BYTES), mode="wb")  # zeros may take no room
             yield
@@ -99,6 +107,9 @@ class Ledger:
     def _tell_bad(self, lines: Lines) -> None:
         """Say what becomes of lines that are no records: once, for a run reads the file and then mends it."""
         _tell_once(f"{self.path}: {_describe_bad(lines, corrupt=self._corrupt_path.name)}")
+
+    def _forget(self) -> None:
+        self._known, self._held = [], None
 
     def _give_up_reserve(self) -> None:
         with suppress(OSError):  # a folder in its place was refused before
@@ -122,20 +133,32 @@ class Ledger:
         except OSError:
             os.truncate(self.path, size)
             raise
+        self._known.append(line.removesuffix(b"\n"))
         self._is_ready = True
 
     def _prepare(self) -> None:
         """Make the file ready to be appended to: there, and nothing but whole records in it."""
-        if self._is_ready:
+        is_there = self.path.exists()
+        if self._is_ready and is_there:
             return
-        if not self.path.exists():
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            write_synced(self.path, b"", mode="ab")
-            sync_folder(self.path.parent)
+        if not is_there:
+            self._make()
         lines = self._lines()
         if not lines.is_whole:
             self._mend(lines)
+        self._known = list(lines.good)
         self._is_ready = True
+
+    def _make(self) -> None:
+        """Make the file, with the records of one that was removed while this process drives the sweep."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        if self._held and not self._lock_path.exists():
+            self._held.enter_context(exclusive_lock(self._lock_path, sweep=self.sweep))
+        write_synced(self.path, _joined(self._known), mode="ab")
+        sync_folder(self.path.parent)
+        if self._known:
+            records = f"{len(self._known)} record{'s' if len(self._known) > 1 else ''}"
+            logger.warning("%s was removed while its sweep ran; made again with its %s", self.path, records)
 
     def _mend(self, lines: Lines) -> None:
         """Move lines that are not records to a file beside the ledger. Keep all records byte for byte."""

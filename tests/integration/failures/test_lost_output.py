@@ -1,12 +1,13 @@
 """Output without a reader or without space: a command does its work to the end, without a traceback."""
 
 import json
+import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from cli_process import NOOP, Answer, command, environment, records_in
+from cli_process import NOOP, Answer, ask, command, environment, records_in, start, wait_for_stage
 
 ON_RAY = tuple(word for word in NOOP if word != "executor=inline")
 REPEATS = "sweep.repeats=3"
@@ -107,3 +108,19 @@ def test_words_that_a_full_disk_cannot_take_are_one_line_and_exit_code_one(
 
 def test_a_refusal_that_cannot_be_told_keeps_its_exit_code(tmp_path: Path) -> None:
     assert redirected("2> /dev/full", ["plan", "+sweep=smok"], cwd=tmp_path).code == 2
+
+
+def test_outputs_that_are_removed_while_a_sweep_runs_are_made_again_with_what_is_known(
+    tmp_path: Path,
+) -> None:
+    with start(*NOOP, "seed=range(4)", cwd=tmp_path) as driver:
+        wait_for_stage(tmp_path, "finished", trials=1)
+        shutil.rmtree(tmp_path / "outputs")
+        output = driver.communicate(timeout=120)[0]
+    assert driver.returncode == 0, output
+    assert num_results(tmp_path) == 4
+    assert "was removed while its sweep ran" in output
+    assert "4 trials measured" in (tmp_path / "outputs/smoke/report.md").read_text()
+    again = ask(*NOOP, "seed=range(4)", cwd=tmp_path)
+    assert (again.code, num_results(tmp_path)) == (0, 4)
+    assert "4 cached" in again.out

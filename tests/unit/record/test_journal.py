@@ -1,5 +1,7 @@
 """The steps of a sweep's trials, kept before they are taken."""
 
+import shutil
+
 import pytest
 
 from orchestrator.core.errors import RecordError
@@ -39,9 +41,20 @@ def test_it_holds_a_driver_to_what_an_earlier_one_left(path):
     assert told(Journal(path)) == [("a1", 0, "queued")]
 
 
+def test_a_journal_that_is_removed_while_its_sweep_runs_is_made_again_with_the_last_steps(tmp_path):
+    path = tmp_path / "sweep" / "journal.jsonl"
+    journal = Journal(path)
+    journal.note("queued", [("a1", 0), ("b2", 0)])
+    journal.note("starting", [("a1", 1)])
+    shutil.rmtree(path.parent)
+    journal.note("running", [("a1", 1)])
+    assert told(Journal(path)) == [("a1", 1, "starting"), ("b2", 0, "queued"), ("a1", 1, "running")]
+
+
 def test_a_journal_that_cannot_be_had_is_one_line(tmp_path):
     journal = Journal(tmp_path)
     with pytest.raises(RecordError, match=r"cannot be read: Is a directory$"):
         journal.steps()
-    with pytest.raises(RecordError, match=r"cannot be written: "):
-        Journal(tmp_path / "nowhere" / "journal.jsonl").note("queued", [("a1", 0)])
+    (tmp_path / "file").touch()
+    with pytest.raises(RecordError, match=r"cannot be written: File exists$"):
+        Journal(tmp_path / "file" / "journal.jsonl").note("queued", [("a1", 0)])

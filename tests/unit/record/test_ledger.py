@@ -3,6 +3,7 @@
 import json
 import logging
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -94,6 +95,29 @@ def test_a_reader_leaves_a_bad_line_where_it_is_and_tells_it(ledger, caplog):
         assert len(Ledger(ledger.path).records()) == 1
     assert "line 2 is left out, and a run moves it to records.corrupt.jsonl: not JSON" in caplog.text
     assert ledger.path.read_bytes() == content
+
+
+def test_a_ledger_that_is_removed_while_its_sweep_runs_is_made_again_with_all_records(ledger, caplog):
+    ledger.append(record(attempt=1))
+    with ledger.lock():
+        ledger.append(record(attempt=2))
+        shutil.rmtree(ledger.path.parent)
+        ledger.append(record(attempt=3))
+        assert [one.attempt for one in Ledger(ledger.path).records()] == [1, 2, 3]
+        assert Ledger(ledger.path).holder() == f"process {os.getpid()}"
+        shutil.rmtree(ledger.path.parents[1])
+        assert [one.attempt for one in ledger.records()] == [1, 2, 3]
+    told = [entry.getMessage() for entry in caplog.records]
+    assert told[0].endswith("was removed while its sweep ran; made again with its 2 records")
+
+
+def test_a_ledger_that_is_removed_after_its_sweep_stays_empty(ledger):
+    with ledger.lock():
+        ledger.append(record())
+    shutil.rmtree(ledger.path.parent)
+    assert ledger.records() == ()
+    with ledger.lock():
+        assert ledger.records() == ()
 
 
 def test_a_record_of_a_later_version_is_refused_and_not_touched(ledger):
