@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from pathlib import Path
 
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.placement import task_name
@@ -10,8 +11,9 @@ from orchestrator.core.trainer import TrainerInfo
 from orchestrator.core.trial_spec import TimingSpec, TrialSpec
 from workloads.data.sources import DataRef
 from workloads.registry import cached_workload
+from workloads.script.command import version_with
 from workloads.shapes import UnsuitableInputError
-from workloads.spec import NativeSpec, Workload, WorkloadSpec, phase_steps
+from workloads.spec import NativeSpec, ScriptSpec, Workload, WorkloadSpec, phase_steps
 
 OWN_SOURCE = "own"
 """Source of the data that a native job brings with it."""
@@ -101,7 +103,7 @@ def trial_of(
         _require_batch(spec, point)
     return TrialSpec(
         workload=point.workload,
-        workload_version=spec.version,
+        workload_version=_version_of(spec, point),
         workload_options=point.workload_options,
         trainer=point.trainer,
         trainer_version=trainer.version,
@@ -121,6 +123,22 @@ def trial_of(
         other_devices=tuple(device.name for device in point.other_devices),
         timing=_timing_of(spec, point),
     )
+
+
+def _version_of(spec: Workload, point: Point) -> int:
+    """Return the workload's version; of a script also that of the files that the values of the point name."""
+    if not isinstance(spec, ScriptSpec):
+        return spec.version
+    values = {
+        "batch_size_per_worker": point.global_batch_size // point.num_workers,
+        "device": point.device.name,
+        "global_batch_size": point.global_batch_size,
+        "num_workers": point.num_workers,
+        "precision": point.precision,
+        "seed": point.seed,
+        "steps": point.steps,
+    }
+    return version_with(spec.version, spec.command, Path(spec.folder), values)
 
 
 def _timing_of(spec: Workload, point: Point) -> TimingSpec:

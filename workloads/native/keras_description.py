@@ -8,6 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from workloads.jobs import KerasJob
+from workloads.native.data_hash import digest_of_array
 from workloads.native.description import JobDescription, quality_of
 from workloads.native.keras_cost import cost_of
 from workloads.native.keras_step import (
@@ -41,17 +42,15 @@ def describe(build: Callable[[], KerasJob]) -> JobDescription:
 
 
 def _fingerprint_of(job: KerasJob) -> str:
-    """Hash the number of samples and the first one; of a sample that is random, the number alone."""
-    digests = [_digest_of_first(job) for _ in range(2)]
-    sample = digests[0] if digests[0] == digests[1] else "random"
-    return hashlib.sha256(f"{num_samples_of(job.data)} {sample}".encode()).hexdigest()[:16]
+    """Hash the number of samples, and all arrays or a stream's first sample; of random ones the number."""
+    digests = [_digest_of(job) for _ in range(2)]
+    samples = digests[0] if digests[0] == digests[1] else "random"
+    return hashlib.sha256(f"{num_samples_of(job.data)} {samples}".encode()).hexdigest()[:16]
 
 
-def _digest_of_first(job: KerasJob) -> str:
-    digest = hashlib.sha256()
-    for array in tf.nest.flatten(first_batch(job, 1)):
-        digest.update(np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()
+def _digest_of(job: KerasJob) -> str:
+    data = first_batch(job, 1) if is_stream(job.data) else job.data
+    return " ".join(digest_of_array(np.asarray(array)) for array in tf.nest.flatten(data))
 
 
 def _unchecked(job: KerasJob) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The first samples of a PyTorch job's data: batches to count a step with, and what identifies the data."""
+"""Samples of a PyTorch job's data: first ones for batches to count a step with, and what identifies it."""
 
 import hashlib
 import random
@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch.utils.data import default_collate
+from torch.utils.data import TensorDataset, default_collate
 
 from workloads.jobs import JobError, TorchJob
+from workloads.native.data_hash import digest_of_array, positions_in
 from workloads.native.torch_checks import is_iterable, num_samples_of
 from workloads.native.torch_step import moved
 
@@ -54,8 +55,8 @@ def batch_resizer(job: TorchJob) -> Callable[[int, Make], Any]:
 
 
 def fingerprint_of(job: TorchJob) -> str:
-    """Hash the number of samples and the first ones; of samples that are random, the number alone."""
-    values = [_digest_of_first(job) for _ in range(2)]
+    """Hash the number of samples, and all tensors or samples of the whole set; of random ones the number."""
+    values = [_digest_of(job) for _ in range(2)]
     samples = values[0] if values[0] == values[1] else "random"
     return hashlib.sha256(f"{num_samples_of(job.data)} {samples}".encode()).hexdigest()[:16]
 
@@ -70,15 +71,28 @@ def _first_samples(job: TorchJob) -> list[Any]:
     return samples
 
 
-def _digest_of_first(job: TorchJob) -> str:
+def _spread_samples(job: TorchJob) -> list[Any]:
+    if is_iterable(job.data):
+        return _first_samples(job)
+    return [job.data[index] for index in positions_in(len(job.data))]
+
+
+def _digest_of(job: TorchJob) -> str:
+    if isinstance(job.data, TensorDataset):
+        return " ".join(digest_of_array(_array_of(tensor)) for tensor in job.data.tensors)
     random.seed(_FINGERPRINT_SEED)
     np.random.seed(_FINGERPRINT_SEED)
     torch.manual_seed(_FINGERPRINT_SEED)
     digest = hashlib.sha256()
-    for leaf in _leaves_of(_first_samples(job)):
-        content = leaf.numpy(force=True) if isinstance(leaf, Tensor) else leaf
+    for leaf in _leaves_of(_spread_samples(job)):
+        content = _array_of(leaf) if isinstance(leaf, Tensor) else leaf
         digest.update(content.tobytes() if isinstance(content, np.ndarray) else _text_of(content).encode())
     return digest.hexdigest()
+
+
+def _array_of(tensor: Tensor) -> Any:
+    """Return the bits of a tensor as an array, which has no bfloat16."""
+    return (tensor.view(torch.int16) if tensor.dtype == torch.bfloat16 else tensor).numpy(force=True)
 
 
 def _text_of(value: Any) -> str:

@@ -30,6 +30,7 @@ _PYTHON = re.compile(r"python[\d.]*")
 _OPTIONS_WITH_VALUE = ("-X", "-W")  # of the interpreter
 _MOST_FIRST_LINE = 1024
 _VERSION_DIGITS = 12  # hexadecimal: 48 bits, which every reader of JSON keeps
+_SHELLS = ("bash", "sh", "zsh")
 _MOST_SCRIPT_BYTES = 2**20  # larger files are data
 
 
@@ -64,12 +65,8 @@ def _filled(word: str, values: Mapping[str, object]) -> str:
 
 
 def plain_words_of(command: str) -> list[str]:
-    """Return the words of a command that have no placeholder and are no option but `-m`."""
-    return [
-        word
-        for word in shlex.split(command)
-        if "{" not in word and (word == "-m" or not word.startswith("-"))
-    ]
+    """Return the words of a command that have no placeholder."""
+    return [word for word in shlex.split(command) if "{" not in word]
 
 
 def observed_words_of(words: list[str], search_path: str) -> list[str]:
@@ -121,7 +118,7 @@ def require_script(words: list[str], folder: Path) -> None:
     """Check that the Python file that a command names is there. Raises ValueError."""
     if not folder.is_dir():
         raise ValueError(f"script.folder={folder} is not a folder")
-    named = next((word for word in words if word.endswith(".py")), None)
+    named = next((word for word in words if word.endswith(".py") and not word.startswith("-")), None)
     if named is not None and not (folder / named).is_file():
         raise ValueError(
             f"script.command names {named}, which is not in {folder}; script.folder=DIR names another"
@@ -138,17 +135,56 @@ def version_of(words: list[str], folder: Path) -> int:
     return int(digest.hexdigest()[:_VERSION_DIGITS], 16)
 
 
+def version_with(version: int, command: str, folder: Path, values: Mapping[str, object]) -> int:
+    """Return the version of a command for one trial: `version`, changed by the files that its values name.
+
+    Args:
+        version: of the words without placeholders.
+        values: of the trial's placeholders.
+    """
+    words = zip(shlex.split(command), words_of(command, values), strict=True)
+    filled = [word for template, word in words if "{" in template]
+    if not any(_files_of(filled, folder)):
+        return version
+    digest = hashlib.sha256(f"{version} {version_of(filled, folder)}".encode())
+    return int(digest.hexdigest()[:_VERSION_DIGITS], 16)
+
+
 def reports_steps(words: list[str], folder: Path) -> bool:
     """Return whether one of the scripts that a command names has the name of the callback in it."""
     paths = (path for _, path in _files_of(words, folder) if path.stat().st_size <= _MOST_SCRIPT_BYTES)
     return any(CALLBACK.encode() in path.read_bytes() for path in paths)
 
 
-def _files_of(words: list[str], folder: Path) -> Iterator[tuple[str, Path]]:
-    """Yield the words that are readable files, or modules of the folder behind `-m`, with their paths."""
+def _files_of(words: list[str], folder: Path, *, is_shell: bool = False) -> Iterator[tuple[str, Path]]:
+    """Yield the words that name readable files of the folder, with their paths.
+
+    A file is named by a word, by its part behind `=` or `@`, as a module behind `-m`, or in a shell script
+    that is named so.
+    """
     for index, word in enumerate(words):
-        module = word.replace(".", "/") if index and words[index - 1] == "-m" else None
-        names = (word,) if module is None else (f"{module}.py", f"{module}/__main__.py")
-        for name in names:
-            if os.access(folder / name, os.R_OK) and (folder / name).is_file():
-                yield word, folder / name
+        before = words[index - 1] if index else ""
+        for name in _names_in(word, is_module=before == "-m"):
+            path = folder / name
+            if not (os.access(path, os.R_OK) and path.is_file()):
+                continue
+            yield word, path
+            if not is_shell and (before in _SHELLS or path.suffix == ".sh"):
+                yield from _files_of(_shell_words_of(path), folder, is_shell=True)
+
+
+def _names_in(word: str, *, is_module: bool) -> tuple[str, ...]:
+    if is_module:
+        module = word.replace(".", "/")
+        return f"{module}.py", f"{module}/__main__.py"
+    return tuple(filter(None, dict.fromkeys((word, word.partition("=")[2], word.removeprefix("@")))))
+
+
+def _shell_words_of(path: Path) -> list[str]:
+    """Split a shell script into words; one that is not text of a shell has none."""
+    try:
+        words = shlex.shlex(path.read_text(encoding="utf-8"), posix=True, punctuation_chars=True)
+        words.whitespace_split = True
+        return list(words)
+    except ValueError:
+        return []

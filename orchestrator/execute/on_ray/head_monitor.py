@@ -37,8 +37,9 @@ def head_monitor(address: str) -> Iterator[None]:
 
 def _embedded_processes() -> "dict[str, subprocess.Popen[bytes]]":
     """Return the processes of a cluster that this process has started; none of one that it has joined."""
-    processes = worker.global_worker.node.all_processes
-    return {kind: started.process for kind, of_kind in processes.items() for started in of_kind}
+    node = worker.global_worker.node
+    assert node is not None, "this process uses Ray"
+    return {kind: started.process for kind, of_kind in node.all_processes.items() for started in of_kind}
 
 
 def _watch(address: str, processes: "Mapping[str, subprocess.Popen[bytes]]", ended: threading.Event) -> None:

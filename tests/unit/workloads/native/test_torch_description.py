@@ -3,12 +3,14 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from own_jobs import torch_job
 from user_workload import searched
 
 from workloads.jobs import JobError
 from workloads.native.code import version_of
+from workloads.native.data_hash import digest_of_array, positions_in
 from workloads.native.description import spec_of
 from workloads.origins import Origin
 from workloads.spec import NativeSpec
@@ -34,17 +36,41 @@ def test_samples_cost_and_identity_are_found(folder: Path) -> None:
     assert spec.cost.flops_per_sample == 2 * (2 * 4 * 8) + 3 * (2 * 8 * 2)
 
 
-def test_other_samples_are_other_data(tmp_path: Path) -> None:
-    specs = []
-    for name, scale in (("one", 1), ("two", 2)):
-        folder = tmp_path / name / "jobs"
-        folder.mkdir(parents=True)
-        with searched(folder):
-            data = f"TensorDataset({scale} * inputs, (inputs.sum(1) > 0).long())"
-            torch_job(folder / "described", data=data)
-            origin = Origin(package="described", folder=str(folder / "described"))
-            specs.append(spec_of("described", origin, {}))
-    assert specs[0].data != specs[1].data
+def data_of(folder: Path, data: str) -> str:
+    """Return the id of a job's data, described in a process of its own."""
+    folder.mkdir(parents=True)
+    with searched(folder):
+        torch_job(folder / "described", data=data)
+        return spec_of("described", Origin(package="described", folder=str(folder / "described")), {}).data
+
+
+ALL = "TensorDataset(inputs, torch.arange(100) % 2)"
+ONE_BY_ONE = "[(torch.ones(4), int({number} == index)) for index in range(100)]"
+
+
+def test_one_other_label_in_the_middle_of_tensors_is_other_data(tmp_path: Path) -> None:
+    other = "TensorDataset(inputs, (torch.arange(100) % 2).index_fill(0, torch.tensor([57]), 7))"
+    ids = [data_of(tmp_path / name, data) for name, data in (("a", ALL), ("b", ALL), ("c", other))]
+    assert ids[0] == ids[1] != ids[2]
+
+
+def test_another_last_sample_of_a_data_set_that_is_read_one_by_one_is_other_data(tmp_path: Path) -> None:
+    first, other = (data_of(tmp_path / str(n), ONE_BY_ONE.format(number=n)) for n in (0, 99))
+    assert first != other
+
+
+@pytest.mark.parametrize(("count", "most"), [(0, 4), (3, 4), (4, 4), (5, 4), (1000, 32)])
+def test_positions_are_spread_from_the_first_to_the_last(count: int, most: int) -> None:
+    positions = list(positions_in(count, most))
+    assert len(positions) == min(count, most) == len(set(positions))
+    assert positions[:1] + positions[-1:] == ([0, count - 1] if count else [])
+
+
+def test_an_array_of_strings_has_one_hash_whatever_their_addresses() -> None:
+    texts = ["".join(["a", letter]) for letter in "bc"]
+    again = ["".join(["a", letter]) for letter in "bc"]
+    hashes = {digest_of_array(np.array(one, dtype=object)) for one in (texts, again)}
+    assert len(hashes) == 1
 
 
 def test_the_version_is_that_of_the_code_and_not_of_its_comments(folder: Path) -> None:

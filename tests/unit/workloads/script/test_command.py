@@ -6,7 +6,14 @@ from typing import Any
 import pytest
 
 from workloads.registry import workload
-from workloads.script.command import EXAMPLES, OBSERVER, observed_words_of, version_of, words_of
+from workloads.script.command import (
+    EXAMPLES,
+    OBSERVER,
+    observed_words_of,
+    version_of,
+    version_with,
+    words_of,
+)
 from workloads.spec import ScriptSpec
 
 VALUES = {name: name.upper() for name in EXAMPLES}
@@ -85,6 +92,49 @@ def test_a_changed_script_is_another_version(tmp_path: Path) -> None:
     assert first.version != second.version
     assert isinstance(second, ScriptSpec)
     assert second.data == f"own:script:{second.version:x}"
+
+
+@pytest.mark.parametrize(
+    ("command", "changed"),
+    [
+        ("python train.py --config=c.yaml", "c.yaml"),
+        ("python train.py --config c.yaml", "c.yaml"),
+        ("python train.py config=c.yaml", "c.yaml"),
+        ("python train.py @c.yaml", "c.yaml"),
+        ("bash run.sh", "train.py"),
+        ("./run.sh", "c.yaml"),
+        ("bash run.sh", "tool/go.py"),
+    ],
+)
+def test_a_changed_file_that_a_command_or_its_shell_script_names_is_another_version(
+    command: str, changed: str, tmp_path: Path
+) -> None:
+    (tmp_path / "tool").mkdir()
+    for name in ("train.py", "c.yaml", "tool/go.py"):
+        (tmp_path / name).write_text("one")
+    (tmp_path / "run.sh").write_text("# it's a comment\npython train.py --config=c.yaml; python -m tool.go\n")
+    first = version_of(command.split(), tmp_path)
+    (tmp_path / changed).write_text("two")
+    assert version_of(command.split(), tmp_path) != first
+
+
+def test_a_file_that_a_placeholder_names_changes_the_trials_of_its_value_alone(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("")
+    for precision in ("fp32", "bf16"):
+        (tmp_path / f"{precision}.yaml").write_text("one")
+
+    def versions() -> list[int]:
+        command = "python train.py --batch {global_batch_size} --config={precision}.yaml"
+        return [
+            version_with(3, command, tmp_path, {**EXAMPLES, "precision": precision})
+            for precision in ("fp32", "bf16", "fp16")
+        ]
+
+    fp32, bf16, fp16 = versions()
+    (tmp_path / "bf16.yaml").write_text("two")
+    assert versions()[0] == fp32
+    assert versions()[1] != bf16
+    assert versions()[2] == fp16 == 3
 
 
 def test_words_that_name_no_file_do_not_change_the_version(tmp_path: Path) -> None:
