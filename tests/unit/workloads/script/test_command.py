@@ -118,6 +118,18 @@ def test_a_changed_file_that_a_command_or_its_shell_script_names_is_another_vers
     assert version_of(command.split(), tmp_path) != first
 
 
+@pytest.mark.parametrize("position", [0, 2**26 + 4095])
+def test_another_byte_at_either_end_of_a_large_file_is_another_version(position: int, tmp_path: Path) -> None:
+    data = tmp_path / "data.bin"
+    with data.open("wb") as file:
+        file.truncate(2**26 + 4096)
+    first = version_of(["train.py", "--data=data.bin"], tmp_path)
+    with data.open("r+b") as file:
+        file.seek(position)
+        file.write(b"x")
+    assert version_of(["train.py", "--data=data.bin"], tmp_path) != first
+
+
 def test_a_file_that_a_placeholder_names_changes_the_trials_of_its_value_alone(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("")
     for precision in ("fp32", "bf16"):
