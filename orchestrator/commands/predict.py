@@ -23,12 +23,14 @@ def predict(line: CommandLine, screen: Screen) -> int:
     """Print predictions of points."""
     from orchestrator.commands.prediction_documents import predictions_document
     from orchestrator.pipeline.predictions import predicted
-    from orchestrator.predict.prediction_table import basis_lines, ordered, prediction_table
+    from orchestrator.predict.prediction_table import basis_lines, job_lines, ordered, prediction_table
 
     order, rest = _order_of(line.overrides)
     predictions = ordered(predicted(rest, working_directory=Path.cwd()), order)
     if JSON.name in line.flags:
         return _print_json(predictions_document(predictions))
+    for sentence in job_lines(predictions):
+        screen.line(sentence)
     screen.table(prediction_table(predictions))
     for sentence in basis_lines(predictions):
         screen.line(sentence)

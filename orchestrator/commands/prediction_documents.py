@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from orchestrator.analysis.recommendation.answer.job_line import JobCost
+from orchestrator.analysis.recommendation.jobs.length import JobLength
 from orchestrator.core import codec
 from orchestrator.core.estimate import Estimate, Refusal
 from orchestrator.core.interval import Spread
@@ -42,6 +44,7 @@ def transfers_document(transfers: "Iterable[Transfer]") -> dict[str, Any]:
 
 def _prediction(prediction: Prediction) -> dict[str, Any]:
     point, roofline, price = prediction.point, prediction.roofline, prediction.price
+    length, job = prediction.length, prediction.job_cost
     return {
         "workload": point.workload,
         "workload_options": point.workload_options,
@@ -60,9 +63,20 @@ def _prediction(prediction: Prediction) -> dict[str, Any]:
         if roofline is None
         else {"bound": roofline.bound_seconds, **codec.to_nulls(roofline)},
         "usd_per_million_samples": prediction.usd_per_million_samples,
+        "job": None if job is None or length is None else _job(job, length),
         "price_marks": [] if isinstance(price, Unpriced) else marks_of(price),
         "price": None if isinstance(price, Unpriced) else price,
         "unpriced": price.reason if isinstance(price, Unpriced) else None,
+    }
+
+
+def _job(job: JobCost, length: JobLength) -> dict[str, Any]:
+    return {
+        "provenance": job.provenance,
+        "samples": length.samples,
+        "source": length.source,
+        "seconds": job.seconds,
+        "usd": job.usd,
     }
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from orchestrator.analysis.recommendation.answer.answer import Recommendation
 from orchestrator.analysis.recommendation.jobs.jobs_of_plan import in_phases
+from orchestrator.analysis.recommendation.jobs.length import JobLength, known_length
 from orchestrator.analysis.recommendation.jobs.settings_of_records import is_failed_run, is_run
 from orchestrator.analysis.recommendation.model.criteria import criteria_of
 from orchestrator.analysis.recommendation.recommend import recommend
@@ -29,9 +30,9 @@ from orchestrator.plan.compatibility import reason_against
 from orchestrator.plan.pricing import PriceBook
 from orchestrator.plan.slots import Slot, find_slots, host_cpu_of, hosts_of
 from orchestrator.plan.trial_specs import train_samples_of, unsuitable, workload_of
-from orchestrator.predict.advised_jobs import KnownSetting, job_of, overrides_of
+from orchestrator.predict.advised_jobs import KnownSetting, full_training_of, job_of, overrides_of
 from orchestrator.predict.instance_names import with_devices
-from orchestrator.predict.jobs import jobs_of
+from orchestrator.predict.jobs import describe_job, jobs_of
 from orchestrator.predict.kernel_split import SplitOutlook, require_known, split_outlooks
 from orchestrator.predict.memory_need import MemoryNeed, memory_need_of
 from orchestrator.predict.prediction_table import Prediction
@@ -174,6 +175,15 @@ def predicted(overrides: Sequence[str], *, working_directory: Path) -> tuple[Pre
         compiled = inputs.compiled_of(alike[inputs.identity(point)])
         return compiled or corrected(published_estimate_of(query, models), None).step
 
+    lengths: dict[Hashable, JobLength | None] = {}
+
+    def length_of(spec: Workload, point: Point) -> JobLength | None:
+        job = describe_job(point), point.global_batch_size
+        if job not in lengths:
+            training = full_training_of(spec, point, inputs.train_samples_of(spec, point))
+            lengths[job] = known_length(training, inputs.settings.objective)
+        return lengths[job]
+
     return tuple(
         Prediction(
             point=point,
@@ -184,6 +194,7 @@ def predicted(overrides: Sequence[str], *, working_directory: Path) -> tuple[Pre
             breakdown=None if isinstance(query, Refusal) else step_breakdown_of(query, models),
             instance=instances.get(point.device.name),
             command=_command_of(point, repeated_words=repeated),
+            length=None if isinstance(query, Refusal) else length_of(query.spec, point),
         )
         for point, query in ((point, inputs.query_of(point)) for point in inputs.points)
     )

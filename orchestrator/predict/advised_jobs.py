@@ -125,13 +125,19 @@ def _target_of(point: Point, spec: Workload | None, aim: Aim | None) -> Target |
 
 def _full_training(settings: Sequence[KnownSetting]) -> FullTraining | None:
     """Take what the first setting declares, as a plan does."""
-    for one in settings:
-        if isinstance(one.spec, ScriptSpec):
-            return training_of_script(one.spec, one.points[0].global_batch_size)
-        if one.spec is not None:
-            epochs = None if one.spec.epochs is None else float(one.spec.epochs)
-            return FullTraining(epochs=epochs, train_samples=one.train_samples)
-    return None
+    first = next((one for one in settings if one.spec is not None), None)
+    if first is None or first.spec is None:
+        return None
+    return full_training_of(first.spec, first.points[0], first.train_samples)
+
+
+def full_training_of(spec: Workload, point: Point, train_samples: int | None) -> FullTraining:
+    """Return the full training of a point's workload."""
+    if isinstance(spec, ScriptSpec):
+        return training_of_script(spec, point.global_batch_size)
+    return FullTraining(
+        epochs=None if spec.epochs is None else float(spec.epochs), train_samples=train_samples
+    )
 
 
 def _setting_of(setting: KnownSetting, point: Point, *, trainer: str) -> Setting:

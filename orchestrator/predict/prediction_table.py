@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Literal
 
 from orchestrator.analysis.formatting import UNKNOWN, Number, count, counted, number, spread
 from orchestrator.analysis.predictions.forecasts import origin_of, scaled
+from orchestrator.analysis.recommendation.answer.job_line import JobCost, job_line
+from orchestrator.analysis.recommendation.jobs.length import JobLength
 from orchestrator.analysis.table import Column, Rank, Table
 from orchestrator.core.estimate import Estimate, Refusal
 from orchestrator.core.interval import Spread
@@ -63,6 +65,7 @@ class Prediction:
         breakdown: parts of the step; None: a peak or the operations are unknown.
         instance: name of the cloud instance that the device was asked for by; None: by its own name.
         command: command that measures the step; None: no trainer can train it.
+        length: length of the job; None: neither asked for nor declared.
     """
 
     point: Point
@@ -73,6 +76,7 @@ class Prediction:
     breakdown: StepBreakdown | None = None
     instance: str | None = None
     command: str | None = None
+    length: JobLength | None = None
 
     @property
     def device_label(self) -> str:
@@ -94,6 +98,21 @@ class Prediction:
         spent = self.price.usd_per_hour / _SECONDS_PER_HOUR * _SAMPLES / self.point.global_batch_size
         return scaled(_spread_of(self.step), spent)
 
+    @property
+    def job_cost(self) -> JobCost | None:
+        """Time and cost of the steps of the job; None: refused, or the job's length is not known."""
+        if isinstance(self.step, Refusal) or self.length is None:
+            return None
+        usd = self.usd_per_million_samples
+        return JobCost(
+            setting=_setting(self),
+            seconds=scaled(_spread_of(self.step), self.length.samples / self.point.global_batch_size),
+            usd=None if usd is None else scaled(usd, self.length.samples / _SAMPLES),
+            marks="" if isinstance(self.price, Unpriced) else ", ".join(marks_of(self.price)),
+            provenance=self.step.provenance,
+            is_without_setup=True,
+        )
+
 
 Order = Literal["time", "cost"]
 
@@ -112,6 +131,20 @@ def _seconds_per_sample(prediction: Prediction) -> float:
 def _usd_per_sample(prediction: Prediction) -> float:
     usd = prediction.usd_per_million_samples
     return math.inf if usd is None else usd.median
+
+
+def job_lines(predictions: Iterable[Prediction]) -> tuple[str, ...]:
+    """Say what each job takes whose length is asked for or declared, on the fastest setting first."""
+    jobs: dict[str, list[tuple[JobLength, JobCost]]] = defaultdict(list)
+    for one in predictions:
+        if one.length is not None and one.job_cost is not None:
+            jobs[describe_job(one.point)].append((one.length, one.job_cost))
+    lines = []
+    for name, found in jobs.items():
+        costs = [cost for _, cost in found]
+        fastest = min(costs, key=lambda one: one.seconds.median)
+        lines.append(job_line(found[0][0].label, fastest, costs, job=name if len(jobs) > 1 else ""))
+    return tuple(lines)
 
 
 def prediction_table(predictions: Iterable[Prediction]) -> Table:
@@ -178,14 +211,16 @@ def _how_to_measure(prediction: Prediction) -> str:
 
 def _named(predictions: list[Prediction]) -> str:
     """`vgg16 on t4 in fp32, batch 64`, the first ones and the number of the others."""
-    names = [
-        f"{describe_job(one.point)} on {one.device_label} in {one.point.precision}, "
-        f"batch {one.point.global_batch_size:,}"
-        + (f", {one.point.num_workers} workers" if one.point.num_workers > 1 else "")
-        for one in predictions
-    ]
+    names = [f"{describe_job(one.point)} on {_setting(one)}" for one in predictions]
     others = len(names) - _MOST_NAMED
     return "; ".join(names[:_MOST_NAMED]) + (f"; and {others:,} more" if others > 0 else "")
+
+
+def _setting(prediction: Prediction) -> str:
+    """`t4 in fp32, batch 64, 2 workers`."""
+    point = prediction.point
+    workers = f", {point.num_workers} workers" if point.num_workers > 1 else ""
+    return f"{prediction.device_label} in {point.precision}, batch {point.global_batch_size:,}{workers}"
 
 
 def _is_too_large(prediction: Prediction) -> bool:

@@ -12,6 +12,7 @@ from orchestrator.analysis.measurements.measured import Measurement, marks_of_re
 from orchestrator.analysis.measurements.setting import label_of
 from orchestrator.analysis.metrics.cost import marks_in
 from orchestrator.analysis.recommendation.answer.answer import RankedSetting, Recommendation
+from orchestrator.analysis.recommendation.answer.job_line import job_lines_of
 from orchestrator.analysis.recommendation.answer.summary import (
     answer_of,
     chance,
@@ -34,11 +35,13 @@ class Ending:
     """What a command prints at its end.
 
     Attributes:
+        jobs: what each job of known length takes and costs.
         facts: counts, cost and failures.
         table: best settings of every job; without rows: none is known.
         steps: what to do next, each with its command; empty: nothing.
     """
 
+    jobs: tuple[str, ...]
     answers: tuple[str, ...]
     table: Table
     facts: tuple[str, ...]
@@ -56,6 +59,7 @@ def ending_of(findings: Findings, *, command: str) -> Ending:
     more = len(answers) - len(shown)
     others = [f"{counted(more, 'more job')}: --full lists all of them"] if more else []
     return Ending(
+        jobs=job_lines_of(shown),
         answers=(*map(_answer, shown), *others),
         table=_table(shown) if any(map(_measured, shown)) else _unjudged_table(findings, shown),
         facts=tuple(_facts(findings)),

@@ -84,6 +84,8 @@ def print_plan(
 
 def print_ending(console: Console, ending: "Ending", *, remarks: Iterable[str]) -> None:
     """Print the answers, the best settings, the facts and the next commands; each command is one line."""
+    for job in ending.jobs:
+        print_line(console, job)
     for answer in ending.answers:
         console.print(Text(printable(answer), style="bold"))
     if ending.table.rows:

@@ -86,6 +86,7 @@ def recommend(job: Job, criteria: Criteria, errors: ErrorModel) -> Recommendatio
         besides_seconds=besides_seconds,
         num_trials=len(runs),
         num_noisy=sum(run.is_noisy for run in runs),
+        length=job.known_length if job.target is None else "",
     )
 
 

@@ -36,3 +36,18 @@ def test_a_job_with_less_work_than_all_that_was_measured_is_refused_with_the_rea
     (found,) = predictions(capsys, "workload=digits", "trainer=torch_ddp", "device=t4")
     assert found["provenance"] == "refused"
     assert "measured were" in found["refusal"]["reason"]
+
+
+def test_the_first_line_of_a_job_of_known_epochs_is_its_time_and_cost(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    words = ("workload=mnist_cnn", "device=t4,h100", "data.source=standin", "report.epochs=5")
+    assert main(["predict", *words]) == 0
+    first = capsys.readouterr().out.splitlines()[0]
+    assert first.startswith("Your job (5 epochs): ")
+    assert " (predicted, without set-up); cheapest: t4 in fp32, batch 64, " in first
+    assert main(["predict", "--json", *words]) == 0
+    for one in json.loads(capsys.readouterr().out)["predictions"]:
+        job, step = one["job"], one["step_seconds"]["median"]
+        assert job["samples"] == 5 * 60_000
+        assert job["seconds"]["median"] == pytest.approx(step * 5 * 60_000 / one["global_batch_size"])
+        assert job["usd"]["median"] == pytest.approx(one["usd_per_million_samples"]["median"] * 0.3)

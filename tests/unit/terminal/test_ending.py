@@ -1,5 +1,7 @@
 """End of a command: short, with the answer first."""
 
+from dataclasses import replace
+
 import pytest
 from builders import placement
 from report_builders import PRICE, forecast, measured, plan_of, rehearsed, repeats, tpu_vs_gpu
@@ -36,6 +38,26 @@ def test_a_settled_answer_names_the_setting_and_its_chance():
     )
     assert end.facts[0].startswith("10 trials measured; $")
     assert end.facts[0].endswith(" hypothetical")
+
+
+def test_a_job_of_known_length_is_told_with_its_time_and_cost_and_the_cheapest_setting():
+    records = [
+        *repeats("torch_ddp", rates=[1000, 1000, 1000], price=PRICE),
+        *repeats("tensorflow", rates=[500, 500, 500], price=replace(PRICE, node_usd_per_hour=0.1)),
+    ]
+    (told,) = ending(records).jobs
+    assert told == (
+        "Your job (15 epochs): 15 min [15, 15], $0.90 hypothetical on cpu, torch_ddp, fp32 (measured); "
+        "cheapest: cpu, tensorflow, fp32, 30 min [29, 31], $0.050 hypothetical (measured)."
+    )
+    (alone,) = ending(repeats("torch_ddp", rates=[1000, 1000])).jobs
+    assert alone == "Your job (15 epochs): 15 min [14, 16] on cpu, torch_ddp, fp32 (measured)."
+
+
+def test_a_job_of_unknown_length_has_no_such_line():
+    records = repeats("torch_ddp", rates=[1000, 1000])
+    findings = findings_of(records, replace(plan_of(records), trainings={}))
+    assert ending_of(findings, command=COMMAND).jobs == ()
 
 
 def test_tied_settings_say_that_they_share_the_lead():

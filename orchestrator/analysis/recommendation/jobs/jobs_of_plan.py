@@ -337,5 +337,6 @@ def job_from(
         target=target,
         samples=length.samples,
         length=source,
+        known_length=length.label,
         candidates=candidates,
     )

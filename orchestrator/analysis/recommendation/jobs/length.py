@@ -19,10 +19,12 @@ class JobLength:
     Attributes:
         samples: samples that it trains on, all epochs together.
         source: reason for this length, in words.
+        label: `5 epochs`; empty where it was neither asked for nor declared.
     """
 
     samples: int
     source: str
+    label: str = ""
 
 
 def job_length(
@@ -38,22 +40,27 @@ def job_length(
     Raises:
         ConfigError: epochs of a data set of unknown size, or too many samples.
     """
-    return _requested(training, objective) or _declared(training) or _longest(training, recorded_samples)
+    return known_length(training, objective) or _longest(training, recorded_samples)
+
+
+def known_length(training: FullTraining | None, objective: Objective) -> JobLength | None:
+    """Return the length that is requested or declared; None: neither. Raises as `job_length`."""
+    return _requested(training, objective) or _declared(training)
 
 
 def check_lengths(trainings: Mapping[str, FullTraining], objective: Objective) -> None:
     """Raises ConfigError, before anything is run, where `job_length` would for one of the workloads."""
     for workload, training in trainings.items():
         try:
-            _requested(training, objective) or _declared(training)
+            known_length(training, objective)
         except ConfigError as error:
             raise ConfigError(f"workload {workload!r}: {error}") from error
 
 
 def _requested(training: FullTraining | None, objective: Objective) -> JobLength | None:
     if objective.samples is not None:
-        source = f"{counted(objective.samples, 'sample')}, as `report.samples` asks"
-        return JobLength(samples=objective.samples, source=source)
+        label = counted(objective.samples, "sample")
+        return JobLength(samples=objective.samples, source=f"{label}, as `report.samples` asks", label=label)
     if objective.epochs is None:
         return None
     if training is None or training.train_samples is None:
@@ -76,7 +83,8 @@ def _of_epochs(epochs: float, train_samples: int, *, said_by: str) -> JobLength:
     samples = max(1, round(Fraction(epochs) * train_samples))
     if samples > MOST_SAMPLES:
         raise ConfigError(f"{source}: a job has at most {MOST_SAMPLES:,} samples; {_CURE}")
-    return JobLength(samples=samples, source=source)
+    label = counted(samples, "sample") if epochs == 1 else f"{epochs:,g} epochs"
+    return JobLength(samples=samples, source=source, label=label)
 
 
 def _longest(training: FullTraining | None, recorded_samples: Sequence[int]) -> JobLength:

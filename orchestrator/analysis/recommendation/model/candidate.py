@@ -181,6 +181,7 @@ class Job:
         target: the training ends there; None: after `samples`.
         samples: length of the training, equal for all settings.
         length: source of that number, in words.
+        known_length: length that was asked for or declared, `5 epochs`; empty: neither.
         epoch_samples: samples of the training set; None: unknown.
         repeated_words: words of a command that say where its trials run.
     """
@@ -194,3 +195,4 @@ class Job:
     candidates: tuple[CandidateSetting, ...]
     epoch_samples: int | None = None
     repeated_words: tuple[str, ...] = ()
+    known_length: str = ""

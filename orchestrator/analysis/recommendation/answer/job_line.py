@@ -1,0 +1,87 @@
+"""What the job of a user takes and costs, in one line. Pure."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from orchestrator.analysis.formatting import duration, number
+from orchestrator.analysis.recommendation.answer.answer import RankedSetting, Recommendation
+from orchestrator.analysis.recommendation.model.candidate import TimeBasis
+from orchestrator.core.interval import Spread
+
+_DIGITS = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobCost:
+    """The whole job in one setting.
+
+    Attributes:
+        usd: None: no price is known.
+        marks: of the price: `hypothetical, old`.
+        is_without_setup: its steps alone.
+    """
+
+    setting: str
+    seconds: Spread
+    usd: Spread | None
+    marks: str
+    provenance: TimeBasis
+    is_without_setup: bool = False
+
+
+def job_line(length: str, first: JobCost, costs: Iterable[JobCost], *, job: str = "") -> str:
+    """`Your job (5 epochs): 29 s, $0.0030 on cpu (measured); cheapest: t4, 40 s, $0.0010 (predicted).`
+
+    Args:
+        first: the setting to tell first.
+        costs: all settings.
+        job: its name, where there are several.
+    """
+    priced = [one for one in costs if one.usd is not None]
+    cheapest = min(priced, key=lambda one: one.usd.median if one.usd else 0.0, default=first)
+    named = (
+        f"Your job{f' {job}' if job else ''} ({length}): {_cost(first)} on {first.setting}{_known_by(first)}"
+    )
+    if len(priced) < 2:
+        return f"{named}."
+    if cheapest.setting == first.setting:
+        return f"{named}, which is the cheapest."
+    return f"{named}; cheapest: {cheapest.setting}, {_cost(cheapest)}{_known_by(cheapest)}."
+
+
+def job_lines_of(recommendations: Sequence[Recommendation]) -> tuple[str, ...]:
+    """Say what each job takes whose length is asked for or declared, in the best measured setting first."""
+    return tuple(
+        job_line(
+            answer.length,
+            _cost_of(answer.best_measured or min(answer.standings, key=_order)),
+            map(_cost_of, answer.standings),
+            job=answer.job if len(recommendations) > 1 else "",
+        )
+        for answer in recommendations
+        if answer.length and answer.standings
+    )
+
+
+def _order(one: RankedSetting) -> tuple[bool, float]:
+    """Measured settings come first, then the fastest."""
+    return one.provenance != "measured", one.seconds.median
+
+
+def _cost_of(one: RankedSetting) -> JobCost:
+    return JobCost(
+        setting=one.setting,
+        seconds=one.seconds,
+        usd=one.usd,
+        marks=one.price_marks,
+        provenance=one.provenance,
+    )
+
+
+def _cost(one: JobCost) -> str:
+    usd = "" if one.usd is None else f", ${number(one.usd.median, digits=_DIGITS)} {one.marks}".rstrip()
+    return f"{duration(one.seconds, digits=_DIGITS)}{usd}"
+
+
+def _known_by(one: JobCost) -> str:
+    return f" ({one.provenance}{', without set-up' if one.is_without_setup else ''})"
