@@ -1,11 +1,14 @@
 """Commands for notebooks: the overrides of the command line, and values in place of exit codes.
 
-    from orchestrator.api import plan, report, run
+    from orchestrator.api import advise, doctor, plan, predict, report, run
 
+    doctor()                                    # what this machine can train on
+    predict("workload=resnet50", "device=t4")   # times and costs where the device is not here
     plan("+sweep=smoke")                        # what would run; starts no trial
     outcome = run("+sweep=smoke", "device=cpu") # runs the missing trials; prints a line per ended attempt
     outcome.results                             # a data frame; also .comparisons and .recommendations
     report("+sweep=smoke", "report.goal=cheapest")
+    advise("+sweep=smoke")                      # which setting to use, and what to measure next
 
 Mistakes are raised as errors of `orchestrator.core.errors`, each one line. Interrupting the cell ends the
 sweep as Ctrl-C ends a command: nothing stays alive, and what has finished is kept.
@@ -13,7 +16,7 @@ sweep as Ctrl-C ends a command: nothing stays alive, and what has finished is ke
 
 import logging
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from html import escape
@@ -23,6 +26,10 @@ import pandas as pd
 from rich.console import Console
 
 from orchestrator.analysis.predictions.forecasts import predicted_of, predicted_table
+from orchestrator.analysis.recommendation.answer.answer import RankedSetting, Recommendation
+from orchestrator.analysis.recommendation.answer.job_line import job_lines_of
+from orchestrator.analysis.recommendation.answer.summary import sentence_of
+from orchestrator.analysis.recommendation.tables import tables_of
 from orchestrator.analysis.report.export import comparisons_frame, recommendations_frame
 from orchestrator.analysis.report.headline import headline_of
 from orchestrator.analysis.table import Table, cut
@@ -31,10 +38,24 @@ from orchestrator.analysis.tables.measurements import MEASURED
 from orchestrator.analysis.tables.plan import plan_frame, plan_table
 from orchestrator.commands import sweep as verbs
 from orchestrator.commands.arguments import parsed_arguments
+from orchestrator.commands.doctor import diagnosis_of
+from orchestrator.commands.predict import order_of
+from orchestrator.commands.prediction_documents import prediction_document
+from orchestrator.core.diagnosis import Diagnosis
 from orchestrator.core.errors import ConfigError
+from orchestrator.core.estimate import Refusal
 from orchestrator.core.placement import Plan
 from orchestrator.core.settings import Rerun, Settings
+from orchestrator.pipeline.predictions import advised, predicted
 from orchestrator.pipeline.report import SweepReport
+from orchestrator.predict.prediction_table import (
+    Prediction,
+    basis_lines,
+    job_lines,
+    ordered,
+    prediction_table,
+)
+from orchestrator.terminal.diagnosis import lines_of
 from orchestrator.terminal.printing import display_path, print_line, totals_of
 
 warnings.filterwarnings("ignore", message="IProgress not found")  # of tqdm, which Ray and MLflow import
@@ -124,12 +145,12 @@ class Report:
     @property
     def recommendations(self) -> pd.DataFrame:
         """One row per workload and data: the recommended setting, or the reason for none."""
-        return recommendations_frame(self.outcome.findings)
+        return recommendations_frame(self.outcome.findings.recommendations)
 
     @property
-    def headline(self) -> tuple[str, ...]:
+    def headline(self) -> "Sentences":
         """Sentences that state the result."""
-        return headline_of(self.outcome.findings)
+        return Sentences(headline_of(self.outcome.findings))
 
     def __repr__(self) -> str:
         written = [f"report: {display_path(self.page)}"] if self.outcome.has_page else []
@@ -145,6 +166,204 @@ class Report:
         where = escape(display_path(self.page))
         written = f'<p>report: <a href="{where}">{where}</a></p>' if self.outcome.has_page else ""
         return f"{drawn}{sentences}{written}{_paragraphs(self.outcome.unwritten)}"
+
+
+class Sentences(tuple[str, ...]):
+    """Sentences, shown one a line."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "\n".join(self)
+
+
+class Predictions:
+    """Predictions of points, shown in a notebook.
+
+    Attributes:
+        points: the predictions as values.
+    """
+
+    def __init__(self, points: tuple[Prediction, ...]) -> None:
+        self.points = points
+
+    @property
+    def results(self) -> pd.DataFrame:
+        """One row a point: times in seconds with 90% intervals, their provenance, or the refusal."""
+        return pd.DataFrame(map(_predicted_row, self.points))
+
+    @property
+    def sentences(self) -> Sentences:
+        """What the jobs take and cost, and what the predictions stand on."""
+        return Sentences((*job_lines(self.points), *basis_lines(self.points)))
+
+    def __repr__(self) -> str:
+        columns = ["workload", "device", "precision", "global_batch_size", "provenance", "step_seconds"]
+        return f"{self.results[columns].to_string(index=False)}\n{self.sentences!r}"
+
+    def _repr_html_(self) -> str:
+        table = cut(prediction_table(self.points), most_rows=_MOST_ROWS, others="`results` has every one")
+        return html_of(table) + _paragraphs(self.sentences)
+
+
+def _predicted_row(one: Prediction) -> dict[str, object]:
+    document = prediction_document(one)
+    step, usd, job = (
+        document["step_seconds"] or {},
+        document["usd_per_million_samples"] or {},
+        document["job"],
+    )
+    names = ("workload", "device", "instance", "precision", "num_workers", "num_hosts", "global_batch_size")
+    return {
+        **{name: document[name] for name in names},
+        "provenance": document["provenance"],
+        "step_seconds": step.get("median"),
+        "step_seconds_low": step.get("low"),
+        "step_seconds_high": step.get("high"),
+        "usd_per_million_samples": usd.get("median"),
+        "job_samples": job and job["samples"],
+        "job_seconds": job and job["seconds"]["median"],
+        "job_usd": job and job["usd"] and job["usd"]["median"],
+        "source": document["source"],
+        "refusal": one.step.reason if isinstance(one.step, Refusal) else None,
+        "command": document["command"],
+    }
+
+
+class Advice:
+    """Answers for the jobs of a sweep, shown in a notebook.
+
+    Attributes:
+        answers: the recommendations as values.
+    """
+
+    def __init__(self, answers: tuple[Recommendation, ...]) -> None:
+        self.answers = answers
+
+    @property
+    def recommendations(self) -> pd.DataFrame:
+        """One row a job, as `Report.recommendations`."""
+        return recommendations_frame(self.answers)
+
+    @property
+    def settings(self) -> pd.DataFrame:
+        """One row a judged setting of a job, the leader first."""
+        return pd.DataFrame(
+            [_standing_row(answer, one) for answer in self.answers for one in answer.standings]
+        )
+
+    @property
+    def sentences(self) -> Sentences:
+        """What each job takes and costs, and the answers."""
+        return Sentences((*job_lines_of(self.answers), *map(sentence_of, self.answers)))
+
+    def __repr__(self) -> str:
+        return repr(self.sentences)
+
+    def _repr_html_(self) -> str:
+        tables = (cut(table, most_rows=_MOST_ROWS) for table in tables_of(self.answers))
+        return "".join(map(html_of, tables)) + _paragraphs(self.sentences)
+
+
+def _standing_row(answer: Recommendation, one: RankedSetting) -> dict[str, object]:
+    return {
+        "job": answer.job,
+        "setting": one.setting,
+        "provenance": one.provenance,
+        "chance": one.chance,
+        "seconds": one.seconds.median,
+        "seconds_low": one.seconds.low,
+        "seconds_high": one.seconds.high,
+        "usd": one.usd.median if one.usd else None,
+        "price_marks": one.price_marks,
+        "samples_per_second": one.samples_per_second.median,
+        "quality": one.quality.estimate if one.quality else None,
+        **{name: value for name, value in one.factors.items() if name not in ("setting", "provenance")},
+    }
+
+
+class Health:
+    """State of this machine, shown in a notebook.
+
+    Attributes:
+        diagnosis: all of it, as values.
+        is_ready: True if nothing that a sweep needs is missing.
+    """
+
+    def __init__(self, diagnosis: Diagnosis) -> None:
+        self.diagnosis = diagnosis
+        self.is_ready: bool = diagnosis.is_ready
+
+    @property
+    def trainers(self) -> pd.DataFrame:
+        """One row a trainer and device of this machine; `reason` why it cannot train there, else empty."""
+        rows = [
+            {
+                "trainer": one.name,
+                "device": device,
+                "can_train": not one.missing and not reason,
+                "reason": one.missing or reason,
+                "python": one.python,
+            }
+            for one in self.diagnosis.trainers
+            for device, reason in (one.devices or {"": ""}).items()
+        ]
+        return pd.DataFrame(rows, columns=["trainer", "device", "can_train", "reason", "python"])
+
+    @property
+    def checks(self) -> pd.DataFrame:
+        """One row a drawback: its `status`, `missing` or `warning`, and what helps."""
+        rows = [(check.status, check.message) for check in self.diagnosis.checks]
+        return pd.DataFrame(rows, columns=["status", "message"])
+
+    def __repr__(self) -> str:
+        return "\n".join(lines_of(self.diagnosis))
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(repr(self))}</pre>"
+
+
+def predict(*words: str) -> Predictions:
+    """Predict times and costs of points; no trial starts.
+
+    Args:
+        words: as after `python -m orchestrator predict`: `"workload=resnet50", "device=t4,h100"`.
+
+    Raises:
+        OrchestratorError: the request is invalid or cannot be satisfied.
+    """
+    order, rest = order_of(words)
+    with _parsed(rest) as overrides:
+        return Predictions(ordered(predicted(overrides, working_directory=Path.cwd()), order))
+
+
+def advise(*words: str, confidence: float | None = None) -> Advice:
+    """Recommend a setting for every job of a sweep from all records and predictions; no trial starts.
+
+    Args:
+        words: as after `python -m orchestrator predict advise`.
+        confidence: probability above which an answer is settled; None: that of the search.
+
+    Raises:
+        OrchestratorError: the request is invalid or cannot be satisfied.
+    """
+    if confidence is not None and not 0 < confidence < 1:
+        raise ConfigError(f"confidence={confidence} must be a number between 0 and 1")
+    with _parsed(words) as overrides:
+        return Advice(advised(overrides, confidence=confidence, working_directory=Path.cwd()))
+
+
+def doctor(*words: str) -> Health:
+    """Diagnose what this machine can train on, and what a sweep lacks on it.
+
+    Args:
+        words: as after `python -m orchestrator doctor`.
+
+    Raises:
+        OrchestratorError: the request is invalid.
+    """
+    with _parsed(words) as overrides:
+        return Health(diagnosis_of(overrides))
 
 
 def plan(*words: str, rerun_failed: bool = False, rerun: str | Iterable[str] = ()) -> Planned:
@@ -206,14 +425,21 @@ def _rerun_of(failed: bool, trial_ids: str | Iterable[str]) -> Rerun:
 def _requested(words: tuple[str, ...]) -> Iterator[tuple[Settings, Console]]:
     """Yield the settings and a plain console: a notebook does not render live tables and colours."""
     logging.getLogger("ray.widgets").setLevel(logging.ERROR)  # ray 2.60, imported here, asks for ipywidgets
-    with parsed_arguments(words) as overrides:
-        for word in overrides:
-            if "=" not in word and not word.startswith("~"):
-                raise ConfigError(f"{word!r} is not KEY=VALUE; commands and flags are for the command line")
+    with _parsed(words) as overrides:
         yield (
             verbs.settings_of(overrides),
             Console(force_terminal=False, force_jupyter=False, width=_WIDTH),
         )
+
+
+@contextmanager
+def _parsed(words: Sequence[str]) -> Iterator[list[str]]:
+    """Yield the words for Hydra. Raises ConfigError: one of them is a command or a flag."""
+    with parsed_arguments(words) as overrides:
+        for word in overrides:
+            if "=" not in word and not word.startswith("~"):
+                raise ConfigError(f"{word!r} is not KEY=VALUE; commands and flags are for the command line")
+        yield overrides
 
 
 def _paragraphs(sentences: Iterable[str]) -> str:

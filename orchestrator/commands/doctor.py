@@ -1,7 +1,7 @@
 """Command `doctor`: what this machine can train on, and what a sweep lacks on it."""
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -21,11 +21,16 @@ _SWEEP = ("+sweep=tpu_vs_gpu", "device=cpu")
 """The sweep that is inspected: its trainers are those of every framework. No device is asked for."""
 
 
+def diagnosis_of(overrides: Sequence[str]) -> Diagnosis:
+    """Diagnose this machine for a sweep with these overrides. Raises ConfigError."""
+    here = Path.cwd()
+    settings = load([*_SWEEP, *overrides], working_directory=here)
+    return diagnose(settings, devices_named(here, settings.config_folders))
+
+
 def doctor(line: CommandLine, screen: Screen) -> int:
     """Print what this machine can train on."""
-    here = Path.cwd()
-    settings = load([*_SWEEP, *line.overrides], working_directory=here)
-    diagnosis = diagnose(settings, devices_named(here, settings.config_folders))
+    diagnosis = diagnosis_of(line.overrides)
     _print(diagnosis, lines_of(diagnosis), line, screen)
     return DONE if diagnosis.is_ready else NO_RESULT
 

@@ -25,7 +25,7 @@ def predict(line: CommandLine, screen: Screen) -> int:
     from orchestrator.pipeline.predictions import predicted
     from orchestrator.predict.prediction_table import basis_lines, job_lines, ordered, prediction_table
 
-    order, rest = _order_of(line.overrides)
+    order, rest = order_of(line.overrides)
     predictions = ordered(predicted(rest, working_directory=Path.cwd()), order)
     if JSON.name in line.flags:
         return _print_json(predictions_document(predictions))
@@ -44,7 +44,7 @@ def explain(line: CommandLine, screen: Screen) -> int:
     from orchestrator.predict.breakdown_table import breakdown_sentence, breakdown_table
     from orchestrator.predict.prediction_table import basis_lines, ordered
 
-    order, rest = _order_of(line.overrides)
+    order, rest = order_of(line.overrides)
     predictions = ordered(predicted(rest, working_directory=Path.cwd()), order)
     if JSON.name in line.flags:
         return _print_json(predictions_document(predictions))
@@ -59,7 +59,7 @@ def explain(line: CommandLine, screen: Screen) -> int:
     return DONE
 
 
-def _order_of(words: Sequence[str]) -> "tuple[Order | None, list[str]]":
+def order_of(words: Sequence[str]) -> "tuple[Order | None, list[str]]":
     """Return the value of the last `predict.sort=…`, and the other words."""
     from orchestrator.predict.prediction_table import Order
 

@@ -19,8 +19,7 @@ if TYPE_CHECKING:  # its models are scikit-learn's
 
 def predictions_document(predictions: Iterable[Prediction]) -> dict[str, Any]:
     """Make the document of `predict`."""
-    plain: dict[str, Any] = codec.to_nulls({"predictions": [_prediction(one) for one in predictions]})
-    return plain
+    return {"predictions": [prediction_document(one) for one in predictions]}
 
 
 def transfers_document(transfers: "Iterable[Transfer]") -> dict[str, Any]:
@@ -39,6 +38,12 @@ def transfers_document(transfers: "Iterable[Transfer]") -> dict[str, Any]:
             ]
         }
     )
+    return plain
+
+
+def prediction_document(prediction: Prediction) -> dict[str, Any]:
+    """Make the document of one prediction."""
+    plain: dict[str, Any] = codec.to_nulls(_prediction(prediction))
     return plain
 
 

@@ -1,5 +1,7 @@
 """Export of findings as data frames and CSV; `docs/results.md` describes every column."""
 
+from collections.abc import Iterable
+
 import pandas as pd
 
 from orchestrator.analysis.comparison.compare import Comparison
@@ -44,9 +46,9 @@ def comparisons_frame(findings: Findings) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(COMPARISON_COLUMNS))
 
 
-def recommendations_frame(findings: Findings) -> pd.DataFrame:
+def recommendations_frame(recommendations: Iterable[Recommendation]) -> pd.DataFrame:
     """One row per workload and data: state of the answer, leading setting, what the job takes with it."""
-    rows = [_recommended(recommendation) for recommendation in findings.recommendations]
+    rows = [_recommended(recommendation) for recommendation in recommendations]
     return pd.DataFrame(rows, columns=list(RECOMMENDATION_COLUMNS))
 
 

@@ -20,7 +20,9 @@ def notebook(tmp_path_factory):
 def test_a_plan_is_a_value_and_starts_nothing(notebook):
     kernel, folder, _ = notebook
     shown = kernel.run(f"planned = plan({WORDS}); planned")
-    assert shown == "to run: 1 to measure, 0 to rehearse; 0 cached, 0 skipped"
+    totals, expected = shown.splitlines()
+    assert totals == "to run: 1 to measure, 0 to rehearse; 0 cached, 0 skipped"
+    assert expected.startswith("time and cost: 1 trial at most 0.55 h")
     assert kernel.run("planned.points[['state', 'trainer', 'num_workers']].values.tolist()") == (
         "[['measure', 'noop', 1]]"
     )
@@ -34,9 +36,11 @@ def test_sweeps_run_one_after_the_other_in_one_process_and_say_plain_lines(noteb
     kernel.said = ""
     shown = kernel.run(f"found = run({words}); found")
     assert shown.splitlines()[-1] == "report: outputs/smoke/report.html"
-    records, data, totals, *ended = kernel.said.splitlines()
+    records, data, expected, totals, *ended = kernel.said.splitlines()
     assert records == "records: outputs/smoke/records.jsonl"
     assert data.startswith("data: synthetic")
+    known = "1 trial at most 0.55 h" if num_repeats == 1 else "likely "
+    assert expected.startswith(f"time and cost: {known}")
     assert totals == f"to run: 1 to measure, 0 to rehearse; {num_repeats - 1} cached, 0 skipped"
     assert [item[:30] for item in ended] == ["measured   mnist_cnn cpu noop "]
     assert kernel.run("len(found.results), found.is_complete") == f"({num_repeats}, True)"

@@ -9,6 +9,7 @@ from orchestrator import api
 from orchestrator.analysis.findings import findings_of
 from orchestrator.commands.sweep import PlanPreview
 from orchestrator.core.budget import Budget, BudgetStatus, Spend
+from orchestrator.core.diagnosis import Check, Diagnosis, HostState, TrainerState
 from orchestrator.core.objective import FASTEST
 from orchestrator.core.placement import Plan, Skipped
 from orchestrator.pipeline.report import write_report
@@ -66,6 +67,73 @@ def test_a_report_has_frames_sentences_and_its_page(tmp_path, monkeypatch):
     assert advised["quality_metric"] == "accuracy"
     assert repr(told).splitlines() == [*told.headline, "report: outputs/example/report.html"]
     assert '<a href="outputs/example/report.html">' in told._repr_html_()
+
+
+def test_the_headline_of_a_report_is_shown_one_sentence_a_line(tmp_path):
+    headline = api.Report(write_report(tmp_path, *tpu_vs_gpu(), FASTEST)).headline
+    assert repr(headline) == "\n".join(headline)
+    assert len(repr(headline).splitlines()) == len(headline) > 1
+
+
+def test_predictions_are_a_frame_with_their_provenance_and_the_whole_job(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    told = api.predict("workload=mnist_cnn", "device=t4,h100", "report.samples=1000000", "predict.sort=cost")
+    frame = told.results
+    assert list(frame["device"]) == ["t4", "h100"]
+    assert set(frame["provenance"]) == {"predicted"}
+    assert list(frame["job_seconds"]) == pytest.approx(list(frame["step_seconds"] * 1_000_000 / 64))
+    assert list(frame["job_usd"]) == pytest.approx(list(frame["usd_per_million_samples"]))
+    assert "Your job (1,000,000 samples): " in repr(told)
+    assert "<caption>Predicted</caption>" in told._repr_html_()
+
+
+def test_a_refused_prediction_has_its_reason_and_no_number(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    [one] = api.predict("workload=resnet50", "device=cpu", "num_workers=2").results.to_dict("records")
+    assert one["provenance"] == "refused"
+    assert one["refusal"]
+    assert one["step_seconds"] is None
+
+
+def test_advice_is_a_frame_of_settings_and_sentences(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    words = ("workload=mnist_cnn", "device=t4,h100", "data.source=standin")
+    told = api.advise(*words, "trainer=torch_ddp")
+    assert set(told.settings["provenance"]) == {"predicted"}
+    assert told.settings["chance"].iloc[0] == told.settings["chance"].max()
+    [answer] = told.recommendations.to_dict("records")
+    assert (answer["state"], answer["setting"]) == ("not settled", told.settings["setting"].iloc[0])
+    assert "Not settled, for mnist_cnn" in repr(told)
+    with pytest.raises(api.ConfigError, match=r"^confidence=2 must be a number between 0 and 1$"):
+        api.advise(*words, confidence=2)
+
+
+def test_the_health_of_a_machine_is_a_frame_of_trainers_and_checks():
+    host = HostState(
+        hostname="h",
+        platform="p",
+        python="3.11",
+        cpu_model="c",
+        cores=2,
+        load=0.0,
+        memory_available_bytes=1e9,
+        memory_total_bytes=2e9,
+    )
+    trainer = {"python": "python", "versions": {}, "builds": {}}
+    trainers = (
+        TrainerState(name="torch_ddp", missing=None, devices={"cpu": "", "t4": "no driver"}, **trainer),
+        TrainerState(name="torch_xla", missing="not installed", **trainer),
+    )
+    checks = (Check(status="missing", message="<b>"),)
+    told = api.Health(Diagnosis(host=host, trainers=trainers, places=(), services=(), checks=checks))
+    assert told.trainers[["trainer", "device", "can_train", "reason"]].values.tolist() == [
+        ["torch_ddp", "cpu", True, ""],
+        ["torch_ddp", "t4", False, "no driver"],
+        ["torch_xla", "", False, "not installed"],
+    ]
+    assert told.checks.values.tolist() == [["missing", "<b>"]]
+    assert not told.is_ready
+    assert "missing: &lt;b&gt;" in told._repr_html_()
 
 
 def test_nothing_of_a_hostile_record_is_markup_in_a_notebook(tmp_path):
