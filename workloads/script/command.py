@@ -6,6 +6,7 @@ import re
 import shlex
 import shutil
 import string
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -29,6 +30,10 @@ OBSERVER = "orchestrator_observer"
 _PYTHON = re.compile(r"python[\d.]*")
 _OPTIONS_WITH_VALUE = ("-X", "-W")  # of the interpreter
 _MOST_FIRST_LINE = 1024
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+_BUILTINS = frozenset({"cd", "export", "set", "source", "ulimit", "unset"})
+_OPERATOR = re.compile(r"(\d*|&)(>|<)|(&&?|\|\|?|;)$|.*;$")
+
 _VERSION_DIGITS = 12  # hexadecimal: 48 bits, which every reader of JSON keeps
 _SHELLS = ("bash", "sh", "zsh")
 _MOST_WHOLE_BYTES = 2**26  # a tenth of a second
@@ -40,7 +45,7 @@ def words_of(command: str, values: Mapping[str, object]) -> list[str]:
     """Split a command as a shell does, and fill in its placeholders.
 
     Raises:
-        ValueError: no command, quotes that do not match, or an unknown placeholder.
+        ValueError: no command, quotes that do not match, words that need a shell, or an unknown placeholder.
     """
     try:
         words = shlex.split(command)
@@ -48,7 +53,34 @@ def words_of(command: str, values: Mapping[str, object]) -> list[str]:
         raise ValueError(f"script.command={command!r} cannot be split into words: {error}") from error
     if not words:
         raise ValueError('script.command is missing; as in script.command="python train.py"')
+    _require_no_shell(command, words)
     return [_filled(word, values) for word in words]
+
+
+def _require_no_shell(command: str, words: list[str]) -> None:
+    """Check that no word means something to a shell alone; one in quotes is an argument as any other."""
+    if _ASSIGNMENT.match(words[0]):
+        raise ValueError(
+            f"script.command begins with {words[0]}, which a shell would set, and none is started; "
+            f"write: env {words[0]} …"
+        )
+    operators = (word for word in _raw_words(command) if _OPERATOR.match(word))
+    needs_shell = words[0] if words[0] in _BUILTINS else next(operators, None)
+    if needs_shell:
+        raise ValueError(
+            f"script.command has {needs_shell!r}, which needs a shell, and none is started; "
+            "write: bash -c '…'"
+        )
+
+
+def _raw_words(command: str) -> list[str]:
+    """Return the words with their quotes; none where quotes are escaped, which cannot be told apart so."""
+    raw = shlex.shlex(command, posix=False)
+    raw.whitespace_split, raw.commenters = True, ""
+    try:
+        return list(raw)
+    except ValueError:
+        return []
 
 
 def _filled(word: str, values: Mapping[str, object]) -> str:
@@ -59,7 +91,10 @@ def _filled(word: str, values: Mapping[str, object]) -> str:
     for name in names:
         if name not in EXAMPLES:
             known = ", ".join(f"{{{placeholder}}}" for placeholder in EXAMPLES)
-            raise ValueError(f"script.command has the unknown placeholder {{{name}}}; known: {known}")
+            raise ValueError(
+                f"script.command has the unknown placeholder {{{name}}}; known: {known}; "
+                "a brace itself is {{ or }}"
+            )
     try:
         return word.format_map(values)
     except (ValueError, LookupError, TypeError) as error:
@@ -114,6 +149,21 @@ def _interpreter_of(program: Path) -> str | None:
         line = file.readline(_MOST_FIRST_LINE).decode(errors="replace")
     words = line.removeprefix("#!").split() if line.startswith("#!") else []
     return next((word for word in words if _PYTHON.fullmatch(Path(word).name)), None)
+
+
+def require_executable(word: str, folder: Path, python: str) -> None:
+    """Check that the first word of a command can be started as a trial does. Raises ValueError.
+
+    Args:
+        python: interpreter whose folder comes first on PATH.
+    """
+    if "{" in word:  # the trial's value decides
+        return
+    path = search_path_of(Path(python or sys.executable))
+    is_path = os.sep in word
+    if shutil.which(str(folder / word) if is_path else word, path=path) is None:
+        where = f"in {folder}" if is_path else "on PATH"
+        raise ValueError(f"script.command begins with {word!r}, which is no executable {where}")
 
 
 def require_script(words: list[str], folder: Path) -> None:

@@ -1,5 +1,6 @@
 """A training script that was written without this project, started as a command once for every worker."""
 
+import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,7 @@ from workloads.script.command import (
     observed_words_of,
     plain_words_of,
     reports_steps,
+    require_executable,
     require_script,
     search_path_of,
     version_of,
@@ -50,6 +52,7 @@ def make(options: Options) -> ScriptSpec:
     words_of(options.command, EXAMPLES)
     words = plain_words_of(options.command)
     require_script(words, folder)
+    require_executable(shlex.split(options.command)[0], folder, options.python)
     python = str(Path.cwd() / Path(options.python).expanduser()) if options.python else ""
     if python and not Path(python).is_file():
         raise ValueError(

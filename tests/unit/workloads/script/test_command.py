@@ -31,6 +31,19 @@ def test_a_command_is_split_as_a_shell_does_and_filled_in() -> None:
         ("python 'train.py", "cannot be split into words: No closing quotation"),
         ("python train.py {batch}", "unknown placeholder {batch}; known: {batch_size_per_worker}"),
         ("python train.py {0}", "unknown placeholder {0}"),
+        ("python train.py '{\"lr\": 0.1}'", "; a brace itself is {{ or }}"),
+        (
+            "FOO=1 python train.py",
+            "begins with FOO=1, which a shell would set, and none is started; write: env",
+        ),
+        (
+            "cd sub && python train.py",
+            "has 'cd', which needs a shell, and none is started; write: bash -c '…'",
+        ),
+        ("python train.py > log", "has '>', which needs a shell"),
+        ("python train.py 2>&1", "has '2>&1', which needs a shell"),
+        ("python train.py | tee log", "has '|', which needs a shell"),
+        ("python a.py; python b.py", "has 'a.py;', which needs a shell"),
         ("python train.py {", "a brace itself is {{ or }}"),
         ("python train.py {seed:04d}", "'{seed:04d}', which cannot be filled in: Unknown format code 'd'"),
         ("python train.py {seed:{x}}", "which cannot be filled in: 'x'"),
@@ -43,11 +56,29 @@ def test_a_command_that_cannot_be_read_is_refused(command: str, reason: str) -> 
 
 
 @pytest.mark.parametrize(
+    "command",
+    [
+        "python train.py '>' log",
+        "bash -c 'cd sub && FOO=1 python train.py > log'",
+        "env FOO=1 python train.py",
+    ],
+)
+def test_what_a_quote_or_another_program_holds_needs_no_shell(command: str) -> None:
+    assert len(words_of(command, VALUES)) in (3, 4)
+
+
+def test_an_escaped_quote_is_no_mistake() -> None:
+    assert words_of(r"python -c it\'s", VALUES) == ["python", "-c", "it's"]
+
+
+@pytest.mark.parametrize(
     ("options", "reason"),
     [
         ({"command": "python there.py"}, "names there.py, which is not in"),
         ({"command": "python train.py", "folder": "/nowhere"}, "script.folder=/nowhere is not a folder"),
         ({"command": "python train.py", "python": "/nowhere/python"}, "script.python=/nowhere/python"),
+        ({"command": "no_such_program train.py"}, "begins with 'no_such_program', which is no executable on"),
+        ({"command": "./train.py"}, "begins with './train.py', which is no executable in"),
         ({"command": "python train.py", "steps_total": -1}, "script.steps_total=-1 must not be negative"),
     ],
 )
