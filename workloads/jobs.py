@@ -48,11 +48,14 @@ class TorchJob(_Job):
         model: any `nn.Module`, on the CPU.
         loss: function (model, batch) -> scalar mean over the samples of the batch; or an `nn.Module` of
             (output, target) for batches (input, …, target).
-        optimizer: any `torch.optim.Optimizer` over the model's parameters.
+        optimizer: any `torch.optim.Optimizer` over the model's parameters, or several in a list or tuple;
+            each takes one step after the gradients of the loss are there.
         data: a map-style dataset or an `IterableDataset` of single samples. An iterable one gives the same
             samples in the same order at every pass, and shuffles by itself.
-        scheduler: learning-rate scheduler of the optimizer; it takes one step after every optimizer step.
-        collate: function from a list of samples to a batch; None: PyTorch's own.
+        scheduler: learning-rate scheduler of an optimizer, or several in a list or tuple; each takes one step
+            after every optimizer step.
+        collate: function from a list of samples to a batch; None: PyTorch's own. Tensors of a batch are
+            found in tuples, lists, mappings and dataclasses; another object is moved by its method `to`.
         loader_workers: processes of a rank that read samples ahead; 0: the training process reads.
         accumulation_steps: parts of a rank's batch that go through the model one after the other.
         clip_norm: largest norm of all gradients together; larger ones are scaled down to it.
@@ -67,6 +70,18 @@ class TorchJob(_Job):
     loader_workers: int = 0
     accumulation_steps: int = 1
     clip_norm: float | None = None
+
+    @property
+    def optimizers(self) -> tuple[Any, ...]:
+        """All optimizers, in their order."""
+        return tuple(self.optimizer) if isinstance(self.optimizer, (list, tuple)) else (self.optimizer,)
+
+    @property
+    def schedulers(self) -> tuple[Any, ...]:
+        """All schedulers, in their order; empty: none."""
+        if isinstance(self.scheduler, (list, tuple)):
+            return tuple(self.scheduler)
+        return () if self.scheduler is None else (self.scheduler,)
 
 
 @dataclass(frozen=True, kw_only=True)

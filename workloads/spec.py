@@ -263,6 +263,7 @@ class NativeSpec:
         train_samples: size of the training set; None if it does not say.
         accumulation_steps: parts of a replica's batch that go through the model one after the other.
         unchecked: identities that hold for declared workloads and are not known to hold here.
+        most_steps: steps that the schedulers of the PyTorch job allow; None: no end is known.
     """
 
     name: str
@@ -274,6 +275,7 @@ class NativeSpec:
     epochs: float | None
     accumulation_steps: int
     unchecked: tuple[str, ...]
+    most_steps: int | None = None
 
     @property
     def cost(self) -> JobCost:

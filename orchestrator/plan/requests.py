@@ -15,7 +15,8 @@ from orchestrator.core.trainer import TrainerInfo
 from orchestrator.core.trial_spec import trial_id
 from orchestrator.plan.place import PlacementRequest
 from orchestrator.plan.slots import find_slots, host_cpu_of, hosts_of
-from orchestrator.plan.trial_specs import DataIds, trial_of, unsuitable
+from orchestrator.plan.trial_specs import DataIds, trial_of, unsuitable, workload_of
+from workloads.spec import NativeSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,10 +67,23 @@ def request_trials(
                 start_method=start_methods[point.trainer],
             )
 
-    reasons = ((point, unsuitable(point)) for point in sweep.points)
+    reasons = ((point, unsuitable(point) or _too_long(point, trainers)) for point in sweep.points)
     return tuple(
         RequestedPoint(point=point, unsuitable=reason)
         if reason
         else RequestedPoint(point=point, requests=tuple(requests_for(point)))
         for point, reason in reasons
+    )
+
+
+def _too_long(point: Point, trainers: Mapping[str, TrainerInfo]) -> str | None:
+    """Explain that the schedulers of a user's PyTorch job end before the trial; None: they do not."""
+    spec, trainer = workload_of(point), trainers.get(point.trainer)
+    if not isinstance(spec, NativeSpec) or spec.most_steps is None or point.steps <= spec.most_steps:
+        return None
+    if trainer is None or trainer.framework != "torch":
+        return None
+    return (
+        f"the job's scheduler fails after {spec.most_steps:,} steps, the trial takes {point.steps:,}; "
+        "make the scheduler for as many, or set steps"
     )

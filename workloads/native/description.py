@@ -23,7 +23,7 @@ class JobDescription:
     Attributes:
         data: hash of the first samples.
         train_samples: size of the training set; None if it does not say.
-        accumulation_steps, unchecked: as in `NativeSpec`.
+        accumulation_steps, unchecked, most_steps: as in `NativeSpec`.
     """
 
     data: str
@@ -33,6 +33,7 @@ class JobDescription:
     accumulation_steps: int
     unchecked: tuple[str, ...]
     cost: JobCost
+    most_steps: int | None = None
 
 
 def quality_of(job: TorchJob | KerasJob) -> JobQuality | None:
@@ -88,4 +89,5 @@ def _merged(name: str, origin: Origin, descriptions: Mapping[Framework, JobDescr
         epochs=first.epochs,
         accumulation_steps=first.accumulation_steps,
         unchecked=(_ALWAYS_UNCHECKED, *dict.fromkeys(unchecked)),
+        most_steps=descriptions["torch"].most_steps if "torch" in descriptions else None,
     )

@@ -91,7 +91,7 @@ def cost_of(build: Callable[[], TorchJob]) -> JobCost:
 def _counted_without_data(job: TorchJob) -> JobCost:
     loss_of, resized = JobLoss(job).train(), batch_resizer(job)
     with FakeTensorMode(allow_non_fake_inputs=True) as mode:
-        replace_tensors(loss_of, [job.optimizer], mode.from_tensor)
+        replace_tensors(loss_of, job.optimizers, mode.from_tensor)
         return _counted(job, loss_of, lambda size: resized(size, _empty))
 
 
@@ -121,7 +121,8 @@ def _count(job: TorchJob, loss_of: JobLoss, batch: Any) -> tuple[int, int, int, 
     """Take one step, and return FLOPs, those of them in 3x3 convolutions, bytes, and time steps of recurrent
     layers.
     """
-    job.optimizer.zero_grad()
+    for optimizer in job.optimizers:
+        optimizer.zero_grad()
     with ExitStack() as modes:
         for mode in (sdpa_kernel(SDPBackend.MATH), _without_onednn()):
             modes.enter_context(mode)
@@ -132,7 +133,8 @@ def _count(job: TorchJob, loss_of: JobLoss, batch: Any) -> tuple[int, int, int, 
         if not loss.requires_grad:
             raise JobError("the loss does not depend on a parameter of the model")
         loss.backward()
-    job.optimizer.step()
+    for optimizer in job.optimizers:
+        optimizer.step()
     return flops.get_total_flops(), counts.winograd_flops, counts.moved_bytes, sum(sequences)
 
 
@@ -161,9 +163,11 @@ def _length(sequence: Any, *, is_batch_first: bool) -> int:
 
 def _update_bytes(job: TorchJob) -> int:
     """Return the bytes that an update moves: gradients are read, weights and slots are read and written."""
-    slots = (slot for kept in job.optimizer.state.values() for slot in kept.values())
+    groups = [group for optimizer in job.optimizers for group in optimizer.param_groups]
+    states = [kept for optimizer in job.optimizers for kept in optimizer.state.values()]
+    slots = (slot for kept in states for slot in kept.values())
     slot_bytes = sum(slot.nbytes for slot in slots if isinstance(slot, Tensor) and slot.ndim)
-    weights = (weight for group in job.optimizer.param_groups for weight in group["params"])
+    weights = (weight for group in groups for weight in group["params"])
     return int(2 * slot_bytes + 3 * sum(weight.nbytes for weight in weights))
 
 

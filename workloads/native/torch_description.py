@@ -6,9 +6,14 @@ from torch import nn
 
 from workloads.jobs import TorchJob
 from workloads.native.description import JobDescription, quality_of
-from workloads.native.torch_checks import is_iterable, num_samples_of, require_trainable
+from workloads.native.torch_checks import (
+    is_iterable,
+    num_samples_of,
+    require_trainable,
+    steps_of_schedulers,
+)
 from workloads.native.torch_cost import cost_of
-from workloads.native.torch_samples import fingerprint_of
+from workloads.native.torch_samples import fingerprint_of, require_movable
 
 
 def describe(build: Callable[[], TorchJob]) -> JobDescription:
@@ -20,6 +25,7 @@ def describe(build: Callable[[], TorchJob]) -> JobDescription:
     """
     job = build()
     require_trainable(job)
+    require_movable(job)
     return JobDescription(
         data=fingerprint_of(job),
         train_samples=num_samples_of(job.data),
@@ -28,6 +34,7 @@ def describe(build: Callable[[], TorchJob]) -> JobDescription:
         accumulation_steps=job.accumulation_steps,
         unchecked=_unchecked(job),
         cost=cost_of(build),
+        most_steps=steps_of_schedulers(job),
     )
 
 

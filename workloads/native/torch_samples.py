@@ -4,6 +4,7 @@ import hashlib
 import random
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields, is_dataclass
 from itertools import islice
 from typing import Any
 
@@ -15,7 +16,7 @@ from torch.utils.data import TensorDataset, default_collate
 from workloads.jobs import JobError, TorchJob
 from workloads.native.data_hash import digest_of_array, positions_in
 from workloads.native.torch_checks import is_iterable, num_samples_of
-from workloads.native.torch_step import moved
+from workloads.native.torch_step import is_movable, moved
 
 Make = Callable[[tuple[int, ...], torch.dtype], Tensor]
 """(shape, dtype) -> a tensor."""
@@ -39,6 +40,8 @@ def batch_resizer(job: TorchJob) -> Callable[[int, Make], Any]:
         ValueError: the number of tensors depends on the size.
     """
     two, three = first_batch(job, 2), first_batch(job, 3)
+    if any(map(is_movable, _objects_of(two))):
+        raise ValueError("a batch has an object whose tensors have no shape for another size")
     if len(_tensors_of(two)) != len(_tensors_of(three)):
         raise ValueError("a batch is a list of samples, which has no shape for another size")
 
@@ -52,6 +55,17 @@ def batch_resizer(job: TorchJob) -> Callable[[int, Make], Any]:
         return moved(two, of_size)
 
     return resized
+
+
+def require_movable(job: TorchJob) -> None:
+    """Raise JobError for a batch with an object whose tensors cannot be put on a device."""
+    for part in _objects_of(first_batch(job, 1)):
+        held = getattr(part, "__dict__", {})
+        if not is_movable(part) and any(isinstance(leaf, Tensor) for leaf in _leaves_of(held)):
+            raise JobError(
+                f"collate gives a {type(part).__name__} with tensors and without a method `to`; expected "
+                "tensors in tuples, lists, mappings or dataclasses, or an object with `to(device)`"
+            )
 
 
 def fingerprint_of(job: TorchJob) -> str:
@@ -104,8 +118,15 @@ def _tensors_of(batch: Any) -> list[Tensor]:
     return [leaf for leaf in _leaves_of(batch) if isinstance(leaf, Tensor)]
 
 
+def _objects_of(batch: Any) -> list[Any]:
+    return [leaf for leaf in _leaves_of(batch) if not isinstance(leaf, Tensor)]
+
+
 def _leaves_of(value: Any) -> Iterator[Any]:
-    if isinstance(value, Mapping):
+    if is_dataclass(value):
+        for field in fields(value):
+            yield from _leaves_of(getattr(value, field.name))
+    elif isinstance(value, Mapping):
         for part in value.values():
             yield from _leaves_of(part)
     elif isinstance(value, (tuple, list)):

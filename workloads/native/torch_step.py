@@ -1,6 +1,8 @@
 """A training step of a job in PyTorch: its loss as a module, and its tensors put elsewhere."""
 
+import copy
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import torch
@@ -31,18 +33,38 @@ class JobLoss(nn.Module):
         return loss.reshape(())
 
 
-def moved(batch: Any, place: Callable[[Tensor], Tensor]) -> Any:
-    """Return a batch with every tensor put elsewhere: of tuples, lists and mappings, as collated."""
+def moved(batch: Any, place: Callable[[Tensor], Tensor], *, device: torch.device | None = None) -> Any:
+    """Return a batch with every tensor of its tuples, lists, mappings and dataclasses put elsewhere.
+
+    Args:
+        device: where another object with a method `to` is put, by that method; None: it stays.
+    """
     if isinstance(batch, Tensor):
         return place(batch)
     if isinstance(batch, Mapping):
-        parts = {name: moved(part, place) for name, part in batch.items()}
+        parts = {name: moved(part, place, device=device) for name, part in batch.items()}
         return parts if type(batch) is dict else type(batch)(parts)  # type: ignore[call-arg]  # any mapping
+    if is_dataclass(batch):
+        values = {field.name: getattr(batch, field.name) for field in fields(batch)}
+        return _with_fields(batch, moved(values, place, device=device))
     if isinstance(batch, tuple) and hasattr(batch, "_fields"):
-        return type(batch)(*(moved(part, place) for part in batch))
+        return type(batch)(*(moved(part, place, device=device) for part in batch))
     if isinstance(batch, (tuple, list)):
-        return type(batch)(moved(part, place) for part in batch)
-    return batch
+        return type(batch)(moved(part, place, device=device) for part in batch)
+    return batch.to(device) if device is not None and is_movable(batch) else batch
+
+
+def is_movable(value: Any) -> bool:
+    """Return whether a part of a batch is an object that moves its tensors itself."""
+    return callable(getattr(value, "to", None))
+
+
+def _with_fields(value: Any, parts: Mapping[str, Any]) -> Any:
+    """Copy a dataclass with other values; its own initialisation, which may compute, is not called."""
+    copied = copy.copy(value)
+    for name, part in parts.items():
+        object.__setattr__(copied, name, part)  # of a frozen one, too
+    return copied
 
 
 def replace_tensors(

@@ -22,7 +22,7 @@ class NativeStep:
 
     Attributes:
         module: the model within its loss.
-        optimizers: the job's only one.
+        optimizers: those of the job.
     """
 
     def __init__(self, request: CaptureRequest, place: Callable[[Tensor], Tensor]) -> None:
@@ -33,8 +33,8 @@ class NativeStep:
         self._size = request.global_batch_size
         self._resized = batch_resizer(self._job)
         self.module = JobLoss(self._job).train()
-        replace_tensors(self.module, [self._job.optimizer], place)
-        self.optimizers = [self._job.optimizer]
+        replace_tensors(self.module, self._job.optimizers, place)
+        self.optimizers = list(self._job.optimizers)
 
     def batch(self, make: Make) -> Any:
         """Return the parts of a batch, of tensors that `make` makes of a shape and a dtype."""
@@ -43,7 +43,8 @@ class NativeStep:
 
     def take(self, parts: Any, *, autocast: AbstractContextManager[object]) -> Mapping[str, Tensor]:
         """Take the step on a batch, and return its loss."""
-        self._job.optimizer.zero_grad()
+        for optimizer in self.optimizers:
+            optimizer.zero_grad()
         losses = []
         for part in parts:
             with autocast:
@@ -52,5 +53,6 @@ class NativeStep:
             losses.append(loss.detach())
         if self._job.clip_norm is not None:
             nn.utils.clip_grad_norm_(self.module.parameters(), self._job.clip_norm)
-        self._job.optimizer.step()
+        for optimizer in self.optimizers:
+            optimizer.step()
         return {"model": torch.stack(losses).sum()}

@@ -57,7 +57,7 @@ class NativeTorchDdpTrainer:
         self._job = batches.load()
         self._loss_of = JobLoss(self._job).train()
         if self._device.type != "cpu":
-            replace_tensors(self._loss_of, [self._job.optimizer], lambda tensor: tensor.to(self._device))
+            replace_tensors(self._loss_of, self._job.optimizers, lambda tensor: tensor.to(self._device))
         self._weights = [weight for weight in self._loss_of.parameters() if weight.requires_grad]
         self._product = ProductDtype(self._loss_of)
         join(job, device=self._device, listener=listener)
@@ -81,18 +81,21 @@ class NativeTorchDdpTrainer:
     def step(self, index: int) -> None:  # noqa: ARG002  # the loader knows the order
         """Forward and backward of every part of the batch, clipping, update, learning rate."""
         job, parts = self._job, self._batches.take()
-        job.optimizer.zero_grad()
+        for optimizer in job.optimizers:
+            optimizer.zero_grad()
         self._losses = [
             self._differentiate(part, len(parts), is_last=number == len(parts))
             for number, part in enumerate(parts, start=1)
         ]
         if job.clip_norm is not None:
-            self._scaler.unscale_(job.optimizer)
+            for optimizer in job.optimizers:
+                self._scaler.unscale_(optimizer)
             clip(job, self._weights)
-        self._scaler.step(job.optimizer)
+        for optimizer in job.optimizers:
+            self._scaler.step(optimizer)
         self._scaler.update()
-        if job.scheduler is not None:
-            job.scheduler.step()
+        for scheduler in job.schedulers:
+            scheduler.step()
         self.samples += self._batches.global_batch_size // self._worker_job.world_size
 
     def synchronize(self) -> None:
@@ -152,7 +155,7 @@ class NativeTorchDdpTrainer:
 
         The ranks exchange gradients once, with the last part.
         """
-        batch = moved(part, lambda tensor: tensor.to(self._device, non_blocking=True))
+        batch = moved(part, lambda tensor: tensor.to(self._device, non_blocking=True), device=self._device)
         with nullcontext() if is_last else self.without_exchange() or nullcontext():
             with self._autocast:
                 loss: Tensor = self._replica(batch)

@@ -1,7 +1,7 @@
 """Shared parts of the torch trainers of native jobs: update, quality, and checkpoints."""
 
 import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -50,8 +50,8 @@ def arrays_of(job: TorchJob, rest: Mapping[str, Any]) -> dict[str, npt.NDArray[A
     weights = {f"{_WEIGHT}{name}": _array_of(value) for name, value in _tensors_of(job.model).items()}
     kept = {
         **rest,
-        "optimizer": _on_host(job.optimizer.state_dict()),
-        "scheduler": _on_host(job.scheduler.state_dict()) if job.scheduler else None,
+        "optimizer": _kept(job.optimizers),
+        "scheduler": _kept(job.schedulers),
     }
     written = io.BytesIO()
     torch.save(kept, written)
@@ -72,11 +72,21 @@ def put_back(arrays: Mapping[str, npt.NDArray[Any]], job: TorchJob) -> dict[str,
                     "error", f"the checkpoint lacks {name}; remove it, or undo the change of code"
                 )
             tensor.copy_(torch.from_numpy(arrays[f"{_WEIGHT}{name}"]))
-    job.optimizer.load_state_dict(rest.pop("optimizer"))
-    scheduler = rest.pop("scheduler")
-    if job.scheduler:
-        job.scheduler.load_state_dict(scheduler)
+    _restore(job.optimizers, rest.pop("optimizer"))
+    _restore(job.schedulers, rest.pop("scheduler"))
     return rest
+
+
+def _kept(parts: Sequence[Any]) -> Any:
+    """Return the states of optimizers or schedulers: a list of several, the state of one, None of none."""
+    states = [_on_host(part.state_dict()) for part in parts]
+    return states if len(states) > 1 else next(iter(states), None)
+
+
+def _restore(parts: Sequence[Any], kept: Any) -> None:
+    states = kept if len(parts) > 1 else [kept]
+    for part, state in zip(parts, states, strict=False):
+        part.load_state_dict(state)
 
 
 def _tensors_of(model: nn.Module) -> dict[str, torch.Tensor]:

@@ -34,7 +34,7 @@ class NativeTorchXlaTrainer(TorchXlaTrainer):
         with self.opened(job):
             self._own_batches, self._own_job = batches, batches.load()
             self._loss_of = JobLoss(self._own_job).train()
-            replace_tensors(self._loss_of, [self._own_job.optimizer], lambda tensor: tensor.to(self._device))
+            replace_tensors(self._loss_of, self._own_job.optimizers, lambda tensor: tensor.to(self._device))
             self._weights = [weight for weight in self._loss_of.parameters() if weight.requires_grad]
             self._product = ProductDtype(self._loss_of)
 
@@ -44,16 +44,18 @@ class NativeTorchXlaTrainer(TorchXlaTrainer):
     def step(self, index: int) -> None:  # noqa: ARG002  # the loader knows the order
         """Record forward, backward and update of a step, and hand them to the devices."""
         job, parts = self._own_job, self._own_batches.take()
-        job.optimizer.zero_grad()
+        for optimizer in job.optimizers:
+            optimizer.zero_grad()
         losses = [self._differentiate(part, len(parts)) for part in parts]
         if self._sums:
             average_gradients(self._weights)
         clip(job, self._weights)
-        job.optimizer.step()
+        for optimizer in job.optimizers:
+            optimizer.step()
         self._losses = {"model": torch.stack(losses).sum()}
         torch_xla.sync()
-        if job.scheduler is not None:
-            job.scheduler.step()
+        for scheduler in job.schedulers:
+            scheduler.step()
         self.samples += self._own_batches.global_batch_size // self._job.world_size
 
     def evaluate(self, limit: int | None) -> Mapping[str, float]:  # noqa: ARG002  # the job decides

@@ -136,3 +136,96 @@ def test_a_build_that_returns_something_else_is_refused(folder: Path) -> None:
     (folder / "torch_job.py").write_text("def build(options):\n    return 3")
     with pytest.raises(ValueError, match="build returned int, expected TorchJob"):
         spec_of("described", Origin(package="described", folder=str(folder)), {})
+
+
+WEIGHT_BYTES = 3668.0  # SGD without momentum
+TWO = "[torch.optim.SGD(model[0].parameters(), lr=0.1), torch.optim.AdamW(model[2].parameters(), lr=0.1)]"
+
+
+def test_several_optimizers_are_taken_and_their_slots_are_counted(folder: Path) -> None:
+    found = describe(folder, optimizer=TWO).cost
+    slot_bytes = 2 * (8 * 2 + 2) * 4  # of AdamW, which has the last layer alone
+    assert found.weight_bytes == WEIGHT_BYTES + 2 * slot_bytes
+    assert found.num_weights == 4 * 8 + 8 + 8 * 2 + 2
+
+
+def test_one_optimizer_without_slots_moves_weights_and_gradients_alone(folder: Path) -> None:
+    assert describe(folder).cost.weight_bytes == WEIGHT_BYTES
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "reason"),
+    [
+        ("[]", "optimizer is an empty list, expected at least one torch.optim.Optimizer"),
+        ("[torch.optim.SGD(model.parameters(), lr=0.1), 3]", "optimizer is a int, expected a torch.optim"),
+        ("torch.optim.LBFGS(model.parameters())", "optimizer is a LBFGS, whose step() needs a closure"),
+    ],
+)
+def test_optimizers_that_cannot_take_a_step_are_refused(folder: Path, optimizer: str, reason: str) -> None:
+    with pytest.raises(JobError) as refused:
+        describe(folder, optimizer=optimizer)
+    assert str(refused.value).startswith(reason)
+
+
+SCHEDULED = """)
+def build(options, old=build):
+    from dataclasses import replace
+    job = old(options)
+    return replace(job, scheduler={scheduler}"""
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "most_steps"),
+    [
+        ("torch.optim.lr_scheduler.OneCycleLR(job.optimizer, 0.1, total_steps=30)", 30),
+        ("torch.optim.lr_scheduler.LambdaLR(job.optimizer, lambda step: [1.0, 0.5, 0.1][step])", 2),
+        ("torch.optim.lr_scheduler.StepLR(job.optimizer, 10)", None),
+        ("None", None),
+    ],
+)
+def test_a_scheduler_is_tried_for_the_steps_that_it_allows(
+    folder: Path, scheduler: str, most_steps: int | None
+) -> None:
+    assert describe(folder, more=SCHEDULED.format(scheduler=scheduler)).most_steps == most_steps
+
+
+GRAPHS = """)
+class Graphs:
+    def __init__(self, samples):
+        self.x = torch.stack([sample[0] for sample in samples])
+        self.y = torch.stack([sample[1] for sample in samples])
+{to}
+
+def build(options, old=build):
+    from dataclasses import replace
+    loss = lambda model, batch: nn.functional.cross_entropy(model(batch.x), batch.y)
+    return replace(old(options), collate=Graphs, loss=loss"""
+
+
+def test_a_batch_of_a_class_without_a_way_to_a_device_is_refused(folder: Path) -> None:
+    with pytest.raises(JobError, match=r"^collate gives a Graphs with tensors and without a method `to`"):
+        describe(folder, more=GRAPHS.format(to=""))
+
+
+def test_a_batch_that_moves_itself_is_counted_as_a_tuple_is(folder: Path) -> None:
+    to = "    def to(self, device):\n        return self\n"
+    assert describe(folder, more=GRAPHS.format(to=to)).cost.flops_per_sample == 224
+
+
+def test_a_batch_that_is_a_dataclass_is_counted_as_a_tuple_is(folder: Path) -> None:
+    more = """)
+import dataclasses
+
+@dataclasses.dataclass(frozen=True)
+class Pair:
+    x: torch.Tensor
+    y: torch.Tensor
+
+def collate(samples):
+    return Pair(torch.stack([one[0] for one in samples]), torch.stack([one[1] for one in samples]))
+
+def build(options, old=build):
+    loss = lambda model, batch: nn.functional.cross_entropy(model(batch.x), batch.y)
+    return dataclasses.replace(old(options), collate=collate, loss=loss"""
+    found = describe(folder, more=more).cost
+    assert (found.flops_per_sample, found.flops_per_step) == (224, 0)
