@@ -10,6 +10,7 @@ from orchestrator.commands.catalogue.machines import CHECK, DIFF
 from orchestrator.commands.command_line import DONE, NO_RESULT, WRONG_REQUEST, CommandLine
 from orchestrator.commands.json_output import print_document, wants_json
 from orchestrator.config.cluster import load_cluster
+from orchestrator.config.workload_overrides import workload_overrides
 from orchestrator.core import codec
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.pool import Catalogue, Cluster
@@ -99,7 +100,8 @@ def _rendered(cluster: Cluster, overrides: Sequence[str]) -> str:
         raise ConfigError(
             f"pools={cluster.name} is this machine, which needs no file; choose pools=gcp or pools=gke"
         )
-    return launcher_yaml(cluster) if cluster.provider == "gcp" else manifests_yaml(cluster, overrides)
+    write = launcher_yaml if cluster.provider == "gcp" else manifests_yaml
+    return write(cluster, (*overrides, *workload_overrides()))
 
 
 def _findings(text: str, name: str, catalogue: Catalogue) -> tuple[Finding, ...]:

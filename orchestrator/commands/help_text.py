@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from orchestrator.commands.command_line import DEFAULT, Command, Flag
+from orchestrator.core.command_text import PROGRAM
 
-PROGRAM = "python -m orchestrator"
 _WIDTH = 79
 _INDENT = "  "
 _TITLE = "orchestrator: which accelerator, precision, batch size and number of workers\nfor a training job?"

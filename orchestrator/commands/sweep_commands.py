@@ -176,7 +176,6 @@ def _print_report(report: "SweepReport", screen: Screen, line: CommandLine) -> i
     """Print the answers or all tables, the remarks, where the results are, and the files not written."""
     from orchestrator.analysis.report.headline import headline_of
     from orchestrator.analysis.table import cut
-    from orchestrator.pipeline.report import command_with
     from orchestrator.terminal.ending import ending_of
 
     if FULL.name in line.flags:
@@ -185,8 +184,7 @@ def _print_report(report: "SweepReport", screen: Screen, line: CommandLine) -> i
         for sentence in (*headline_of(report.findings), *report.remarks):
             screen.line(sentence)
     else:
-        command = command_with(line.overrides)
-        print_ending(screen.console, ending_of(report.findings, command=command), remarks=report.remarks)
+        print_ending(screen.console, ending_of(report.findings), remarks=report.remarks)
     if report.has_page:
         screen.line(f"report: {display_path(report.report)}")
     for text in report.tracked:

@@ -25,6 +25,7 @@ from orchestrator.config.points import PointMaker
 from orchestrator.config.request import Request, classify_overrides
 from orchestrator.config.schema import POINT_GROUPS, POINT_KEYS, SETTINGS_GROUPS
 from orchestrator.config.script_overrides import with_script_overrides
+from orchestrator.config.sweep_names import name_of_jobs
 from orchestrator.config.values import assign, plain_of, value_of
 from orchestrator.config.workload_overrides import workload_overrides
 from orchestrator.core.budget import Budget
@@ -70,11 +71,12 @@ def load(overrides: Sequence[str], *, working_directory: Path) -> Settings:
         cluster=cluster,
         prices=named["prices"],
         reprices=_says(request, "prices"),
-        names_search=_says(request, "search"),
+        name=value_of(base.sweep, "name") or name_of_jobs(named["sweep"], points),
         working_directory=working_directory,
         config_folders=places.folders,
     )
-    return replace(settings, overrides=(*overrides, *workload_overrides()))
+    named_sweep = () if request.sweep else (f"+sweep={named['sweep']}",)
+    return replace(settings, overrides=(*named_sweep, *overrides, *workload_overrides()))
 
 
 def devices_named(working_directory: Path, added: tuple[Path, ...] = ()) -> Mapping[str, Device]:
@@ -159,7 +161,7 @@ def _settings(
     cluster: Cluster | None,
     prices: str,
     reprices: bool,
-    names_search: bool,
+    name: str,
     working_directory: Path,
     config_folders: tuple[Path, ...],
 ) -> Settings:
@@ -170,7 +172,7 @@ def _settings(
     search = Search(**plain["search"])
     return Settings(
         sweep=Sweep(
-            name=sweep["name"],
+            name=name,
             points=points,
             repeats=search.num_repeats(sweep["repeats"]),
             order=sweep["order"],
@@ -183,17 +185,16 @@ def _settings(
         cluster=cluster,
         missing_device=reached["missing_device"],
         tracking_uri=plain["tracking"]["uri"],
-        archive_url=_archive_url(plain["record"]["path"], sweep=sweep["name"]),
+        archive_url=_archive_url(plain["record"]["path"], sweep=name),
         backoff_seconds=plain["retry"]["backoff_seconds"],
         retries={kind: plain["retry"][kind] for kind in FAILURE_KINDS if kind not in NEVER_RETRIED},
         trainers=trainers,
         outputs=outputs,
         prices=price_list_of(plain["prices"], option=prices),
         reprices=reprices,
-        names_search=names_search,
         config_folders=config_folders,
         data_folder=_folder(base, working_directory),
-        checkpointing=_checkpointing(plain["checkpoint"], outputs / sweep["name"], working_directory),
+        checkpointing=_checkpointing(plain["checkpoint"], outputs / name, working_directory),
         report_source=plain["report"].pop("source"),
         images=plain["report"].pop("images"),
         objective=Objective(**plain["report"]),

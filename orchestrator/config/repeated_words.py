@@ -5,12 +5,15 @@ from dataclasses import fields
 
 from orchestrator.config.places import PRIMARY_NAME, SEARCH_PATH
 from orchestrator.config.workload_overrides import VARIABLES
+from orchestrator.core.objective import Objective
 from orchestrator.core.settings import TrainerSettings
 
-_GROUPS = ("executor", "cluster", "pools", "tracking", "record", "retry", "checkpoint", "prices")
+_GROUPS = ("executor", "cluster", "pools", "tracking", "record", "retry", "checkpoint", "prices", "budget")
+_QUESTION = tuple(f"report.{field_.name}" for field_ in fields(Objective))
 _KEYS = (
     "outputs",
     "data_folder",
+    *_QUESTION,
     SEARCH_PATH,
     PRIMARY_NAME,
     *VARIABLES,
@@ -19,7 +22,10 @@ _KEYS = (
 
 
 def repeated_words(overrides: Iterable[str]) -> tuple[str, ...]:
-    """Return the words that say where trials, code and records are, not what is measured."""
+    """Return the words that say where trials, code and records are, what is asked, and what it may cost.
+
+    Those that say what is measured are not among them.
+    """
     return tuple(word for word in overrides if _is_repeated(word.lstrip("+").partition("=")[0]))
 
 

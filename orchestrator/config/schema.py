@@ -169,7 +169,7 @@ class SweepConf:
     `grid.py` checks the shapes.
 
     Attributes:
-        name: name of the sweep and of its folder in `outputs`.
+        name: name of the sweep and of its folder in `outputs`; null: the file's, and those of its workloads.
         grid: key -> its values; the points are all combinations.
         common: key -> its value in every point.
         exclude: list of combinations that are left out.
@@ -178,7 +178,7 @@ class SweepConf:
         baseline: key -> value of the setting that the others are compared with.
     """
 
-    name: str = MISSING
+    name: str | None = MISSING
     grid: Any = None
     common: Any = None
     exclude: Any = None

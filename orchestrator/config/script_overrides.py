@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from orchestrator.core.command_text import quoted_value
+
 _PREFIX = "script."
 _QUOTED = ("command", "folder", "python")
 """Options whose values are texts, with characters that Hydra's grammar has other uses for."""
@@ -21,6 +23,5 @@ def _translated(word: str) -> str:
         return word
     name, _, value = word.removeprefix(_PREFIX).partition("=")
     if name in _QUOTED and value[:1] not in ("'", '"', "["):
-        escaped = value.replace("\\", "\\\\").replace("'", "\\'").replace("${", "\\${")
-        value = f"'{escaped}'"
+        value = quoted_value(value)
     return f"workload.{name}={value}"

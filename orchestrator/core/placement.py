@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from orchestrator.core.command_text import command_text
 from orchestrator.core.device import DeviceKind
 from orchestrator.core.errors import FailureKind
 from orchestrator.core.estimate import ErrorModel, Estimate, Forecast, StepPrior, TrackRecord
@@ -215,7 +216,8 @@ class Plan:
         memory: trial_id -> whether the trial's step fits its device, of trials to run that were asked about.
         search: how the trials of the plan are chosen, and how sure the answer must be.
         prices: trial_id of a first repeat -> price of its hardware, of the trials of an adaptive search.
-        repeated_words: words that say where trials run, for the commands that an answer proposes.
+        repeated_words: words that every command of an answer repeats: where trials run, and the question.
+        words: words of the command that planned the sweep; empty in plans stored without them.
     """
 
     sweep: str
@@ -235,6 +237,12 @@ class Plan:
     search: Search = GRID
     prices: Mapping[str, Price | Unpriced] = field(default_factory=dict)
     repeated_words: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+
+    @property
+    def command(self) -> str:
+        """The command line that runs the sweep."""
+        return command_text(self.words or (f"+sweep={self.sweep}",))
 
     def aim_of(self, trial: TrialSpec) -> Aim | None:
         """Return the quality aim of a trial; None: its workload has none."""

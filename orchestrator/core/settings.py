@@ -139,7 +139,6 @@ class Settings:
         search: rule that chooses the trials.
         overrides: words of the command line, without the command and its flags; those about the user's
             workloads last, whether the command line or the environment says them.
-        names_search: True if the command line sets it; otherwise a report takes that of the last run.
         config_folders: folders of config files that the command line adds.
     """
 
@@ -166,7 +165,6 @@ class Settings:
     budget: Budget = UNCAPPED
     compiling: Compiling = Compiling()
     search: Search = GRID
-    names_search: bool = False
     overrides: tuple[str, ...] = ()
     config_folders: tuple[Path, ...] = ()
 

@@ -3,6 +3,7 @@
 import shlex
 from collections.abc import Sequence
 
+from orchestrator.core.command_text import command_text
 from orchestrator.core.device import Device
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.pool import Cluster, Environment, Pool, usable_cpus
@@ -42,7 +43,7 @@ def manifests_yaml(cluster: Cluster, words: Sequence[str]) -> str:
         ConfigError: GKE does not offer a pool's device.
     """
     comment = [
-        f"Made by: python -m orchestrator cluster {shlex.join(words)}",
+        f"Made by: {command_text(words, verb='cluster')}",
         "Written from documentation and checked offline; it was never applied by those who wrote it.",
         "Needs KubeRay 1.6 or later, node pools of these machines, and Ray's webhook for slices of TPUs.",
     ]

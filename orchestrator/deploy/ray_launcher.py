@@ -1,7 +1,8 @@
 """Cluster -> the configuration of Ray's cluster launcher. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from orchestrator.core.command_text import command_text
 from orchestrator.core.device import DeviceKind
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.pool import Cluster, Pool, region_of
@@ -27,11 +28,18 @@ _WAIT_FOR_DRIVER = "timeout 900 bash -c 'until nvidia-smi > /dev/null 2>&1; do s
 _ENVIRONMENT = "export RAY_AUTH_MODE=token RAY_USAGE_STATS_ENABLED=0; ulimit -n 65536;"
 
 
-def launcher_yaml(cluster: Cluster) -> str:
-    """The file for `ray up`. Raises ConfigError if no pool is in its zone."""
+def launcher_yaml(cluster: Cluster, words: Sequence[str]) -> str:
+    """Write the file for `ray up`.
+
+    Args:
+        words: overrides that declare the cluster.
+
+    Raises:
+        ConfigError: no pool is in its zone.
+    """
     elsewhere = [f"{pool.name} in {pool.zone}" for pool in cluster.pools if pool.zone != cluster.zone]
     comment = [
-        f"Made by: python -m orchestrator cluster pools={cluster.name} pools.project={cluster.project}",
+        f"Made by: {command_text(words, verb='cluster')}",
         "Written from documentation and checked offline; it was never launched by those who wrote it.",
         *(
             ["Pools of other zones, each zone a cluster of its own: " + ", ".join(elsewhere)]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from orchestrator.config.loader import devices_named, load
 from orchestrator.core.calibration import Calibration
+from orchestrator.core.command_text import command_text
 from orchestrator.core.device import Device
 from orchestrator.core.errors import ConfigError
 from orchestrator.execute.machine.device_benchmark import benchmark_of
@@ -50,7 +51,7 @@ def calibrate(overrides: Sequence[str], *, working_directory: Path) -> tuple[Dev
     if device.kind == "tpu":
         raise ConfigError(
             "predict calibrate: no benchmark of TPUs exists; measure a workload in its place: "
-            f"python -m orchestrator +sweep=single device={device.name}"
+            + command_text(["+sweep=single", f"device={device.name}"])
         )
     info = trainer_info(_TRAINER)
     environment = trainer_environment(info, python=settings.trainers[_TRAINER].python)

@@ -30,6 +30,12 @@ def repeated_words_of(settings: Settings) -> tuple[str, ...]:
     return tuple(map(without_secrets, repeated_words(settings.overrides)))
 
 
+def command_words_of(settings: Settings) -> tuple[str, ...]:
+    """Return the words of the command without secrets, and without the source of a report's records."""
+    words = (word for word in settings.overrides if not word.startswith("report.source="))
+    return tuple(map(without_secrets, words))
+
+
 def ledger_of(settings: Settings) -> Ledger:
     """The ledger of a sweep, in the sweep's folder."""
     path = settings.outputs / settings.sweep.name / FILE_NAME

@@ -15,7 +15,7 @@ from orchestrator.core.result import TrialRecord, latest
 from orchestrator.core.settings import Settings
 from orchestrator.core.sweep import Sweep
 from orchestrator.pipeline.budget import budget_tracker_of
-from orchestrator.pipeline.components import repeated_words_of
+from orchestrator.pipeline.components import command_words_of, repeated_words_of
 from orchestrator.pipeline.preflight import PreflightState
 from orchestrator.plan.order import running_order, weight_of
 from orchestrator.plan.planner import plan
@@ -49,7 +49,12 @@ def plan_sweep(settings: Settings, preflight: PreflightState) -> Plan:
         memory_fits=preflight.memory_fits,
     )
     check_lengths(decided.trainings, settings.objective)
-    return replace(decided, search=settings.search, repeated_words=repeated_words_of(settings))
+    return replace(
+        decided,
+        search=settings.search,
+        repeated_words=repeated_words_of(settings),
+        words=command_words_of(settings),
+    )
 
 
 def _train_samples(sweep: Sweep, data: Mapping[DataKey, DataRef]) -> dict[str, int | None]:

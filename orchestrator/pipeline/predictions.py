@@ -1,6 +1,5 @@
 """Predictions from overrides: points, their times and costs, and what to measure next; no trial starts."""
 
-import shlex
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,6 +13,7 @@ from orchestrator.analysis.recommendation.model.criteria import criteria_of
 from orchestrator.analysis.recommendation.recommend import recommend
 from orchestrator.config.loader import devices_named, load
 from orchestrator.core.calibration import DeviceBenchmark
+from orchestrator.core.command_text import command_text
 from orchestrator.core.errors import ConfigError, UnknownNameError
 from orchestrator.core.estimate import Estimate, Refusal
 from orchestrator.core.inventory import Inventory
@@ -23,7 +23,7 @@ from orchestrator.core.settings import Settings
 from orchestrator.core.sweep import Point
 from orchestrator.core.trial_spec import TrialSpec
 from orchestrator.pipeline.compilation import compiled_steps_of
-from orchestrator.pipeline.components import price_book_of, repeated_words_of
+from orchestrator.pipeline.components import command_words_of, price_book_of, repeated_words_of
 from orchestrator.pipeline.host_calibrations import host_calibrations
 from orchestrator.pipeline.preflight import data_of, inventory_of, ledgers_of
 from orchestrator.plan.compatibility import reason_against
@@ -54,7 +54,6 @@ from workloads.spec import Workload, WorkloadSpec
 
 _NO_SWEEP = "+sweep=single"
 _GIB = 2**30
-_COMMAND = "python -m orchestrator"
 _OWN_WORKLOAD = "your own: workload_path=FOLDER workload=NAME, as docs/own_job.md shows"
 _DEFAULTS = ("data.source=auto", "num_workers=1", "steps=", "seed=", "measure.")
 """Starts of words that a command to measure a step leaves out: what they say is not part of a step's time."""
@@ -257,7 +256,7 @@ def split(overrides: Sequence[str], *, working_directory: Path) -> tuple[SplitOu
     )
     families = splits_of(measured_of(frame_of(own.values())), own.values())
     outlooks = split_outlooks(((point, inputs.host_cpu_of(point)) for point in points), families)
-    require_known(outlooks, command=f"{_COMMAND} {shlex.join(_with_sweep(overrides))}")
+    require_known(outlooks, command=command_text(command_words_of(inputs.settings)))
     return outlooks
 
 
@@ -332,7 +331,7 @@ def _settings_of(overrides: Sequence[str], working_directory: Path) -> Settings:
         if point.other_devices:
             raise ConfigError(
                 f"unequal devices, as {point.device_label}, are not modelled; remove devices=…, or measure "
-                f"them: python -m orchestrator +sweep=NAME"
+                f"them: {command_text(command_words_of(settings))}"
             )
     return settings
 
@@ -416,7 +415,7 @@ def _command_of(point: Point, *, repeated_words: Sequence[str]) -> str | None:
     if found is None:
         return None
     words = [word for word in overrides_of(found) if not word.startswith(_DEFAULTS)]
-    return f"{_COMMAND} {shlex.join([_NO_SWEEP, *repeated_words, *words])}"
+    return command_text([_NO_SWEEP, *repeated_words, *words])
 
 
 def _identity_of_trial(trial: TrialSpec) -> Hashable:

@@ -1,6 +1,5 @@
 """The files of a report, in the folder of its sweep."""
 
-import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -14,29 +13,32 @@ from orchestrator.analysis.report.figures import figures_of
 from orchestrator.analysis.report.markdown import markdown_of
 from orchestrator.analysis.report.page import render
 from orchestrator.core.codec import to_json
+from orchestrator.core.command_text import command_text
 from orchestrator.core.errors import ConfigError, RecordError
 from orchestrator.core.objective import Objective
 from orchestrator.core.placement import Plan
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Settings
-from orchestrator.pipeline.components import ledger_of, optional_package, price_book_of, tracker_of
+from orchestrator.pipeline.components import (
+    command_words_of,
+    ledger_of,
+    optional_package,
+    price_book_of,
+    repeated_words_of,
+    tracker_of,
+)
 from orchestrator.pipeline.planning import at_requested_prices, plan_sweep, with_predictions
 from orchestrator.pipeline.preflight import PreflightState
 from orchestrator.pipeline.report_images import draw_images, forget_images, images_in
-from orchestrator.pipeline.search_progress import as_last_searched
+from orchestrator.pipeline.search_progress import other_search
 from orchestrator.pipeline.tracking import last_plan_in, logged, outline_of, tracked_lines
 from orchestrator.plan.pricing import forecasts_repriced, repriced
 from orchestrator.record.driver_environment import own_version
-from orchestrator.record.tracking.mlflow_client import without_secrets
 from orchestrator.record.tracking.tracker import MARKDOWN_NAME, PAGE_NAME, PLAN_NAME
 from workloads.data.files import written_whole
 
 _IMAGES = "figures"
-_ELSEWHERE = ("report.source=", "tracking.")
-"""Words that say where records are read or copied, not what is measured."""
 _NAMES = (PAGE_NAME, MARKDOWN_NAME, "results.csv", "results.parquet", "comparisons.csv", PLAN_NAME)
-
-_AS_LAST_SEARCHED = "adaptive search, as in the last run, for no search is named here; possible: search=grid"
 
 _Write = Callable[[Path], None]
 
@@ -82,7 +84,6 @@ def write_report(
     objective: Objective,
     *,
     images: bool = False,
-    command: str = "",
 ) -> SweepReport:
     """Analyse the records, and write the report in every format.
 
@@ -90,13 +91,12 @@ def write_report(
 
     Args:
         images: also write the figures as images.
-        command: command line that measures the sweep; the page names it.
     """
     findings = findings_of(records, plan, objective)
     errors: dict[Path, str] = {}
     with _catch_errors(folder, errors):
         folder.mkdir(parents=True, exist_ok=True)
-        for name, write in _writers(findings, plan, command, former=_former_page(folder)).items():
+        for name, write in _writers(findings, plan, former=_former_page(folder)).items():
             with _catch_errors(folder / name, errors), written_whole(folder / name) as new:
                 write(new)
         with _catch_errors(folder / _IMAGES, errors):
@@ -127,7 +127,7 @@ def _former_page(folder: Path) -> str:
         return ""
 
 
-def _writers(findings: Findings, plan: Plan, command: str, *, former: str) -> Mapping[str, _Write]:
+def _writers(findings: Findings, plan: Plan, *, former: str) -> Mapping[str, _Write]:
     """Return the writer of each file by its name, the page last: no fault of it costs another file."""
     writers = {
         "results.csv": _writer_of(lambda: csv_of(findings.frame)),
@@ -138,9 +138,7 @@ def _writers(findings: Findings, plan: Plan, command: str, *, former: str) -> Ma
     if find_spec("pyarrow"):  # it comes with MLflow, which need not be installed
         writers["results.parquet"] = lambda path: storable(findings.frame).to_parquet(path, index=False)
     version = own_version() or ""
-    page = _writer_of(
-        lambda: render(sweep=plan.sweep, findings=findings, command=command, version=version, former=former)
-    )
+    page = _writer_of(lambda: render(sweep=plan.sweep, findings=findings, version=version, former=former))
     return {**writers, PAGE_NAME: page}
 
 
@@ -168,7 +166,6 @@ def report_sweep(settings: Settings, preflight: PreflightState) -> SweepReport:
 
     Costs are at the prices stored with the records, unless the command line sets prices.
     """
-    asked, settings = settings, as_last_searched(settings)
     kept = preflight.ledgers.get(settings.sweep.name, ())
     records = at_requested_prices(settings, kept, preflight.price_book)
     plan = plan_sweep(settings, preflight)
@@ -178,7 +175,11 @@ def report_sweep(settings: Settings, preflight: PreflightState) -> SweepReport:
         if not tracker.shows(outcome.files, outline=outline, kept=logged(kept)):
             tracker.attach(outcome.files, outline=outline, kept=logged(kept))
         outcome = replace(outcome, tracked=tracked_lines(settings, tracker.experiment_id))
-    return outcome if settings is asked else replace(outcome, remarks=(*outcome.remarks, _AS_LAST_SEARCHED))
+    if searched := other_search(settings):
+        command = command_text((*command_words_of(settings), *searched), verb="report")
+        remark = f"the last run was an adaptive search, and this is the report of a grid; its own: {command}"
+        outcome = replace(outcome, remarks=(*outcome.remarks, remark))
+    return outcome
 
 
 def report_tracked(settings: Settings) -> SweepReport:
@@ -196,7 +197,12 @@ def report_tracked(settings: Settings) -> SweepReport:
         price_book = price_book_of(settings)
         records, stored_plan = repriced(records, price_book), forecasts_repriced(stored_plan, price_book)
     folder = settings.outputs / settings.sweep.name
-    outcome = _written(folder, records, stored_plan, settings)
+    here = replace(
+        stored_plan,
+        repeated_words=repeated_words_of(settings),
+        words=stored_plan.words or command_words_of(settings),
+    )
+    outcome = _written(folder, records, here, settings)
     experiment_id = experiment_id_of(settings.tracking_uri, sweep=settings.sweep.name)
     return replace(outcome, tracked=tracked_lines(settings, experiment_id))
 
@@ -241,22 +247,4 @@ def write_all(
 
 
 def _written(folder: Path, records: Sequence[TrialRecord], plan: Plan, settings: Settings) -> SweepReport:
-    return write_report(
-        folder,
-        records,
-        plan,
-        settings.objective,
-        images=settings.images,
-        command=command_of(settings),
-    )
-
-
-def command_of(settings: Settings) -> str:
-    """Write the command line that measures a sweep, without secrets; empty: the settings came from none."""
-    words = [word for word in settings.overrides if not word.startswith(_ELSEWHERE)]
-    return command_with(words) if words else ""
-
-
-def command_with(words: Sequence[str]) -> str:
-    """Write a command line without user and password in its URIs."""
-    return shlex.join(["python", "-m", "orchestrator", *map(without_secrets, words)])
+    return write_report(folder, records, plan, settings.objective, images=settings.images)

@@ -1,11 +1,11 @@
 """The last decision of an adaptive search, as a file in the sweep's folder."""
 
-from dataclasses import replace
+from dataclasses import fields
 from pathlib import Path
 
 from orchestrator.core.codec import from_json
 from orchestrator.core.errors import RecordError
-from orchestrator.core.search import SearchProgress
+from orchestrator.core.search import Search, SearchProgress
 from orchestrator.core.settings import Settings
 from orchestrator.pipeline.components import ledger_of
 
@@ -20,13 +20,20 @@ def progress_in(folder: Path) -> SearchProgress | None:
         return None
 
 
-def as_last_searched(settings: Settings) -> Settings:
-    """Return the settings with the search of the sweep's last run, unless the command line sets one."""
-    progress = None if settings.names_search else progress_in(ledger_of(settings).path.parent)
-    if progress is None:
-        return settings
-    repeats = progress.search.num_repeats(settings.sweep.repeats)
-    return replace(settings, search=progress.search, sweep=replace(settings.sweep, repeats=repeats))
+def other_search(settings: Settings) -> tuple[str, ...]:
+    """Return the words of the search that the sweep's last run was; empty where the command names a search.
+
+    A command without them is about a grid: what it means is not taken from the last one.
+    """
+    progress = progress_in(ledger_of(settings).path.parent)
+    if progress is None or any(word.startswith(("search=", "search.")) for word in settings.overrides):
+        return ()
+    search = progress.search
+    options = (field.name for field in fields(Search) if getattr(search, field.name) != field.default)
+    return (
+        f"search={search.name}",
+        *(f"search.{name}={getattr(search, name)}" for name in options if name != "name"),
+    )
 
 
 def forget_search(folder: Path) -> None:

@@ -13,7 +13,7 @@ from orchestrator.execute.scheduling.stop import StopRequest, request
 from orchestrator.pipeline.components import journal_of, ledger_of
 from orchestrator.pipeline.planning import plan_sweep
 from orchestrator.pipeline.preflight import PreflightState
-from orchestrator.pipeline.search_progress import as_last_searched, progress_in
+from orchestrator.pipeline.search_progress import progress_in
 from orchestrator.record.running_plan import RunningPlan, running_plan_in
 
 
@@ -40,7 +40,7 @@ class Status:
 
 def status_of(settings: Settings, preflight: PreflightState) -> Status:
     """Return the progress of the sweep."""
-    settings, ledger = as_last_searched(settings), ledger_of(settings)
+    ledger = ledger_of(settings)
     return Status(
         plan=plan_sweep(settings, preflight),
         folder=ledger.path.parent,

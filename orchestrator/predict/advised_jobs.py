@@ -179,4 +179,5 @@ def overrides_of(point: Point) -> tuple[str, ...]:
         steps=point.steps,
         seed=point.seed,
         timing=point.timing,
+        num_hosts=point.num_hosts,
     )

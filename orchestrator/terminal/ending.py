@@ -48,12 +48,8 @@ class Ending:
     steps: tuple[str, ...]
 
 
-def ending_of(findings: Findings, *, command: str) -> Ending:
-    """Choose what a reader needs first; a sweep of several jobs has fewer rows of each.
-
-    Args:
-        command: command line that runs the sweep.
-    """
+def ending_of(findings: Findings) -> Ending:
+    """Choose what a reader needs first; a sweep of several jobs has fewer rows of each."""
     answers = [one for one in findings.recommendations if findings.records or one.standings]
     shown = answers[:_MOST_JOBS]
     more = len(answers) - len(shown)
@@ -63,7 +59,7 @@ def ending_of(findings: Findings, *, command: str) -> Ending:
         answers=(*map(_answer, shown), *others),
         table=_table(shown) if any(map(_measured, shown)) else _unjudged_table(findings, shown),
         facts=tuple(_facts(findings)),
-        steps=tuple(_steps(findings, shown, command=command)),
+        steps=tuple(_steps(findings, shown)),
     )
 
 
@@ -259,14 +255,14 @@ def _and_more(number_left: int, noun: str) -> str:
     return f"; {counted(number_left, f'more {noun}')} with --full" if number_left else ""
 
 
-def _steps(findings: Findings, answers: Iterable[Recommendation], *, command: str) -> Iterator[str]:
+def _steps(findings: Findings, answers: Iterable[Recommendation]) -> Iterator[str]:
     """Yield the next commands: the trials that are not run yet first, then what would settle the answers."""
     if not findings.records:
         if findings.num_missing:
-            yield f"nothing is recorded yet; run the sweep: {command}"
+            yield f"nothing is recorded yet; run the sweep: {findings.plan.command}"
         return
     if findings.num_missing and not findings.plan.search.is_adaptive:
-        yield f"run what is left, {counted(findings.num_missing, 'trial')}: {command}"
+        yield f"run what is left, {counted(findings.num_missing, 'trial')}: {findings.plan.command}"
     for answer in answers:
         if answer.next_step:
             sentence = describe_next_step(answer.next_step).removesuffix(".")

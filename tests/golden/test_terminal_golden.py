@@ -45,8 +45,7 @@ PLAN = replace(REPORTED, placements=PLACES, cached=())
 
 def end(console: Console, _: Path) -> None:
     """The end of `run` and `report`."""
-    command = "python -m orchestrator +sweep=tpu_vs_gpu"
-    print_ending(console, ending_of(findings_of(RECORDS, REPORTED), command=command), remarks=())
+    print_ending(console, ending_of(findings_of(RECORDS, REPORTED)), remarks=())
 
 
 def full(console: Console, _: Path) -> None:

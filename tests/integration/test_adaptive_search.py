@@ -33,13 +33,21 @@ def test_a_search_says_what_it_does_and_the_same_command_repeats_no_trial(tmp_pa
     assert f"2 of 2 settings measured in {len(records)} trials" in first.out
     if job["stop"] == "clear":
         assert f"{job['leader']} is the choice (fastest)" in first.out
-    unnamed = [word for word in WORDS if not word.startswith("search")]
-    assert job["why"] in ask("status", *unnamed, cwd=tmp_path).out
-    reported = ask("report", *unnamed, cwd=tmp_path)
+    assert job["why"] in ask("status", *WORDS, cwd=tmp_path).out
+    reported = ask("report", *WORDS, cwd=tmp_path)
     assert reported.code == 0, reported.err
-    assert "as in the last run" in reported.out
-    whole = ask("report", *unnamed, "search=grid", cwd=tmp_path)
-    assert "adaptive search" not in whole.out
+    assert "adaptive search" not in reported.out
+
+    unnamed = [word for word in WORDS if not word.startswith("search")]
+    assert job["why"] not in ask("status", *unnamed, cwd=tmp_path).out
+    plain, named = ask("report", *unnamed, cwd=tmp_path), ask("report", *unnamed, "search=grid", cwd=tmp_path)
+    (remark,) = [line for line in plain.out.splitlines() if "the last run was an adaptive search" in line]
+    assert remark.endswith(
+        f"report {' '.join([*unnamed, 'search=adaptive', 'search.repeats=2'])}".replace("'", "")
+    )
+    assert [line for line in plain.out.splitlines() if line != remark and "next:" not in line] == [
+        line for line in named.out.splitlines() if "next:" not in line
+    ]
     again = ask(*WORDS, cwd=tmp_path)
     assert again.code == 0
     assert records_in(tmp_path)[: len(records)] == records

@@ -36,9 +36,9 @@ def ask(installed: Path, *words: str, cwd: Path) -> subprocess.CompletedProcess[
 
 
 def records_in(folder: Path) -> list[Mapping[str, Any]]:
-    """All records of the sweep `single`."""
-    lines = (folder / "outputs/single/records.jsonl").read_text().splitlines()
-    return [json.loads(line) for line in lines]
+    """All records of the jobs."""
+    ledgers = sorted((folder / "outputs").glob("single-*/records.jsonl"))
+    return [json.loads(line) for ledger in ledgers for line in ledger.read_text().splitlines()]
 
 
 @pytest.fixture(scope="module")

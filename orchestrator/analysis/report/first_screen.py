@@ -1,6 +1,5 @@
 """First screen of the page: the question, the state of its answer, its provenance, and what is next."""
 
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
 from orchestrator.analysis.findings import Findings
@@ -19,6 +18,7 @@ from orchestrator.analysis.report.headline import counts_of, failures_of
 from orchestrator.analysis.report.html import element, table_markup, text
 from orchestrator.analysis.report.method import uses_standin
 from orchestrator.analysis.table import Column, Table
+from orchestrator.core.placement import Plan
 
 _MOST_NAMES = 4
 _STANDIN = "Stand-in data: times are valid, quality is not that of the full data set."
@@ -46,7 +46,7 @@ def _question_and_state(findings: Findings, sweep: str) -> tuple[str, str]:
     )
 
 
-def header_markup(findings: Findings, sweep: str, *, command: str, version: str) -> str:
+def header_markup(findings: Findings, sweep: str, *, version: str) -> str:
     """Show the title, and one line on where the numbers come from."""
     question, state = _question_and_state(findings, sweep)
     states = {one.state for one in findings.recommendations}
@@ -55,7 +55,7 @@ def header_markup(findings: Findings, sweep: str, *, command: str, version: str)
         "header",
         element("h1", text(question), " ", element("span", text(f"{state}."), class_=f"state {tone}")),
         element("p", text(" ".join(_provenance_of(findings))), class_="faint"),
-        element("p", *_made_by(sweep, command=command, version=version), class_="faint made"),
+        element("p", *_made_by(findings.plan, version=version), class_="faint made"),
     )
 
 
@@ -98,11 +98,11 @@ def _named(names: Sequence[str], *, most: int = _MOST_NAMES) -> str:
     return f"{', '.join(names[:most])}{more}"
 
 
-def _made_by(sweep: str, *, command: str, version: str) -> Iterator[str]:
+def _made_by(plan: Plan, *, version: str) -> Iterator[str]:
     """Yield the sweep's name, the command that made the page, the version, and the files beside the page."""
-    yield text(f"Sweep {sweep}")
-    if command:
-        yield f" \N{MIDDLE DOT} {element('code', text(command))}"
+    yield text(f"Sweep {plan.sweep}")
+    if plan.words:
+        yield f" \N{MIDDLE DOT} {element('code', text(plan.command))}"
     if version:
         yield text(f" \N{MIDDLE DOT} orchestrator {version}")
     for name in ("results.csv", "comparisons.csv", "report.md", "plan.json"):
@@ -125,14 +125,14 @@ def cards_markup(recommendation: Recommendation) -> str:
     return element("div", *map(_card, cards_of(recommendation)), class_="cards")
 
 
-def nothing_yet(sweep: str) -> str:
+def nothing_yet(command: str) -> str:
     """Show how a sweep without results is run."""
     card = Card(
         kind="next",
         title="Next step",
         headline="Run the sweep",
         sentences=("A plan shows its trials before anything runs: put `plan` before `+sweep`.",),
-        command=shlex.join(["python", "-m", "orchestrator", f"+sweep={sweep}"]),
+        command=command,
     )
     return element("div", _card(card), class_="cards")
 

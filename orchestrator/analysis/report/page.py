@@ -65,11 +65,10 @@ class Section:
         return bool(self.table or self.terms)
 
 
-def render(*, sweep: str, findings: Findings, command: str = "", version: str = "", former: str = "") -> str:
+def render(*, sweep: str, findings: Findings, version: str = "", former: str = "") -> str:
     """Make the page of a sweep: the same for the same arguments, whenever it is made.
 
     Args:
-        command: command line that asked for the page.
         version: version of the orchestrator.
         former: the page that is replaced; its drawings are kept where they show the same.
     """
@@ -80,7 +79,7 @@ def render(*, sweep: str, findings: Findings, command: str = "", version: str = 
             '<html lang="en">',
             _head(title_of(findings, sweep), script),
             "<body>",
-            *_body(sweep, findings, Drawings(former), command=command, version=version),
+            *_body(sweep, findings, Drawings(former), version=version),
             element("script", script),
             "</body>",
             "</html>\n",
@@ -114,18 +113,18 @@ def _policy(script: str) -> str:
     )
 
 
-def _body(sweep: str, findings: Findings, drawings: Drawings, *, command: str, version: str) -> Iterator[str]:
+def _body(sweep: str, findings: Findings, drawings: Drawings, *, version: str) -> Iterator[str]:
     jobs, sections = findings.recommendations, tuple(_sections_of(findings))
     ids = names_for(("Contents", *map(_title_of_job, jobs), *(section.title for section in sections)))
     contents, *names = ids
     of_jobs, of_sections = names[: len(jobs)], names[len(jobs) :]
     first = names[0] if names else contents
     yield element("a", "Skip to settings and figures", class_="skip", href=f"#{first}")
-    yield header_markup(findings, sweep, command=command, version=version)
+    yield header_markup(findings, sweep, version=version)
     yield "<main>"
     yield from notices_of(findings)
     if not jobs:
-        yield nothing_yet(sweep)
+        yield nothing_yet(findings.plan.command)
     if len(jobs) > 1:
         heading = element("h2", "Answers", id="heading:answers")
         places = {one.job: name for one, name in zip(jobs, of_jobs, strict=True)}

@@ -45,6 +45,7 @@ def build(options):
     return TorchJob(model=model, loss=SlowLoss(), optimizer=optimizer, data=data)
 """
 PREEMPTED = "instance/preempted"
+SWEEP = "single-slow_job"
 
 
 @pytest.fixture
@@ -89,7 +90,7 @@ def read_cpu_seconds(driver: "subprocess.Popen[str]") -> float:
 
 def wait_for_record(folder: Path, *, seconds: float) -> None:
     until = time.monotonic() + seconds
-    while not records_in(folder, "single"):
+    while not records_in(folder, SWEEP):
         assert time.monotonic() < until, "the stopped trial goes on"
         time.sleep(0.1)
 
@@ -119,11 +120,11 @@ def test_a_stop_between_slow_steps_leaves_a_checkpoint_within_the_grace_period_a
         output = driver.communicate(timeout=60)[0]
     record_property("seconds", round(seconds, 1))
     record_property("cpu_seconds", round(cpu_seconds, 2))
-    (stopped,) = records_in(tmp_path, "single")
+    (stopped,) = records_in(tmp_path, SWEEP)
     assert stopped["failure"]["kind"] == "preempted", output
     assert seconds < GRACE_SECONDS, output
     assert cpu_seconds <= 1.0, output
-    (checkpoint,) = tmp_path.glob("outputs/single/checkpoints/*/*/meta.json")
+    (checkpoint,) = tmp_path.glob(f"outputs/{SWEEP}/checkpoints/*/*/meta.json")
     stopped_step = json.loads(checkpoint.read_text())["progress"]["step"]
     record_property("step", stopped_step)
     assert stopped_step > STEPS_BEFORE_BLOCKS
@@ -131,7 +132,7 @@ def test_a_stop_between_slow_steps_leaves_a_checkpoint_within_the_grace_period_a
     (tmp_path / "slow").unlink()
     again = ask(*words, cwd=tmp_path)
     assert again.code == 0, again.out + again.err
-    assert records_in(tmp_path, "single")[-1]["result"]["resumed_from_step"] == stopped_step
+    assert records_in(tmp_path, SWEEP)[-1]["result"]["resumed_from_step"] == stopped_step
 
 
 def test_a_preemption_notice_between_slow_steps_leaves_a_checkpoint_that_the_retry_resumes(
@@ -144,6 +145,6 @@ def test_a_preemption_notice_between_slow_steps_leaves_a_checkpoint_that_the_ret
         metadata[PREEMPTED] = "FALSE"
         (tmp_path / "slow").unlink()
         output = driver.communicate(timeout=90)[0]
-    stopped, resumed = records_in(tmp_path, "single")
+    stopped, resumed = records_in(tmp_path, SWEEP)
     assert stopped["failure"]["kind"] == "preempted", output
     assert resumed["result"]["resumed_from_step"] > STEPS_BEFORE_BLOCKS, output

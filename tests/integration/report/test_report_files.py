@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from cli_process import NOOP, Answer, ask, command, environment, records_in
 
-from orchestrator.pipeline.report import command_with
+from orchestrator.config.loader import load
+from orchestrator.pipeline.components import command_words_of
 
 FOLDER = Path("outputs/smoke")
 NAMES = ("report.html", "report.md", "results.csv", "results.parquet", "comparisons.csv", "plan.json")
@@ -116,6 +117,7 @@ def test_an_image_that_cannot_be_removed_costs_no_other_file(measured: Path) -> 
     assert "report: outputs/smoke/report.html" in told.out
 
 
-def test_a_command_line_in_a_page_has_no_secret() -> None:
-    told = command_with(["+sweep=smoke", "record.path=s3://key:planted@bucket/x"])
-    assert told == "python -m orchestrator +sweep=smoke record.path=s3://bucket/x"
+def test_the_words_of_a_command_have_no_secret_and_no_source_of_a_report(tmp_path: Path) -> None:
+    words = ["+sweep=smoke", "tracking.uri=http://key:planted@host:5000", "report.source=mlflow"]
+    settings = load(words, working_directory=tmp_path)
+    assert command_words_of(settings) == ("+sweep=smoke", "tracking.uri=http://host:5000")

@@ -95,7 +95,7 @@ def test_the_first_screen_answers_which_setting_how_much_how_sure_and_what_next(
                 "cpu, torch_ddp, bf16",
                 "per million samples",
                 "Chance to be within 5% of the best",
-                "python -m orchestrator +sweep=example",
+                "python -m orchestrator +sweep=single sweep.name=example",
             ):
                 box = found.page.get_by_text(words).first.bounding_box()
                 assert box["y"] + box["height"] < 900, (width, words)

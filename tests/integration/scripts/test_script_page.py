@@ -56,7 +56,8 @@ def test_the_scripts_of_the_page_are_measured(page: Path) -> None:
 
 def test_the_whole_training_is_its_steps_times_the_batch(page: Path) -> None:
     ask("report", *COMMANDS[0], "steps=100", "executor=inline", "tracking=none", cwd=page)
-    plan = json.loads((page / "outputs/single/plan.json").read_text())
+    [stored] = page.glob("outputs/single-train_mnist-*/plan.json")
+    plan = json.loads(stored.read_text())
     assert list(plan["trainings"].values()) == [{"epochs": 1.0, "train_samples": 13_125 * 64}]
 
 
@@ -86,7 +87,8 @@ def test_a_script_without_the_callback_is_measured_as_a_whole(num_workers: int, 
     assert result["devices"][0]["precision"] == "not seen"
     assert "reported no step" in result["unchecked"][0]
     assert "1 trial measured" in told.out
-    page = (tmp_path / "outputs/single/report.html").read_text()
+    [report] = tmp_path.glob("outputs/single-train-*/report.html")
+    page = report.read_text()
     assert "<h2>Runs" in page or ">Runs<" in page
     assert ">Measured<" not in page
     assert "0 to measure" in ask("plan", *SHORT, f"script.command={words[0]}", words[1], cwd=tmp_path).out

@@ -35,9 +35,9 @@ def run(folder: Path, command: str, *words: str) -> Answer:
 
 
 def records_in(folder: Path) -> list[Mapping[str, Any]]:
-    """All records of the sweep `single`."""
-    lines = (folder / "outputs/single/records.jsonl").read_text().splitlines()
-    return [json.loads(line) for line in lines]
+    """All records of the scripts."""
+    ledgers = sorted((folder / "outputs").glob("single-*/records.jsonl"))
+    return [json.loads(line) for ledger in ledgers for line in ledger.read_text().splitlines()]
 
 
 def require_without_evaluations(result: Mapping[str, Any], folder: Path) -> None:

@@ -23,6 +23,8 @@ WHERE = (
     "hydra.searchpath=[mine]",
     "hydra.job.config_name=other",
     "prices.provisioning=spot",
+    "budget.usd=5",
+    "report.goal=cheapest",
 )
 WHAT = (
     "+sweep=smoke",
@@ -31,14 +33,14 @@ WHAT = (
     "precision=fp32,bf16",
     "sweep.repeats=5",
     "sweep.include=[]",
-    "budget.usd=5",
     "search=adaptive",
-    "report.goal=cheapest",
+    "report.images=true",
+    "report.source=mlflow",
     "compile=off",
 )
 
 
-def test_what_says_where_trials_run_is_repeated_and_what_says_which_is_not():
+def test_where_trials_run_and_what_is_asked_is_repeated_and_what_is_measured_is_not():
     assert repeated_words([*WHAT, *WHERE]) == WHERE
     assert repeated_words(WHAT) == ()
 

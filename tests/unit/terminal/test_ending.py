@@ -15,7 +15,7 @@ COMMAND = "python -m orchestrator +sweep=example"
 
 
 def ending(records, **plan):
-    return ending_of(findings_of(records, plan_of(records, **plan)), command=COMMAND)
+    return ending_of(findings_of(records, plan_of(records, **plan)))
 
 
 def cells(end, header):
@@ -70,7 +70,7 @@ def test_tied_settings_say_that_they_share_the_lead():
 
 def test_a_prediction_is_marked_and_has_its_interval():
     records, plan = tpu_vs_gpu()
-    end = ending_of(findings_of(records, plan), command=COMMAND)
+    end = ending_of(findings_of(records, plan))
     assert end.answers == ("Not settled, for mnist_cnn (fastest): best measured is cpu, torch_ddp, bf16",)
     assert cells(end, "verdict")[0] == "best measured"
     assert cells(end, "verdict")[-1] == "predicted, >99%"
@@ -133,7 +133,7 @@ def test_n_counts_the_runs_that_decide_and_the_verdict_names_the_others():
 
 def test_an_empty_sweep_says_the_next_command():
     plan = Plan(sweep="example", placements=(placement(),), cached=(), skipped=())
-    end = ending_of(findings_of([], plan), command=COMMAND)
+    end = ending_of(findings_of([], plan))
     assert end.answers == ()
     assert end.table.rows == ()
     assert end.facts == ("0 trials measured, 1 not run yet",)
@@ -144,7 +144,7 @@ def test_a_sweep_that_was_stopped_says_how_to_go_on():
     records = [measured()]
     plan = plan_of(records)
     plan = Plan(sweep="example", placements=(placement(),), cached=plan.cached, skipped=())
-    end = ending_of(findings_of(records, plan), command=COMMAND)
+    end = ending_of(findings_of(records, plan))
     assert end.steps[0] == f"run what is left, 1 trial: {COMMAND}"
 
 

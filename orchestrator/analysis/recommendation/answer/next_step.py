@@ -1,7 +1,6 @@
 """(state of an answer, settings) -> what would settle it, at what price, with which command. Pure."""
 
 import math
-import shlex
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,20 +14,21 @@ from orchestrator.analysis.recommendation.answer.answer import (
     NextTrial,
 )
 from orchestrator.analysis.recommendation.model.candidate import CandidateSetting, Job
+from orchestrator.core.command_text import command_text
 
 _ENOUGH_RUNS = 5
 _MOST_NAMES = 4
 _ITSELF = ("it", "it there", "this point", "the whole training")
 """Names of a measurement that an excluded setting needs, if it is the setting itself."""
 
-_COMMAND = "python -m orchestrator"
 _SECONDS_PER_HOUR = 3600
 
 
 def command_for(candidates: Sequence[CandidateSetting], job: Job, *, more: Sequence[str]) -> str:
     """Write the command that runs these settings and no others; several joined by `&&` where one cannot.
 
-    One command runs every combination of the values that it gives.
+    One command runs every combination of the values that it gives. It runs in the folder of the
+    sweep, but with the sweep of one point: the sweep's own axes and additions may ask for other settings too.
 
     Args:
         more: words that all of them get.
@@ -38,13 +38,15 @@ def command_for(candidates: Sequence[CandidateSetting], job: Job, *, more: Seque
         for word in candidate.words:
             key, _, value = word.partition("=")
             values.setdefault(key, {})[value] = None
-    is_product = math.prod(map(len, values.values())) == len({one.words for one in candidates}) and all(
-        len(one.words) == len(values) for one in candidates
+    is_product = (
+        math.prod(map(len, values.values())) == len({one.words for one in candidates})
+        and all(len(one.words) == len(values) for one in candidates)
+        and not any(len(texts) > 1 for key, texts in values.items() if key.startswith("script."))
     )
     if not is_product:
         return " && ".join(command_for([candidate], job, more=more) for candidate in candidates)
     words = [f"{key}={','.join(texts)}" for key, texts in values.items()]
-    return shlex.join([*_COMMAND.split(), f"+sweep={job.sweep}", *job.repeated_words, *words, *more])
+    return command_text(["+sweep=single", f"sweep.name={job.sweep}", *job.repeated_words, *words, *more])
 
 
 def next_step_of(

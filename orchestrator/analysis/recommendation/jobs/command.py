@@ -1,10 +1,14 @@
 """(a setting) -> the words of a command line that ask for it and for no other. Pure."""
 
-import shlex
+import re
 from collections.abc import Iterator, Mapping
 
 from orchestrator.analysis.measurements.setting import timing_options
+from orchestrator.core.command_text import quoted_value
 from orchestrator.core.trial_spec import Option, TimingSpec
+
+_PLAIN = re.compile(r"(?!(?i:true|false|null|nan|inf)\Z)[A-Za-z_/.][\w./:%+-]*")
+"""Texts that Hydra reads as they are."""
 
 
 def words_of(
@@ -21,12 +25,14 @@ def words_of(
     steps: int,
     seed: int,
     timing: TimingSpec,
+    num_hosts: int | None,
 ) -> tuple[str, ...]:
     """List `key=value` for everything that a sweep may vary, so that no axis of it is left open.
 
     Args:
         data_source: `own` of a native job, which no word asks for.
         devices: one, or where they are not alike that of every worker.
+        num_hosts: machines of the workers; None: as few as possible.
     """
     one_kind = len(set(devices)) == 1
     return (
@@ -35,6 +41,7 @@ def words_of(
         *(() if data_source == "own" else (f"data.source={data_source}",)),
         f"device={devices[0]}" if one_kind else f"devices={_value(devices)}",
         *((f"num_workers={num_workers}",) if one_kind else ()),
+        *((f"num_hosts={num_hosts}",) if one_kind and num_hosts and num_hosts > 1 else ()),
         f"precision={precision}",
         f"trainer={trainer}",
         *_options("trainer", trainer_options),
@@ -50,8 +57,10 @@ def _options(group: str, options: Mapping[str, Option]) -> Iterator[str]:
 
 
 def _of_script(options: Mapping[str, Option]) -> Iterator[str]:
-    """Quote the command as a text that a shell leaves whole."""
-    return (f"script.{name}={shlex.quote(_value(options[name]))}" for name in sorted(options))
+    """Write texts as they are typed: such a word is quoted where it is read, unless it looks quoted."""
+    for name, value in sorted(options.items()):
+        is_typed = isinstance(value, str) and value[:1] not in ("'", '"', "[")
+        yield f"script.{name}={value if is_typed else _value(value)}"
 
 
 def _value(value: Option) -> str:
@@ -59,4 +68,6 @@ def _value(value: Option) -> str:
         return f"[{','.join(map(_value, value))}]"
     if value is None:
         return "null"
+    if isinstance(value, str):
+        return value if _PLAIN.fullmatch(value) else quoted_value(value)
     return str(value).lower() if isinstance(value, bool) else str(value)

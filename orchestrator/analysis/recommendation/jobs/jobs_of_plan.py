@@ -148,6 +148,7 @@ def unmeasured(spec: TrialSpec) -> CandidateSetting:
             steps=spec.steps,
             seed=spec.seed,
             timing=spec.timing,
+            num_hosts=spec.num_hosts,
         ),
     )
 

@@ -191,7 +191,9 @@ class TestDevicesThatAreNotHereCount:
         assert (
             "device=t4 num_workers=1 precision=fp32 trainer=torch_ddp global_batch_size=64 " in step.command
         )
-        assert step.command.startswith("python -m orchestrator +sweep=example workload=mnist_cnn")
+        assert step.command.startswith(
+            "python -m orchestrator +sweep=single sweep.name=example workload=mnist_cnn"
+        )
         assert step.usd > 0
         assert step.price_marks == "hypothetical"
 
@@ -199,8 +201,8 @@ class TestDevicesThatAreNotHereCount:
         plan = plan_of(self.records, forecasts=[forecast(data="synthetic:1", step_seconds=0.0005)])
         there = replace(plan, repeated_words=("executor=inline", "outputs=my results"))
         (found,) = findings_of(self.records, there).recommendations
-        start = "python -m orchestrator +sweep=example executor=inline 'outputs=my results' workload="
-        assert found.next_step.command.startswith(start)
+        start = "+sweep=single sweep.name=example executor=inline 'outputs=my results' workload="
+        assert found.next_step.command.startswith(f"python -m orchestrator {start}")
 
     def test_a_prediction_that_is_surely_slower_leaves_it_settled(self):
         found = self.found(step_seconds=0.1)

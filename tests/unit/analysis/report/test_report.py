@@ -1,6 +1,7 @@
 """The page: whole without the net, inert whatever a record holds, the same for the same records."""
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
@@ -165,14 +166,10 @@ def test_without_scripts_a_figure_is_drawn_and_told_in_words():
 
 def test_the_head_names_the_command_the_version_and_the_files():
     records, plan = tpu_vs_gpu()
-    page = render(
-        sweep="example",
-        findings=findings_of(records, plan),
-        command="python -m orchestrator +sweep=example",
-        version="1.2.3",
-    )
+    planned = replace(plan, words=("+sweep=example", "outputs=my results"))
+    page = render(sweep="example", findings=findings_of(records, planned), version="1.2.3")
     words = "".join(Page(page).text)
-    assert "python -m orchestrator +sweep=example" in words
+    assert "python -m orchestrator +sweep=example 'outputs=my results'" in words
     assert "orchestrator 1.2.3" in words
     assert all(f'href="{name}"' in page for name in FILES)
 

@@ -1,0 +1,60 @@
+"""Command lines as text, and texts as values of Hydra's grammar."""
+
+import shlex
+from pathlib import Path
+
+import pytest
+
+from orchestrator.analysis.recommendation.jobs.command import words_of
+from orchestrator.config.loader import load
+from orchestrator.config.overrides import read
+from orchestrator.core.command_text import command_text, quoted_value
+from orchestrator.core.trial_spec import TimingSpec
+
+
+def test_a_command_is_read_by_a_shell_as_its_words() -> None:
+    words = ["+sweep=smoke", "outputs=my results", "script.command=python t.py 'a b'"]
+    assert shlex.split(command_text(words)) == ["python", "-m", "orchestrator", *words]
+    assert command_text(["device=cpu"], verb="predict calibrate").endswith(
+        "orchestrator predict calibrate device=cpu"
+    )
+
+
+@pytest.mark.parametrize(
+    "text", ["", "it's", "a\\d", "end\\", "\\'", 'say "x"', "a,b [c]", "true", "1e3", " x "]
+)
+def test_a_quoted_value_is_read_as_it_was(text: str) -> None:
+    (word,) = read([f"workload.text={quoted_value(text)}"], options=lambda _: ())
+    assert word.values == (text,)
+
+
+def words_of_script(command: str) -> tuple[str, ...]:
+    return words_of(
+        workload="script",
+        workload_options={"command": command, "steps_total": 9},
+        data_source="own",
+        devices=("cpu",),
+        precision="fp32",
+        trainer="script",
+        trainer_options={},
+        num_workers=2,
+        global_batch_size=64,
+        steps=100,
+        seed=0,
+        timing=TimingSpec(),
+        num_hosts=2,
+    )
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["python t.py --d=\\d+ {{a}}", "python it's", '"my python" t.py', "['a', 'b']", "python ${HOME} \\${x}"],
+)
+def test_the_words_of_a_script_ask_for_the_same_command(command: str, tmp_path: Path) -> None:
+    (point,) = load(["+sweep=single", *words_of_script(command)], working_directory=tmp_path).sweep.points
+    assert point.workload_options == {"command": command, "steps_total": 9}
+    assert (point.num_workers, point.num_hosts) == (2, 2)
+
+
+def test_a_scripts_command_is_quoted_for_the_shell_alone() -> None:
+    assert "script.command=python t.py" in words_of_script("python t.py")
