@@ -245,7 +245,9 @@ def test_json_has_one_entry_a_workload(capsys):
         assert element["winner"] == element["standings"][0]["setting"]
         assert element["state"] == "not settled"
         assert element["is_clear"] is False
-        assert element["next_step"]["command"].startswith("python -m orchestrator +sweep=single workload=")
+        assert element["next_step"]["command"].startswith(
+            "python -m orchestrator +sweep=single sweep.name=single-"
+        )
         assert (element["budget_usd"], element["confidence"]) == (5, 0.8)
 
 
