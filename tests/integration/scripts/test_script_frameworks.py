@@ -4,7 +4,8 @@ import importlib.util
 from pathlib import Path
 
 import pytest
-from script_runs import EVALUATE, PATIENT, PLAIN, records_in, require_without_evaluations, run
+from cli_process import ask
+from script_runs import EVALUATE, PATIENT, PLAIN, SHORT, records_in, require_without_evaluations, run
 
 NANO = (
     EVALUATE
@@ -193,13 +194,18 @@ def test_scripts_of_well_known_shapes_are_measured(name: str, tmp_path: Path) ->
         require_without_evaluations(record["result"], tmp_path)
 
 
-def test_a_script_has_its_own_settings_of_keras(tmp_path: Path) -> None:
+def test_a_script_of_one_worker_has_neither_our_settings_nor_ranks_of_a_scheduler(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(
         f"{PLAIN}import os\nfor i in steps(range(900), samples=64): pass\n"
-        "open('seen', 'w').write(' '.join(sorted(key for key in os.environ if key.startswith('KERAS'))))"
+        "names = ('KERAS', 'SLURM', 'RANK', 'WORLD', 'MASTER', 'LOCAL_')\n"
+        "open('seen', 'w').write(' '.join(sorted(key for key in os.environ if key.startswith(names))))"
     )
-    assert run(tmp_path, "python train.py").code == 0
+    words = (*SHORT, *PATIENT, "script.command=python train.py")
+    told = ask(*words, cwd=tmp_path, variables={"SLURM_NTASKS": "2", "SLURM_JOB_ID": "7", "RANK": "1"})
+    assert told.code == 0, told.out
     assert (tmp_path / "seen").read_text() == ""
+    [record] = records_in(tmp_path)
+    assert "what hangs on a scheduler: SLURM_* are left out" in record["result"]["unchecked"]
 
 
 def test_one_callback_fits_a_framework_beside_the_others(tmp_path: Path) -> None:

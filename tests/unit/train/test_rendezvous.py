@@ -58,6 +58,17 @@ def test_a_local_rank_is_that_among_the_ranks_of_its_host(variables) -> None:
     assert [variables(rank_context)["LOCAL_RANK"] for rank_context in rank_contexts] == ["0", "1", "0", "1"]
 
 
+def test_a_script_of_one_worker_has_no_rank() -> None:
+    assert set(rendezvous.of_script(rank_context())) == {"OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES"}
+
+
+def test_a_script_of_two_workers_has_the_ranks_of_both_frameworks() -> None:
+    found = rendezvous.of_script(rank_context(1, TWO_HERE))
+    assert (found["RANK"], found["WORLD_SIZE"]) == ("1", "2")
+    assert json.loads(found["TF_CONFIG"])["task"] == {"type": "worker", "index": 1}
+    assert "KERAS_BACKEND" not in found
+
+
 def test_gloo_takes_the_interface_by_which_the_ranks_reach_each_other() -> None:
     assert rendezvous.torch_distributed(rank_context(0, TWO_HERE))["GLOO_SOCKET_IFNAME"] == "lo"
     far = rank_context(2, TWO_HOSTS, num_hosts=2, interface="eth0")

@@ -16,6 +16,7 @@ from typing import IO, Any
 from orchestrator.core.errors import TrialError
 from orchestrator.train.process.temp_dirs import temporary_folder
 from orchestrator.train.trainers.script.outcome import failure_in
+from orchestrator.train.trainers.script.variables import ScriptVariables
 from workloads.family import end_descendants, keep_orphans
 
 ADDRESS_VARIABLE = "ORCHESTRATOR_CALLBACK"
@@ -57,11 +58,12 @@ class Script:
     Args:
         words: command line.
         folder: working directory.
-        variables: its whole environment; the address of the socket is added.
+        variables: its environment; the address of the socket is added.
     """
 
-    def __init__(self, words: list[str], *, folder: str, variables: Mapping[str, str]) -> None:
+    def __init__(self, words: list[str], *, folder: str, variables: ScriptVariables) -> None:
         keep_orphans()
+        self._variables = variables
         self._room = contextlib.ExitStack()
         address = str(self._room.enter_context(temporary_folder("orchestrator-")) / "callback")
         self._listener = socket.socket(socket.AF_UNIX)
@@ -75,7 +77,7 @@ class Script:
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", _GUARD, str(told), *words],
             cwd=folder,
-            env={**variables, ADDRESS_VARIABLE: address},
+            env={**variables.passed, ADDRESS_VARIABLE: address},
             stdin=subprocess.PIPE,
             stderr=self._errors,
             pass_fds=(told,),
@@ -184,7 +186,7 @@ class Script:
             self._process.wait(seconds)
 
     def _require_success(self) -> None:
-        failure = failure_in(self._process.poll() or 0, self._standard_error())
+        failure = failure_in(self._process.poll() or 0, self._standard_error(), variables=self._variables)
         if failure is not None:
             raise failure
 

@@ -1,10 +1,8 @@
 """A training script as a trainer: the loop asks for steps, and the script's own clock times them."""
 
 import os
-import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from orchestrator.core.errors import TrialError
@@ -21,7 +19,8 @@ from orchestrator.train.trainers.script.part import (
     require_version,
     require_whole_time,
 )
-from workloads.script.command import observed_words_of, search_path_of, words_of
+from orchestrator.train.trainers.script.variables import variables_of
+from workloads.script.command import observed_words_of, words_of
 from workloads.spec import Phase, ScriptSpec
 
 _NOT_SEEN = "not seen"
@@ -94,9 +93,10 @@ class ScriptTrainer:
         )
         if words[0] == "python" and workload.python:
             words[0] = workload.python
-        variables = self._variables()
+        variables = variables_of(os.environ, job=job, spec=workload)
+        self._left_out = variables.left_out
         if workload.is_observed:
-            words = observed_words_of(words, variables["PATH"])
+            words = observed_words_of(words, variables.passed["PATH"])
         self._script = Script(words, folder=workload.folder, variables=variables)
         if workload.reports:
             self._begin()
@@ -209,7 +209,10 @@ class ScriptTrainer:
         """
         if self._whole_run is not None:
             self.peak_host_bytes = self._whole_run.peak_host_bytes
-            self.unchecked = ("device, precision, loss, weights and quality: the script reported no step",)
+            self.unchecked = (
+                "device, precision, loss, weights and quality: the script reported no step",
+                *self._find_left_out(),
+            )
             return DeviceFacts(kind=self._job.kind, name=_NOT_SEEN, count=1, precision=_NOT_SEEN)
         require_whole_batches(self._parts)
         last = self._parts[-1]
@@ -242,7 +245,14 @@ class ScriptTrainer:
             yield "the loss of all workers: that of rank 0 is shown"
         if self._spec.is_observed:
             yield _OBSERVED
+        yield from self._find_left_out()
         yield "weights, quality and compilations: they are not seen in a script"
+
+    def _find_left_out(self) -> Iterator[str]:
+        """Yield the kinds of a scheduler's variables that the script does not get."""
+        kinds = sorted({name.partition("_")[0] for name in self._left_out})
+        if kinds:
+            yield f"what hangs on a scheduler: {', '.join(f'{kind}_*' for kind in kinds)} are left out"
 
     def matmul_benchmark(self, size: int) -> None:  # the script computes, not this process
         """Return None, because this process computes nothing."""
@@ -264,27 +274,6 @@ class ScriptTrainer:
             self._script.finish(trains_to_end=self._spec.train_to_end)
         finally:
             self._script.close()
-
-    def _variables(self) -> dict[str, str]:
-        """Return the environment of the script: this process's, with its interpreter first on PATH.
-
-        The word `python` means this process's own interpreter unless the user names another. The folder of
-        Keras' settings and downloads is the user's own, which fork servers hide.
-        """
-        callback = str(Path(__file__).parents[3] / "callback")
-        interpreter = Path(self._spec.python or sys.executable)
-        hosts = [address.rpartition(":")[0] for address in self._job.addresses]
-        paths = [callback, *filter(None, [os.environ.get("PYTHONPATH")])]
-        variables = {
-            **os.environ,
-            "PATH": search_path_of(interpreter),
-            "PYTHONPATH": os.pathsep.join(paths),
-            "OMP_NUM_THREADS": str(self._job.threads),
-            "LOCAL_WORLD_SIZE": str(hosts.count(hosts[self._job.rank])),
-        }
-        if variables.get("KERAS_HOME") == os.devnull:
-            del variables["KERAS_HOME"]
-        return variables
 
     def _require_together(self, num_workers: int | None) -> None:
         """Raise TrialError for a script of several workers that trains in each of them alone."""

@@ -2,7 +2,10 @@
 
 import pytest
 
-from orchestrator.train.trainers.script.outcome import cause_in, failure_in
+from orchestrator.train.trainers.script.outcome import cause_in, failure_in, hint_for
+from orchestrator.train.trainers.script.variables import ScriptVariables
+
+NOTHING = ScriptVariables(passed={}, left_out=())
 
 DISTRIBUTED = """\
 [rank1]: Traceback (most recent call last):
@@ -56,10 +59,39 @@ def test_the_cause_is_the_line_of_the_last_exception(standard_error: str, cause:
     ],
 )
 def test_the_kind_follows_the_exit_code_and_the_cause(code: int, standard_error: str, kind: str) -> None:
-    failure = failure_in(code, standard_error)
+    failure = failure_in(code, standard_error, variables=NOTHING)
     assert failure is not None
     assert failure.kind == kind
 
 
 def test_a_script_that_ended_well_has_no_failure() -> None:
-    assert failure_in(0, "Traceback (most recent call last):\nValueError: caught") is None
+    told = "Traceback (most recent call last):\nValueError: caught"
+    assert failure_in(0, told, variables=NOTHING) is None
+
+
+@pytest.mark.parametrize(
+    ("cause", "hint"),
+    [
+        ("KeyError: 'RANK'", "torchrun --standalone --nproc_per_node=1"),
+        (
+            "ValueError: Error initializing torch.distributed using env:// rendezvous: environment variable "
+            "MASTER_ADDR expected, but not set",
+            "torchrun --standalone --nproc_per_node=1",
+        ),
+        ("KeyError: 'SLURM_NODEID'", "write env SLURM_NODEID=… into the command"),
+    ],
+)
+def test_a_variable_that_is_missing_is_explained(cause: str, hint: str) -> None:
+    variables = ScriptVariables(passed={"PATH": "/bin"}, left_out=("SLURM_JOB_ID", "SLURM_NODEID"))
+    failure = failure_in(1, cause, variables=variables)
+    assert failure is not None
+    assert str(failure).endswith(hint)
+
+
+@pytest.mark.parametrize("cause", ["KeyError: 'HOST'", "CUDA out of memory", ""])
+def test_another_cause_has_no_hint(cause: str) -> None:
+    assert hint_for(cause, NOTHING) == ""
+
+
+def test_a_rank_that_was_set_is_not_explained() -> None:
+    assert hint_for("RANK 1 has died", ScriptVariables(passed={"RANK": "1"}, left_out=())) == ""
