@@ -5,6 +5,7 @@ A command's module is imported when the command runs, so that help is there at o
 
 import io
 import logging
+import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -26,9 +27,15 @@ from orchestrator.core.printable import printable
 from orchestrator.terminal.error_line import print_error
 
 _KEPT = "; finished trials are kept, and the same command runs the rest"
-_PIPE_WIDTH = 160  # without a terminal, the width is unknown
+_PIPE_WIDTH = 160  # without a terminal, the width is unknown unless COLUMNS has it
 
-console = Console(width=None if sys.stdout.isatty() else _PIPE_WIDTH)
+
+def _pipe_width() -> int:
+    columns = os.environ.get("COLUMNS", "")
+    return int(columns) if columns.isdecimal() and int(columns) else _PIPE_WIDTH
+
+
+console = Console(width=None if sys.stdout.isatty() else _pipe_width())
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -47,6 +47,18 @@ def options_class(name: str) -> type[Any]:
     return make_dataclass("Options", [_field_of(knob, name) for knob in knobs], frozen=True, kw_only=True)
 
 
+def find_published_options(name: str) -> Mapping[str, int | str]:
+    """Return the options of the size that a bundled network was published with, where others are default.
+
+    `PUBLISHED` of its `spec.py`; a user's workload has its own defaults.
+    """
+    origin = origin_of(name)
+    if origin.folder is not None:
+        return {}
+    options: Mapping[str, int | str] = getattr(spec_module(name, origin), "PUBLISHED", {})
+    return options
+
+
 def workload(name: str, options: Mapping[str, Any], *, origin: Origin | None = None) -> Workload:
     """Make a workload's spec, with options that are not named at their defaults.
 

@@ -12,6 +12,7 @@ from orchestrator.core.placement import Placement
 UNKNOWN = "\N{EN DASH}"
 _DIGITS = 4
 _MOST_DECIMALS = 7
+_MOST_NAMES = 4
 _MINUTE, _HOUR, _DAY = 60.0, 3600.0, 86400.0
 _MOST_RATIO = 1000  # of two numbers of a column with the same decimals
 _DATA_KINDS = {"real": "real", "standin": "stand-in", "synthetic": "synthetic"}
@@ -162,3 +163,21 @@ def _decimals_of(value: float, digits: int = _DIGITS) -> int:
     if value == 0 or not math.isfinite(value):
         return 0
     return max(0, digits - 1 - math.floor(math.log10(abs(value))))
+
+
+def list_inputs(inputs: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+    """Name each input once: `input of vgg16, resnet50: images 32x32, 10 classes`.
+
+    Args:
+        inputs: job and the input of its network; an empty one is unknown.
+    """
+    jobs: dict[str, dict[str, None]] = {}
+    for job, words in inputs:
+        if words:
+            jobs.setdefault(words, {})[job] = None
+    return tuple(f"input of {_first_names(list(names))}: {words}" for words, names in jobs.items())
+
+
+def _first_names(names: list[str]) -> str:
+    more = f" and {len(names) - _MOST_NAMES:,} more" if len(names) > _MOST_NAMES else ""
+    return f"{', '.join(names[:_MOST_NAMES])}{more}"

@@ -22,11 +22,15 @@ class Column:
 
     Attributes:
         is_detail: the page shows it on demand, and it leaves a narrow terminal with the last rank.
+        is_command: a terminal lists its cells below the table, where they are copied whole.
+        is_bracketed: brackets of its cells follow from another column, and leave a narrow terminal first.
     """
 
     header: str
     is_number: bool = False
     is_detail: bool = False
+    is_command: bool = False
+    is_bracketed: bool = False
     rank: Rank = Rank.OTHER
 
     @property

@@ -21,41 +21,47 @@ if TYPE_CHECKING:
 
 def predict(line: CommandLine, screen: Screen) -> int:
     """Print predictions of points."""
+    from orchestrator.analysis.formatting import list_inputs
     from orchestrator.commands.prediction_documents import predictions_document
     from orchestrator.pipeline.predictions import predicted
-    from orchestrator.predict.prediction_table import basis_lines, job_lines, ordered, prediction_table
+    from orchestrator.predict.jobs import describe_job
+    from orchestrator.predict.prediction_table import job_lines, note_lines, ordered, prediction_table
 
     order, rest = order_of(line.overrides)
     predictions = ordered(predicted(rest, working_directory=Path.cwd()), order)
     if JSON.name in line.flags:
         return _print_json(predictions_document(predictions))
-    for sentence in job_lines(predictions):
+    inputs = list_inputs((describe_job(one.point), one.input) for one in predictions)
+    for sentence in (*job_lines(predictions), *inputs):
         screen.line(sentence)
     screen.table(prediction_table(predictions))
-    for sentence in basis_lines(predictions):
+    for sentence in note_lines(predictions):
         screen.line(sentence)
     return DONE
 
 
 def explain(line: CommandLine, screen: Screen) -> int:
     """Print the parts of the steps of points."""
+    from orchestrator.analysis.formatting import list_inputs
     from orchestrator.commands.prediction_documents import predictions_document
     from orchestrator.pipeline.predictions import predicted
     from orchestrator.predict.breakdown_table import breakdown_sentence, breakdown_table
-    from orchestrator.predict.prediction_table import basis_lines, ordered
+    from orchestrator.predict.jobs import describe_job
+    from orchestrator.predict.prediction_table import describe_basis, ordered
 
     order, rest = order_of(line.overrides)
     predictions = ordered(predicted(rest, working_directory=Path.cwd()), order)
     if JSON.name in line.flags:
         return _print_json(predictions_document(predictions))
+    for sentence in list_inputs((describe_job(one.point), one.input) for one in predictions):
+        screen.line(sentence)
     for prediction in predictions:
         if prediction.breakdown is not None:
             screen.table(
                 breakdown_table(prediction, prediction.breakdown, has_bars=screen.console.is_terminal)
             )
         screen.line(breakdown_sentence(prediction))
-    for sentence in basis_lines(predictions):
-        screen.line(sentence)
+        screen.line(describe_basis(prediction))
     return DONE
 
 
@@ -73,6 +79,7 @@ def order_of(words: Sequence[str]) -> "tuple[Order | None, list[str]]":
 
 def advise(line: CommandLine, screen: Screen) -> int:
     """Print which setting to use, and what to measure next."""
+    from orchestrator.analysis.formatting import list_inputs
     from orchestrator.analysis.recommendation.answer.summary import noise_banner, sentence_of
     from orchestrator.analysis.recommendation.tables import plain_of, tables_of
     from orchestrator.pipeline.predictions import advised
@@ -82,6 +89,8 @@ def advise(line: CommandLine, screen: Screen) -> int:
     recommendations = advised(rest, confidence=_confidence_of(given), working_directory=Path.cwd())
     if JSON.name in line.flags:
         return _print_json([plain_of(recommendation) for recommendation in recommendations])
+    for sentence in list_inputs((one.job, one.input) for one in recommendations):
+        screen.line(sentence)
     for table in tables_of(recommendations):
         screen.table(table)
     if noise := noise_banner(recommendations):

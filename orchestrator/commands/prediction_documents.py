@@ -53,6 +53,7 @@ def _prediction(prediction: Prediction) -> dict[str, Any]:
     return {
         "workload": point.workload,
         "workload_options": point.workload_options,
+        "input": prediction.input or None,
         "device": point.device.name,
         "instance": prediction.instance,
         "precision": point.precision,

@@ -206,6 +206,8 @@ class Plan:
         aims: quality aims of all workloads that have a trial, by `task_name`; plans stored before options
             counted have them by workload.
         trainings: full trainings of these workloads, likewise.
+        inputs: inputs of these workloads' networks in words, by `task_name`; absent where a user's code has
+            them.
         forecasts: predictions for trials whose device is not available.
         hindcasts: of points that were measured, by the trial_id of the first repeat: what would have been
             predicted if they had not been.
@@ -238,6 +240,7 @@ class Plan:
     prices: Mapping[str, Price | Unpriced] = field(default_factory=dict)
     repeated_words: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
+    inputs: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def command(self) -> str:
@@ -252,6 +255,10 @@ class Plan:
         """Return the full training that a trial is a part of; None: the plan tells of none."""
         name = task_name(trial.workload, trial.workload_options)
         return self.trainings.get(name, self.trainings.get(trial.workload))
+
+    def input_of(self, trial: TrialSpec) -> str:
+        """Return the input of a trial's network in words; empty: unknown."""
+        return self.inputs.get(task_name(trial.workload, trial.workload_options), "")
 
     @property
     def asked(self) -> tuple[Cached | Failed | Placement, ...]:

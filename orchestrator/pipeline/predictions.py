@@ -27,6 +27,7 @@ from orchestrator.pipeline.components import command_words_of, price_book_of, re
 from orchestrator.pipeline.host_calibrations import host_calibrations
 from orchestrator.pipeline.preflight import data_of, inventory_of, ledgers_of
 from orchestrator.plan.compatibility import reason_against
+from orchestrator.plan.inputs import apply_published_size, describe_input
 from orchestrator.plan.pricing import PriceBook
 from orchestrator.plan.slots import Slot, find_slots, host_cpu_of, hosts_of
 from orchestrator.plan.trial_specs import train_samples_of, unsuitable, workload_of
@@ -194,6 +195,7 @@ def predicted(overrides: Sequence[str], *, working_directory: Path) -> tuple[Pre
             instance=instances.get(point.device.name),
             command=_command_of(point, repeated_words=repeated),
             length=None if isinstance(query, Refusal) else length_of(query.spec, point),
+            input="" if isinstance(query, Refusal) else describe_input(point),
         )
         for point, query in ((point, inputs.query_of(point)) for point in inputs.points)
     )
@@ -333,12 +335,23 @@ def _settings_of(overrides: Sequence[str], working_directory: Path) -> Settings:
                 f"unequal devices, as {point.device_label}, are not modelled; remove devices=…, or measure "
                 f"them: {command_text(command_words_of(settings))}"
             )
-    return settings
+    return settings if _names_sweep(overrides) else _at_published_sizes(settings, overrides)
+
+
+def _at_published_sizes(settings: Settings, overrides: Sequence[str]) -> Settings:
+    """Set the published sizes of networks whose size the words leave open."""
+    keys = (word.lstrip("+").partition("=")[0] for word in overrides)
+    named = {key.removeprefix("workload.") for key in keys if key.startswith("workload.")}
+    points = tuple(apply_published_size(point, named) for point in settings.sweep.points)
+    return replace(settings, sweep=replace(settings.sweep, points=points))
 
 
 def _with_sweep(overrides: Sequence[str]) -> list[str]:
-    names_sweep = any(word.startswith("+sweep=") for word in overrides)
-    return [*([] if names_sweep else [_NO_SWEEP]), *overrides]
+    return [*([] if _names_sweep(overrides) else [_NO_SWEEP]), *overrides]
+
+
+def _names_sweep(overrides: Sequence[str]) -> bool:
+    return any(word.startswith("+sweep=") for word in overrides)
 
 
 def _inputs_of(settings: Settings) -> _PredictionInputs:

@@ -25,6 +25,7 @@ from orchestrator.core.trainer import TrainerEnvironment
 from orchestrator.core.trial_spec import TrialSpec
 from orchestrator.plan.cache import CachedResults, failures_of, results_by_trial, stale, would_fail_again
 from orchestrator.plan.compatibility import reason_against, reason_against_build
+from orchestrator.plan.inputs import describe_inputs
 from orchestrator.plan.memory import MemoryKey, memory_key
 from orchestrator.plan.place import PlacementRequest, in_order, place
 from orchestrator.plan.requests import RequestedPoint
@@ -98,6 +99,7 @@ def plan(
         baseline=_baseline(sweep, requested),
         aims=_aims_of(tasks),
         trainings=_trainings_of(tasks, train_samples),
+        inputs=describe_inputs(tasks),
         memory=_memory_of(outcomes, memory_fits),
     )
 

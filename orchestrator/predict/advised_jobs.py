@@ -15,6 +15,7 @@ from orchestrator.core.price import Price, Unpriced
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.sweep import Point
 from orchestrator.core.target import Target
+from orchestrator.plan.inputs import describe_input
 from orchestrator.plan.planner import training_of_script
 from workloads.spec import ScriptSpec, Workload
 
@@ -61,7 +62,7 @@ def job_of(
     candidates = named([unnamed for one in settings for unnamed in _candidates(one, target, aim)])
     recorded = [run.samples for candidate in candidates for run in candidate.runs]
     samples = [point.steps * point.global_batch_size for one in settings for point in one.points]
-    return job_from(
+    job = job_from(
         where=name,
         sweep=sweep,
         repeated_words=repeated_words,
@@ -70,6 +71,8 @@ def job_of(
         candidates=candidates,
         length=job_length(_full_training(settings), objective, recorded_samples=recorded or samples),
     )
+    known = next((one.points[0] for one in settings if one.spec is not None), None)
+    return replace(job, input=describe_input(known) if known else "")
 
 
 def _candidates(setting: KnownSetting, target: Target | None, aim: Aim | None) -> list[Unnamed]:

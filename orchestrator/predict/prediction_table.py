@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -28,8 +28,7 @@ _MS = 1e3
 _SAMPLES = 1e6
 _SECONDS_PER_HOUR = 3600
 _GIB = 2**30
-_MOST_NAMED = 3
-_MEMORY = "least GiB"
+_MEMORY, _NOTES = "least GiB", "notes"
 _HEADERS = (
     ("workload", False),
     ("device", False),
@@ -40,16 +39,19 @@ _HEADERS = (
     ("$/M samples [90%]", True),
     (_MEMORY, True),
     ("90% within", False),
+    (_NOTES, False),
 )
 _RANKS = {
     "predicted ms [90%]": Rank.RATE,
     "$/M samples [90%]": Rank.COST,
     _MEMORY: Rank.QUALITY,
     "90% within": Rank.REPEATS,
+    _NOTES: Rank.REPEATS,
 }
+_BRACKETED = ("predicted ms [90%]", "$/M samples [90%]")
 _NOTE = (
     "Predicted or compiled (docs/compiled.md), not measured; 90 of 100 measurements are to lie in brackets, "
-    "or within the factor. Dollars are without set-up; least GiB is a lower bound."
+    "or within the factor. Dollars are without set-up; least GiB is a lower bound. Notes are below."
 )
 
 
@@ -66,6 +68,7 @@ class Prediction:
         instance: name of the cloud instance that the device was asked for by; None: by its own name.
         command: command that measures the step; None: no trainer can train it.
         length: length of the job; None: neither asked for nor declared.
+        input: input of its network in words; empty: unknown, or refused.
     """
 
     point: Point
@@ -77,6 +80,7 @@ class Prediction:
     instance: str | None = None
     command: str | None = None
     length: JobLength | None = None
+    input: str = ""
 
     @property
     def device_label(self) -> str:
@@ -147,20 +151,26 @@ def job_lines(predictions: Iterable[Prediction]) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def prediction_table(predictions: Iterable[Prediction]) -> Table:
+def prediction_table(predictions: Sequence[Prediction]) -> Table:
     """One row a point."""
+    numbers = _number_notes(predictions)
     return Table(
         title="Predicted",
         note=_NOTE,
         columns=tuple(
-            Column(header=header, is_number=is_number, rank=_RANKS.get(header, Rank.SETTING))
+            Column(
+                header=header,
+                is_number=is_number,
+                rank=_RANKS.get(header, Rank.SETTING),
+                is_bracketed=header in _BRACKETED,
+            )
             for header, is_number in _HEADERS
         ),
-        rows=tuple(map(_row, predictions)),
+        rows=tuple(_row(prediction, numbers) for prediction in predictions),
     )
 
 
-def _row(prediction: Prediction) -> tuple[str, ...]:
+def _row(prediction: Prediction, numbers: Mapping[str, int]) -> tuple[str, ...]:
     point, step = prediction.point, prediction.step
     return (
         describe_job(point),
@@ -174,30 +184,43 @@ def _row(prediction: Prediction) -> tuple[str, ...]:
         _usd(prediction),
         _memory(prediction.memory),
         _verdict(prediction),
+        ",".join(str(numbers[note]) for note in notes_of(prediction)),
     )
 
 
-def basis_lines(predictions: Iterable[Prediction]) -> tuple[str, ...]:
-    """Say once for predictions of the same basis what they stand on and how good that kind has been.
+def note_lines(predictions: Sequence[Prediction]) -> tuple[str, ...]:
+    """List the notes that the rows of the table name by their numbers, each cause once.
 
-    A refusal says why, and the command that measures the first of its points.
+    A refusal has the command that measures the first of its points.
     """
-    alike: dict[str, list[Prediction]] = defaultdict(list)
-    for prediction in predictions:
-        alike[_basis(prediction)].append(prediction)
-    return tuple(f"{_named(same)}: {basis}{_how_to_measure(same[0])}" for basis, same in alike.items())
+    first = {note: one for one in reversed(predictions) for note in notes_of(one)}
+    return tuple(
+        f"{number}  {note}{_how_to_measure(first[note])}"
+        for note, number in _number_notes(predictions).items()
+    )
 
 
-def _basis(prediction: Prediction) -> str:
-    step, factor = prediction.step, prediction.interval_factor
+def describe_basis(prediction: Prediction) -> str:
+    """Tell what one prediction stands on, or why it is refused and what measures it."""
+    factor = prediction.interval_factor
+    within = [] if factor is None else [f"90 of 100 are to lie within {factor:.2f}x"]
+    return "; ".join((*within, *notes_of(prediction))) + _how_to_measure(prediction)
+
+
+def _number_notes(predictions: Iterable[Prediction]) -> Mapping[str, int]:
+    notes = dict.fromkeys(note for prediction in predictions for note in notes_of(prediction))
+    return {note: number for number, note in enumerate(notes, start=1)}
+
+
+def notes_of(prediction: Prediction) -> tuple[str, ...]:
+    """Return what the step stands on, how good that kind has been, and its price; or why it is refused."""
+    step, price = prediction.step, prediction.price
     if isinstance(step, Refusal):
-        return "does not fit: " + step.reason if _is_too_large(prediction) else step.reason
-    price = prediction.price
+        return ("does not fit: " + step.reason if _is_too_large(prediction) else step.reason,)
     priced = (
         f"without a price: {price.reason}" if isinstance(price, Unpriced) else f"priced as {priced_as(price)}"
     )
-    past = f"; {step.past}" if step.past else ""
-    return f"{step.source}; 90 of 100 are to lie within {factor:.2f}x{past}; {priced}"
+    return (step.source, *([step.past] if step.past else []), priced)
 
 
 def _how_to_measure(prediction: Prediction) -> str:
@@ -207,13 +230,6 @@ def _how_to_measure(prediction: Prediction) -> str:
     if _is_too_large(prediction) or prediction.command is None:
         return f"; possible: {step.to_measure}"
     return f"; this measures it: {prediction.command}"
-
-
-def _named(predictions: list[Prediction]) -> str:
-    """`vgg16 on t4 in fp32, batch 64`, the first ones and the number of the others."""
-    names = [f"{describe_job(one.point)} on {_setting(one)}" for one in predictions]
-    others = len(names) - _MOST_NAMED
-    return "; ".join(names[:_MOST_NAMED]) + (f"; and {others:,} more" if others > 0 else "")
 
 
 def _setting(prediction: Prediction) -> str:

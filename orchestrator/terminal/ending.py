@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from orchestrator.analysis.comparison.compare import distinguishing_fields
 from orchestrator.analysis.findings import Findings
-from orchestrator.analysis.formatting import UNKNOWN, Number, count, counted, number
+from orchestrator.analysis.formatting import UNKNOWN, Number, count, counted, list_inputs, number
 from orchestrator.analysis.measurements.measured import Measurement, marks_of_repeats
 from orchestrator.analysis.measurements.setting import label_of
 from orchestrator.analysis.metrics.cost import marks_in
@@ -36,7 +36,7 @@ class Ending:
 
     Attributes:
         jobs: what each job of known length takes and costs.
-        facts: counts, cost and failures.
+        facts: inputs of the jobs, counts, cost and failures.
         table: best settings of every job; without rows: none is known.
         steps: what to do next, each with its command; empty: nothing.
     """
@@ -58,7 +58,7 @@ def ending_of(findings: Findings) -> Ending:
         jobs=job_lines_of(shown),
         answers=(*map(_answer, shown), *others),
         table=_table(shown) if any(map(_measured, shown)) else _unjudged_table(findings, shown),
-        facts=tuple(_facts(findings)),
+        facts=(*list_inputs((one.job, one.input) for one in shown), *_facts(findings)),
         steps=tuple(_steps(findings, shown)),
     )
 

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,9 +12,10 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, Trans
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from orchestrator.analysis.formatting import list_inputs
 from orchestrator.analysis.measurements.setting import names_in
 from orchestrator.analysis.predictions.forecasts import predicted_of, predicted_table
-from orchestrator.analysis.table import Table, cut
+from orchestrator.analysis.table import Column, Rank, Table, cut
 from orchestrator.analysis.tables.costs import prices_table
 from orchestrator.analysis.tables.outcomes import stale_table
 from orchestrator.analysis.tables.plan import plan_table
@@ -42,8 +44,12 @@ def display_path(path: Path) -> str:
 
 
 def print_table(console: Console, table: Table) -> None:
-    """A table with its title above, if it has one, and below it the sentence on how to read it."""
-    slim = fitted(table, width=console.width)
+    """A table with its title above, if it has one, and below it the sentence on how to read it.
+
+    Its commands follow, numbered as their rows, each unbroken.
+    """
+    numbered, commands = _with_commands_below(table)
+    slim = fitted(numbered, width=console.width)
     title = Text(printable(slim.title), style="bold") if slim.title else None
     drawn = RichTable(title=title, title_justify="left", box=None, pad_edge=False)
     for column, width in zip(slim.columns, widths_of(slim, width=console.width), strict=True):
@@ -54,7 +60,29 @@ def print_table(console: Console, table: Table) -> None:
     console.print(drawn)
     if slim.note:
         console.print(Text(printable(slim.note), style="dim"))
+    for command in commands:
+        console.print(Text(printable(command)), soft_wrap=True)
     console.print()
+
+
+def _with_commands_below(table: Table) -> tuple[Table, tuple[str, ...]]:
+    """Number the rows in place of their commands, and return those apart."""
+    index = next((index for index, column in enumerate(table.columns) if column.is_command), None)
+    if index is None:
+        return table, ()
+    others = [other for other in range(len(table.columns)) if other != index]
+    numbered = replace(
+        table,
+        columns=(
+            Column(header="#", is_number=True, rank=Rank.SETTING),
+            *(table.columns[other] for other in others),
+        ),
+        rows=tuple(
+            (str(number), *(row[other] for other in others)) for number, row in enumerate(table.rows, start=1)
+        ),
+    )
+    commands = ((number, row[index]) for number, row in enumerate(table.rows, start=1))
+    return numbered, tuple(f"{number}  {command}" for number, command in commands if command)
 
 
 def print_plan(
@@ -79,6 +107,8 @@ def print_plan(
         if table.rows:
             shown = cut(table, most_rows=_MOST_ROWS, others="--all lists every one")
             print_table(console, table if list_all else shown)
+    for line in list_inputs(plan.inputs.items()):
+        print_line(console, line)
     console.print(totals_of(plan), highlight=False)
 
 

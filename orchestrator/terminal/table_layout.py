@@ -1,6 +1,6 @@
 """A table that fits a terminal: prose is folded, a number never, and what has no room is left out. Pure."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from orchestrator.analysis.formatting import UNKNOWN
@@ -14,25 +14,44 @@ _LEAST_PROSE = 12
 def fitted(table: Table, *, width: int) -> Table:
     """The table in `width` characters; its note names the columns that had no room.
 
-    Where it is too wide, intervals go below what they belong to, and words on them below those; where that is
-    not enough, columns leave: those that are equal in all rows before others, then by their rank, and of
-    equals the last one first. The first column stays unless all rows share it.
+    Where it is too wide, columns that are equal in all rows leave, if a row becomes a line by that; then
+    brackets that another column has. Else prose is folded; then intervals go below what they belong to, and
+    words on them below those; then columns leave: those that are equal in all rows before others, then by
+    their rank, and of equals the last one first. The first column stays unless all rows share it.
     """
+    bare = _without_brackets(table)
+    for slim in (table, bare):
+        kept = _kept(slim, _shared_in_order(table), width=width, width_of=_whole_width)
+        if _whole_width(_only(slim, kept)) <= width:
+            return _with_note(_only(slim, kept), table, kept)
     if _least_width(table) <= width:
         return table
-    slim = _with_intervals_below(table)
+    slim = _with_intervals_below(bare)
+    kept = _kept(slim, _in_order_of_leaving(table), width=width, width_of=_least_width)
+    return _with_note(_only(slim, kept), table, kept)
+
+
+def _kept(
+    table: Table, leaving: Iterable[int], *, width: int, width_of: Callable[[Table], int]
+) -> Sequence[int]:
+    """Return the columns that stay where others leave in that order until there is room."""
     kept = list(range(len(table.columns)))
-    for index in _in_order_of_leaving(table):
-        if _least_width(_only(slim, kept)) <= width:
+    for index in leaving:
+        if width_of(_only(table, kept)) <= width:
             break
         kept.remove(index)
+    return kept
+
+
+def _with_note(slim: Table, table: Table, kept: Sequence[int]) -> Table:
+    """Name the columns of the table that had no room."""
     left_out = [_left_out(table, index) for index in range(len(table.columns)) if index not in kept]
     note = (
         (f"{table.note} Columns left out because the terminal is too narrow: {', '.join(left_out)}.")
         if left_out
         else table.note
     )
-    return replace(_only(slim, kept), note=note.strip())
+    return replace(slim, note=note.strip())
 
 
 def _in_order_of_leaving(table: Table) -> list[int]:
@@ -41,6 +60,10 @@ def _in_order_of_leaving(table: Table) -> list[int]:
 
     first = 0 if _shared_cell(table, 0) is not None else 1
     return sorted(range(first, len(table.columns)), key=key, reverse=True)
+
+
+def _shared_in_order(table: Table) -> list[int]:
+    return [index for index in _in_order_of_leaving(table) if _shared_cell(table, index) is not None]
 
 
 def _shared_cell(table: Table, index: int) -> str | None:
@@ -69,6 +92,12 @@ def widths_of(table: Table, *, width: int) -> tuple[int, ...]:
     return tuple(widths)
 
 
+def _whole_width(table: Table) -> int:
+    """Return the width with a line a row."""
+    widths = [max(map(_length, texts)) for _, texts in _columns(table)]
+    return sum(widths) + GAP * (len(widths) - 1)
+
+
 def _least_width(table: Table, *, longest_word: int = _LEAST_PROSE) -> int:
     widths = _least_widths(table, longest_word=longest_word)
     return sum(widths) + GAP * (len(widths) - 1)
@@ -93,6 +122,30 @@ def _length(text: str) -> int:
 
 def _longest_word(text: str) -> int:
     return max(map(len, text.split()), default=0)
+
+
+def _without_brackets(table: Table) -> Table:
+    """Drop the intervals that another column has, and break headers of numbers."""
+    brackets = [column.is_bracketed for column in table.columns]
+    if not any(brackets):
+        return table
+    return replace(
+        table,
+        columns=tuple(
+            replace(column, header=_without_bracket(column.header).replace(" ", "\n"))
+            if column.is_number
+            else column
+            for column in table.columns
+        ),
+        rows=tuple(
+            tuple(_without_bracket(cell) if has else cell for cell, has in zip(row, brackets, strict=True))
+            for row in table.rows
+        ),
+    )
+
+
+def _without_bracket(text: str) -> str:
+    return text.partition(" [")[0]
 
 
 def _with_intervals_below(table: Table) -> Table:

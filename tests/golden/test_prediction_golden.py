@@ -14,7 +14,7 @@ from rich.console import Console
 from orchestrator.core.estimate import Estimate
 from orchestrator.pipeline.predictions import predicted
 from orchestrator.predict.breakdown_table import breakdown_sentence, breakdown_table
-from orchestrator.predict.prediction_table import basis_lines, prediction_table
+from orchestrator.predict.prediction_table import describe_basis, note_lines, prediction_table
 from orchestrator.predict.step_breakdown import StepBreakdown
 from orchestrator.terminal.screen import Screen
 
@@ -39,11 +39,12 @@ def test_predictions_look_as_they_did(width: int, tmp_path: Path) -> None:
     out = io.StringIO()
     screen = Screen(Console(file=out, width=width, color_system=None))
     screen.table(prediction_table(predictions))
-    for sentence in basis_lines(predictions):
+    for sentence in note_lines(predictions):
         screen.line(sentence)
     first = predictions[0]
     screen.table(breakdown_table(first, PARTS, has_bars=True))
     screen.line(breakdown_sentence(first))
+    screen.line(describe_basis(first))
     found = "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
     golden = FOLDER / f"predict_{width}.txt"
     if os.environ.get("UPDATE_GOLDEN"):

@@ -9,13 +9,14 @@ random images.
 """
 
 from workloads.families.blocks import NORM, RELU
-from workloads.families.classifier import CHANNELS, ImageOptions, image_classifier, scaled
+from workloads.families.classifier import CHANNELS, IMAGENET, ImageOptions, image_classifier, scaled
 from workloads.layers import Conv2d, Dense, Dropout, Flatten, Layer, MaxPool2d
 from workloads.network import Network, sequential
 from workloads.spec import WorkloadSpec
 
 VERSION = 1
 Options = ImageOptions
+PUBLISHED = IMAGENET
 
 _EPOCHS = 90  # roughly, of ImageNet: section 5 of the paper
 _CONVOLUTIONS = (  # filters, kernel, padding, whether pooling follows

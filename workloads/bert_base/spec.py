@@ -42,6 +42,7 @@ from workloads.sequence_layers import (
 from workloads.spec import Quality, WorkloadSpec, classifier, language_model
 
 VERSION = 1
+PUBLISHED = {"size": "base"}
 
 _TRAIN_TOKENS = 3_300_000_000
 _PRETRAIN_EPOCHS, _FINETUNE_EPOCHS = 40, 3

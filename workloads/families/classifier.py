@@ -9,6 +9,9 @@ from workloads.shapes import UnsuitableInputError
 from workloads.spec import Quality, Sgd, WorkloadSpec, classifier
 
 CHANNELS = 3
+IMAGENET = {"image_size": 224, "num_classes": 1000}
+LARGE_IMAGENET = {"image_size": 299, "num_classes": 1000}
+"""Options with which the papers of these networks train on ImageNet."""
 _CIFAR10_CLASSES = 10
 
 

@@ -33,6 +33,7 @@ from workloads.spec import WorkloadSpec, language_model
 
 VERSION = 1
 Options = LanguageOptions
+PUBLISHED = {"size": "small"}
 
 _OPENWEBTEXT_TOKENS = 9_035_582_198
 _EPOCHS = 600_000 * 491_520 / _OPENWEBTEXT_TOKENS

@@ -8,7 +8,7 @@ not tell its epochs; they are taken to be those of Inception-v3, which has the s
 """
 
 from workloads.families.blocks import RELU, pooled_logits
-from workloads.families.classifier import CHANNELS, LargeImageOptions, image_classifier
+from workloads.families.classifier import CHANNELS, LARGE_IMAGENET, LargeImageOptions, image_classifier
 from workloads.families.inception import (
     EPOCHS,
     KEEPING_POOL,
@@ -25,6 +25,7 @@ from workloads.spec import WorkloadSpec
 
 VERSION = 1
 Options = LargeImageOptions
+PUBLISHED = LARGE_IMAGENET
 
 Branches = tuple[Branch, ...]
 

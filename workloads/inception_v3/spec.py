@@ -3,12 +3,13 @@
 PROFET (Lee, Hur, Park, Lee 2022) trains it on random images; CIFAR-10 is our choice.
 """
 
-from workloads.families.classifier import LargeImageOptions, image_classifier
+from workloads.families.classifier import LARGE_IMAGENET, LargeImageOptions, image_classifier
 from workloads.families.inception import EPOCHS, SMALLEST, inception_v3
 from workloads.spec import WorkloadSpec
 
 VERSION = 1
 Options = LargeImageOptions
+PUBLISHED = LARGE_IMAGENET
 
 
 def make(options: LargeImageOptions) -> WorkloadSpec:

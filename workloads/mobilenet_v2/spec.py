@@ -8,7 +8,7 @@ reference training at the paper's rates.
 """
 
 from workloads.families.blocks import NORM, plain_conv, pooled_logits
-from workloads.families.classifier import CHANNELS, ImageOptions, image_classifier, scaled
+from workloads.families.classifier import CHANNELS, IMAGENET, ImageOptions, image_classifier, scaled
 from workloads.families.inverted_residual import Stage, Style, inverted_residuals
 from workloads.layers import Activation
 from workloads.network import Draft, Network
@@ -16,6 +16,7 @@ from workloads.spec import WorkloadSpec
 
 VERSION = 1
 Options = ImageOptions
+PUBLISHED = IMAGENET
 
 _RELU6 = Activation(kind="relu6")
 _STAGES = (

@@ -3,12 +3,13 @@
 What is known of it and what is chosen here is in workloads/families/resnet.py.
 """
 
-from workloads.families.classifier import ImageOptions, image_classifier
+from workloads.families.classifier import IMAGENET, ImageOptions, image_classifier
 from workloads.families.resnet import EPOCHS, SMALLEST, resnet
 from workloads.spec import WorkloadSpec
 
 VERSION = 1
 Options = ImageOptions
+PUBLISHED = IMAGENET
 
 
 def make(options: ImageOptions) -> WorkloadSpec:

@@ -19,6 +19,7 @@ from workloads.shapes import UnsuitableInputError
 from workloads.spec import Quality, WorkloadSpec, classifier
 
 VERSION = 1
+PUBLISHED = {"size": "b16", "num_classes": 1000}
 
 _EPOCHS = 300
 _BETA_2 = 0.999

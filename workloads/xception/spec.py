@@ -8,7 +8,13 @@ which it is compared with under the same schedule.
 """
 
 from workloads.families.blocks import NORM, RELU, plain_conv, pooled_logits
-from workloads.families.classifier import CHANNELS, LargeImageOptions, image_classifier, scaled
+from workloads.families.classifier import (
+    CHANNELS,
+    LARGE_IMAGENET,
+    LargeImageOptions,
+    image_classifier,
+    scaled,
+)
 from workloads.families.inception import EPOCHS
 from workloads.layers import Add, Conv2d, DepthwiseConv2d, Layer, MaxPool2d
 from workloads.network import Draft, Network
@@ -16,6 +22,7 @@ from workloads.spec import WorkloadSpec
 
 VERSION = 1
 Options = LargeImageOptions
+PUBLISHED = LARGE_IMAGENET
 
 _SMALLEST = 71  # pixels, as Keras asks for
 _MIDDLE_BLOCKS, _MIDDLE_FILTERS = 8, 728

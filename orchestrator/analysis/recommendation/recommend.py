@@ -87,6 +87,7 @@ def recommend(job: Job, criteria: Criteria, errors: ErrorModel) -> Recommendatio
         num_trials=len(runs),
         num_noisy=sum(run.is_noisy for run in runs),
         length=job.known_length if job.target is None else "",
+        input=job.input,
     )
 
 

@@ -125,10 +125,10 @@ def next_table(recommendations: Sequence[Recommendation]) -> Table:
         title=NEXT,
         note=f"{_NEXT_NOTE} {_LIMITED}" if any(one.is_limit for one in recommendations) else _NEXT_NOTE,
         columns=(
-            Column(header="job"),
-            Column(header="setting"),
+            Column(header="job", rank=Rank.SETTING),
+            Column(header="setting", rank=Rank.SETTING),
             *(Column(header=header, is_number=True) for header in ("time", "$", "chance", "gain", "then")),
-            Column(header="command", is_detail=True),
+            Column(header="command", is_detail=True, is_command=True),
         ),
         rows=tuple(
             (

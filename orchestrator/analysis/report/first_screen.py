@@ -14,7 +14,7 @@ from orchestrator.analysis.recommendation.answer.summary import (
     chance,
     noise_banner,
 )
-from orchestrator.analysis.report.headline import counts_of, failures_of
+from orchestrator.analysis.report.headline import counts_of, failures_of, inputs_in
 from orchestrator.analysis.report.html import element, table_markup, text
 from orchestrator.analysis.report.method import uses_standin
 from orchestrator.analysis.table import Column, Table
@@ -60,7 +60,8 @@ def header_markup(findings: Findings, sweep: str, *, version: str) -> str:
 
 
 def _provenance_of(findings: Findings) -> Iterator[str]:
-    """Yield what was measured where and when, what was not, and on which data and prices."""
+    """Yield the inputs, what was measured where and when, what was not, and on which data and prices."""
+    yield from inputs_in(findings)
     measured = [
         record for record in findings.records if record.provenance == "measured" and record.result is not None
     ]

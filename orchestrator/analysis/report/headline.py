@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from orchestrator.analysis.findings import Findings
-from orchestrator.analysis.formatting import counted, number
+from orchestrator.analysis.formatting import counted, list_inputs, number
 from orchestrator.analysis.metrics.cost import marks_in
 from orchestrator.analysis.predictions.backtest import describe_hindsight
 from orchestrator.analysis.recommendation.answer.summary import noise_banner, sentence_of
@@ -20,6 +20,7 @@ def facts_of(findings: Findings) -> tuple[str, ...]:
     """List all sentences but the answers."""
     failures = failures_of(findings)
     return (
+        *inputs_in(findings),
         counts_of(findings),
         *filter(None, [noise_banner(findings.recommendations)]),
         *([f"{failures} Causes and logs are in the table of failures."] if failures else []),
@@ -34,6 +35,12 @@ def about(findings: Findings) -> tuple[str, ...]:
         *_billed(findings),
         *_caveats(findings),
     )
+
+
+def inputs_in(findings: Findings) -> tuple[str, ...]:
+    """Name the inputs of the jobs' networks, a sentence each."""
+    lines = list_inputs((one.job, one.input) for one in findings.recommendations)
+    return tuple(f"{line[:1].upper()}{line[1:]}." for line in lines)
 
 
 def counts_of(findings: Findings) -> str:

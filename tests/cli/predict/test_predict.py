@@ -11,11 +11,11 @@ from orchestrator.analysis.formatting import UNKNOWN
 from orchestrator.cli import main
 from orchestrator.core.estimate import Estimate, Refusal
 from orchestrator.pipeline.predictions import predicted
-from orchestrator.predict.prediction_table import prediction_table
+from orchestrator.predict.prediction_table import note_lines, prediction_table
 from orchestrator.predict.step_time import bundled_models as defaults
 from orchestrator.predict.step_time.bundled_models import default_models
 from orchestrator.record.ledger import Ledger
-from orchestrator.terminal.table_layout import fitted
+from orchestrator.terminal.table_layout import fitted, widths_of
 
 
 @pytest.fixture(autouse=True)
@@ -38,10 +38,50 @@ def test_a_time_and_a_cost_with_intervals_are_printed(capsys):
     out = capsys.readouterr().out
     assert "image_size=64" in out
     past = r"of 212 such steps of 11 held-out laboratories 9\d% lay within"
-    assert re.search(rf"; 90 of 100 are to lie within 1\.[67]\dx; {past}", out)
-    assert "; priced as n1-standard-8+1xT4" in out
-    assert "vgg16 there in fp32 (PROFET)" in out
+    assert re.search(r"1\.[67]\dx +1,2,3$", out, re.MULTILINE)
+    assert re.search(rf"^2  {past}", out, re.MULTILINE)
+    assert "\n3  priced as n1-standard-8+1xT4" in out
+    assert "\n1  vgg16 there in fp32 (PROFET)\n" in out
     assert "Predicted or compiled (docs/compiled.md), not measured;" in " ".join(out.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "input_", "milliseconds", "usd"),
+    [
+        (("workload=resnet50",), "images 224x224, 1,000 classes (published size; runs default to ", 504, 1.6),
+        (
+            ("workload=resnet50", "workload.image_size=32"),
+            "images 32x32, 10 classes (published size: workload.image_size=224 workload.num_classes=1000)",
+            44.8,
+            0.142,
+        ),
+        (("+sweep=single", "workload=resnet50"), "images 32x32, 10 classes (published size: ", 44.8, 0.142),
+    ],
+)
+def test_the_published_size_is_predicted_unless_the_words_name_another(
+    working_directory, words, input_, milliseconds, usd
+):
+    (found,) = asked(working_directory, *words, "device=t4")
+    assert found.input.startswith(input_)
+    assert found.step.likely == pytest.approx(milliseconds / 1000, rel=0.02)
+    assert found.usd_per_million_samples.median == pytest.approx(usd, rel=0.02)
+
+
+def test_rows_with_the_same_causes_share_their_notes(working_directory):
+    found = asked(working_directory, "workload=resnet50", "device=t4", "global_batch_size=16,32,64,128")
+    assert [row[-1] for row in prediction_table(found).rows] == ["1,2,3"] * 4
+    assert [line[:3] for line in note_lines(found)] == ["1  ", "2  ", "3  "]
+
+
+def test_a_prediction_is_a_line_at_80_columns(working_directory):
+    words = ("workload=resnet50", "device=t4,v100,a100_40,l4", "precision=fp32,fp16")
+    slim = fitted(prediction_table(asked(working_directory, *words)), width=80)
+    widths = widths_of(slim, width=80)
+    cells = [(cell, width) for row in slim.rows for cell, width in zip(row, widths, strict=True)]
+    assert all("\n" not in cell and len(cell) <= width for cell, width in cells)
+    assert {"device", "precision", "predicted\nms", "$/M\nsamples", "90% within"} <= {
+        column.header for column in slim.columns
+    }
 
 
 def test_points_that_differ_in_the_trainer_alone_are_predicted_once(working_directory):
@@ -115,7 +155,13 @@ def test_where_room_is_short_the_time_and_the_cost_stay(working_directory):
     words = ("workload=vgg16", "device=t4,tpu_v3_8", "precision=bf16,fp32")
     table = prediction_table(asked(working_directory, *words))
     wide, slim = (fitted(table, width=width) for width in (120, 80))
-    assert [column.header.split()[0] for column in wide.columns][-4:] == ["predicted", "$/M", "least", "90%"]
+    assert [column.header.split()[0] for column in wide.columns][-5:] == [
+        "predicted",
+        "$/M",
+        "least",
+        "90%",
+        "notes",
+    ]
     shown = [column.header.split()[0] for column in slim.columns]
     assert {"device", "predicted", "$/M"} <= set(shown)
 
@@ -161,7 +207,7 @@ def test_the_source_names_the_published_steps_with_most_in_common(working_direct
         ),
         (("workload=imdb_bilstm", "device=cpu"), NO_CPU, "this point"),
         (
-            ("workload=vgg16", "device=t4", "global_batch_size=65536"),
+            ("workload=vgg16", "workload.image_size=32", "device=t4", "global_batch_size=65536"),
             "a replica needs at least 47.6 GiB, t4 has 16.0 GiB (predicted by counting)",
             "global_batch_size=21785 at most",
         ),
@@ -183,7 +229,7 @@ def test_an_input_that_the_network_cannot_take_is_a_refusal_beside_others(workin
         ),
     )
     assert isinstance(large.step, Estimate)
-    assert prediction_table([small]).rows[0][5:] == (*(UNKNOWN,) * 3, "refused")
+    assert prediction_table([small]).rows[0][5:] == (*(UNKNOWN,) * 3, "refused", "1")
 
 
 def test_a_refusal_still_has_its_roofline(working_directory):

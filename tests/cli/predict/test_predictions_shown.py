@@ -88,8 +88,8 @@ def test_a_refusal_names_the_command_that_measures_it(capsys):
     assert main(["predict", "workload=vgg16", "device=cpu"]) == 0
     (line,) = [line for line in capsys.readouterr().out.splitlines() if "this measures it" in line]
     assert line.endswith(
-        "this measures it: python -m orchestrator +sweep=single workload=vgg16 device=cpu precision=fp32 "
-        "trainer=torch_ddp global_batch_size=64"
+        "this measures it: python -m orchestrator +sweep=single workload=vgg16 workload.image_size=224 "
+        "workload.num_classes=1000 device=cpu precision=fp32 trainer=torch_ddp global_batch_size=64"
     )
 
 
@@ -103,14 +103,18 @@ def test_explain_shows_the_parts_of_a_step(capsys):
     out = capsys.readouterr().out
     assert "largest part: " in out
     assert "#" not in out, "bars are for terminals"
-    assert "vgg16 on 1 x cpu in fp32, batch 64: the parts are unknown" in out
+    assert "vgg16 image_size=224 num_classes=1000 on 1 x cpu in fp32, batch 64: the parts are unknown" in out
 
 
 def test_own_records_of_a_step_go_before_the_count(working_directory, capsys):
-    (counted,) = told(capsys, "workload=vgg16", "device=t4", "global_batch_size=65536")
+    (counted,) = told(
+        capsys, "workload=vgg16", "workload.image_size=32", "device=t4", "global_batch_size=65536"
+    )
     assert (counted["provenance"], counted["memory"]["fits"]) == ("refused", False)
     spec = trial_spec(workload="vgg16", device="t4", global_batch_size=65536, host_cpu=None)
     measured = record(spec=spec, sweep="mine", result=train_result(block_seconds=((1.0,) * 6,)))
     Ledger(working_directory / "outputs/mine/records.jsonl").append(measured)
-    (known,) = told(capsys, "workload=vgg16", "device=t4", "global_batch_size=65536")
+    (known,) = told(
+        capsys, "workload=vgg16", "workload.image_size=32", "device=t4", "global_batch_size=65536"
+    )
     assert known["step_seconds"]["median"] == pytest.approx(0.1)

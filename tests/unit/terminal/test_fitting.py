@@ -1,5 +1,7 @@
 """Tables in terminals of every width: numbers stay whole, and what is left out is said."""
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -37,8 +39,16 @@ def test_a_table_that_fits_stays_as_it_is():
     assert fitted(MEASURED, width=80) == MEASURED
 
 
+def test_what_all_rows_share_is_left_out_before_a_row_takes_two_lines():
+    slim = fitted(MEASURED, width=62)
+    assert headers(slim) == ["trainer", "samples/s", "set-up s", "accuracy"]
+    assert slim.rows[0][1] == "14,744 [14,260, 17,217]"
+    assert slim.note.endswith("over (15 blocks in all rows).")
+
+
 def test_prose_is_folded_before_a_number_is():
-    assert fitted(MEASURED, width=62) == MEASURED
+    differing = replace(MEASURED, rows=(MEASURED.rows[0], (*MEASURED.rows[1][:-1], "16 blocks")))
+    assert fitted(differing, width=62) == differing
     assert widths_of(MEASURED, width=65)[-1] == len("15 blocks")
     assert widths_of(MEASURED, width=62)[-1] == len("blocks")
 

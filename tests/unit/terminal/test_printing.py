@@ -192,3 +192,12 @@ def test_in_a_narrow_terminal_words_wrap_and_numbers_stay_whole():
         "words",
         "",
     ]
+
+
+def test_commands_are_numbered_below_their_table_and_unbroken():
+    command = "python -m orchestrator +sweep=single workload=resnet50 device=t4 " + "seed=0 " * 20
+    columns = (Column(header="setting"), Column(header="command", is_command=True))
+    table = Table(title="", note="", columns=columns, rows=(("t4", command.strip()), ("l4", "")))
+    lines = shown(print_table, table, width=80)
+    assert [line.split() for line in lines[:3]] == [["#", "setting"], ["1", "t4"], ["2", "l4"]]
+    assert lines[3] == f"1  {command.strip()}"

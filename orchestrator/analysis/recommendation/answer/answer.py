@@ -173,6 +173,7 @@ class Recommendation:
         is_limit: a target may end trials before all of their steps, so hours and dollars are upper bounds.
         besides_seconds: set-up and other time of a trial besides its steps; None: unknown.
         num_trials, num_noisy: measured trainings of the job, and those that something else disturbed.
+        input: input of the job's network in words; empty: unknown.
     """
 
     job: str
@@ -203,6 +204,7 @@ class Recommendation:
     num_trials: int
     num_noisy: int
     length: str = ""
+    input: str = ""
 
     @property
     def winner(self) -> RankedSetting | None:

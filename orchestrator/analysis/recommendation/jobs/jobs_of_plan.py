@@ -96,7 +96,8 @@ def _job_of(key: JobKey, draft: _Found, plan: Plan, objective: Objective, *, whe
             or [spec.steps * spec.global_batch_size for spec in draft.specs],
         ),
     )
-    return replace(job, epoch_samples=training.train_samples if training else None)
+    samples = training.train_samples if training else None
+    return replace(job, epoch_samples=samples, input=plan.input_of(trial))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -184,6 +184,7 @@ class Job:
         known_length: length that was asked for or declared, `5 epochs`; empty: neither.
         epoch_samples: samples of the training set; None: unknown.
         repeated_words: words of a command that say where its trials run.
+        input: input of its network in words; empty: unknown.
     """
 
     where: str
@@ -196,3 +197,4 @@ class Job:
     epoch_samples: int | None = None
     repeated_words: tuple[str, ...] = ()
     known_length: str = ""
+    input: str = ""
