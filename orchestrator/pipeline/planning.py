@@ -70,19 +70,24 @@ def with_predictions(decided: Plan, settings: Settings, preflight: PreflightStat
     from orchestrator.predict.step_time.bundled_models import default_models
     from orchestrator.predict.step_time.compiled_estimate import estimates_from
     from orchestrator.predict.step_time.estimator import estimator_of, leave_one_workload_out_estimator
+    from orchestrator.predict.step_time.loader_rates import collect_loader_rates
     from orchestrator.predict.step_time.plan_forecasts import forecasts_of, hindcasts_of, track_record_of
     from orchestrator.predict.step_time.step_priors import error_model_of, step_priors_of
 
     price_book, models = preflight.price_book, default_models()
     basis, own = _basis_and_own(settings, preflight)
     compiled_of = estimates_from(preflight.compiled_steps)
+    newest = latest(record for records in preflight.ledgers.values() for record in records)
+    loader_rates = collect_loader_rates(newest.values())
     blind = leave_one_workload_out_estimator(basis, own, models)
     return replace(
         decided,
-        forecasts=forecasts_of(decided, price_book, estimator_of(basis, own, models, compiled_of)),
+        forecasts=forecasts_of(
+            decided, price_book, estimator_of(basis, own, models, compiled_of, loader_rates)
+        ),
         hindcasts=hindcasts_of(decided, preflight.ledgers.get(settings.sweep.name, ()), blind),
         track_record=track_record_of(own, blind),
-        step_priors=step_priors_of(decided, basis, own, models, compiled_of),
+        step_priors=step_priors_of(decided, basis, own, models, compiled_of, loader_rates),
         error_model=error_model_of(models),
         prices=prices_by_trial(decided, price_book) if settings.search.is_adaptive else {},
     )

@@ -37,9 +37,10 @@ from orchestrator.predict.jobs import describe_job, jobs_of
 from orchestrator.predict.kernel_split import SplitOutlook, require_known, split_outlooks
 from orchestrator.predict.memory_need import MemoryNeed, memory_need_of
 from orchestrator.predict.prediction_table import Prediction
-from orchestrator.predict.step_breakdown import step_breakdown_of
+from orchestrator.predict.step_breakdown import StepBreakdown, step_breakdown_of
 from orchestrator.predict.step_time.bundled_models import DefaultModels, default_models
 from orchestrator.predict.step_time.estimator import Correction, bases_of, corrector_of, measured_step
+from orchestrator.predict.step_time.loader_rates import LoaderRates, collect_loader_rates
 from orchestrator.predict.step_time.own_records import (
     StepMeasurement,
     fastest_of,
@@ -67,6 +68,7 @@ class _PredictionInputs:
     Attributes:
         alike, records_alike: own measurements, and the newest records, by
             `_identity_of_trial`.
+        loader_rates: rates of the input loaders of own workloads.
         compiled_of: finds the step of points that differ in their trainer alone, as a compiler told it.
         calibrations: name of a device, or of a CPU as `Node.host_cpu` -> what `predict calibrate` measured.
     """
@@ -79,6 +81,7 @@ class _PredictionInputs:
     own: tuple[StepMeasurement, ...]
     alike: Mapping[Hashable, Sequence[StepMeasurement]]
     records_alike: Mapping[Hashable, Sequence[TrialRecord]]
+    loader_rates: LoaderRates
     compiled_of: Callable[[Iterable[Point]], Estimate | None]
     calibrations: Mapping[str, DeviceBenchmark]
 
@@ -173,7 +176,13 @@ def predicted(overrides: Sequence[str], *, working_directory: Path) -> tuple[Pre
         if refusal := _too_large(_memory_need(query), query):
             return refusal
         compiled = inputs.compiled_of(alike[inputs.identity(point)])
-        return compiled or corrected(published_estimate_of(query, models), None).step
+        step = compiled or corrected(published_estimate_of(query, models), None).step
+        return inputs.loader_rates.limit(step, point)
+
+    def breakdown_of(point: Point, query: StepQuery) -> StepBreakdown | None:
+        parts = step_breakdown_of(query, models)
+        seconds = inputs.loader_rates.seconds(point)
+        return parts if parts is None or seconds is None else replace(parts, loader=seconds)
 
     lengths: dict[Hashable, JobLength | None] = {}
 
@@ -191,7 +200,7 @@ def predicted(overrides: Sequence[str], *, working_directory: Path) -> tuple[Pre
             step=query if isinstance(query, Refusal) else step_of(point, query),
             price=inputs.price_of(point),
             memory=None if isinstance(query, Refusal) else _memory_need(query),
-            breakdown=None if isinstance(query, Refusal) else step_breakdown_of(query, models),
+            breakdown=None if isinstance(query, Refusal) else breakdown_of(point, query),
             instance=instances.get(point.device.name),
             command=_command_of(point, repeated_words=repeated),
             length=None if isinstance(query, Refusal) else length_of(query.spec, point),
@@ -288,7 +297,7 @@ def _known_setting(
         refusal = Refusal(reason=reason, to_measure="it with another trainer or precision")
     else:
         basis = corrected(published_estimate_of(query, inputs.models), None)
-        step = _in_phases(query) or inputs.compiled_of(points) or basis.step
+        step = _in_phases(query) or inputs.loader_rates.limit(inputs.compiled_of(points) or basis.step, point)
         prior = step_prior(step, basis, batch_size=point.global_batch_size, quantile=inputs.models.quantile)
         refusal = step if isinstance(step, Refusal) else None
     return KnownSetting(
@@ -374,6 +383,7 @@ def _inputs_of(settings: Settings) -> _PredictionInputs:
         own=own,
         alike=alike,
         records_alike=records_alike,
+        loader_rates=collect_loader_rates(latest(records).values()),
         compiled_of=compiled_steps_of(settings),
         calibrations=host_calibrations(settings),
     )

@@ -18,6 +18,7 @@ _MEANING = {
     "launch": "launches of the layers' kernels",
     "host": "work of the host for every step",
     "exchange": "exchange of gradients between replicas",
+    "loader": "batches from your loader, measured alone",
 }
 
 

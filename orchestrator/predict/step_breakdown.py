@@ -18,6 +18,7 @@ class StepBreakdown:
         launch: launches of the kernels of every layer.
         host: work of the host for every step.
         exchange: exchange of gradients between replicas.
+        loader: batches from the user's loader, as measured alone; 0: not measured.
     """
 
     compute: float
@@ -26,6 +27,7 @@ class StepBreakdown:
     launch: float
     host: float
     exchange: float
+    loader: float = 0.0
 
 
 def step_breakdown_of(query: StepQuery, models: DefaultModels) -> StepBreakdown | None:

@@ -95,9 +95,11 @@ class TrainingData(Protocol):
     def wait_seconds(self) -> float | None:
         """Seconds for which steps waited for batches; None if not known."""
 
-    @property
-    def samples_per_second(self) -> float | None:
-        """Samples that the input pipeline made in a second; None if not known."""
+    def measure_rate(self) -> float | None:
+        """Return the samples that the input pipeline makes in a second; None if not known.
+
+        To be called after the training, before `close`.
+        """
 
     def start(self, *, rank: int, world_size: int, first: int, last: int) -> None:
         """Make the batches of steps `first` to `last`."""

@@ -108,6 +108,7 @@ class _TrainedWorker:
     samples: int
     exchange_seconds: tuple[tuple[float, float], ...]
     product_seconds: tuple[float, ...]
+    pipeline_rate: float | None
     peak_host_bytes: int
     unchecked: tuple[str, ...]
 
@@ -229,6 +230,7 @@ def _measure_trained(worker: _ReadyWorker, times: loop.LoopTimes) -> _TrainedWor
     _require_finite(state)
     device, samples = trainer.device_facts(), trainer.samples
     exchange_seconds = _compare_exchange(worker, times) if data.staged else ()
+    pipeline_rate = None if job.rehearsal else data.measure_rate()
     data.close()
     peak_host_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     unchecked: tuple[str, ...] = ()
@@ -248,6 +250,7 @@ def _measure_trained(worker: _ReadyWorker, times: loop.LoopTimes) -> _TrainedWor
         samples=samples,
         exchange_seconds=exchange_seconds,
         product_seconds=product_seconds,
+        pipeline_rate=pipeline_rate,
         peak_host_bytes=peak_host_bytes,
         unchecked=unchecked,
     )
@@ -269,7 +272,7 @@ def _report(worker: _ReadyWorker, times: loop.LoopTimes, trained: _TrainedWorker
         flops_per_step=train_step_flops(spec, batch_size),
         bytes_per_step=train_step_bytes(spec, batch_size, value_bytes=value_bytes),
         data_wait_seconds=data.wait_seconds,
-        pipeline_samples_per_second=data.samples_per_second,
+        pipeline_samples_per_second=trained.pipeline_rate,
         peak_host_bytes=trained.peak_host_bytes,
         exchange_seconds=trained.exchange_seconds,
         product_seconds=trained.product_seconds,

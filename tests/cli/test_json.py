@@ -18,7 +18,7 @@ REPORT = {
 PREDICTION = {
     *("workload", "workload_options", "device", "instance", "precision", "num_workers", "num_hosts"),
     *("global_batch_size", "provenance", "step_seconds", "source", "past_hits", "refusal", "interval_factor"),
-    "command",
+    *("command", "input"),
     *("memory", "parts_seconds", "roofline_seconds", "usd_per_million_samples", "price_marks", "price"),
     "unpriced",
 }
@@ -149,7 +149,15 @@ def test_predictions_say_where_they_are_from(tmp_path: Path) -> None:
         assert one["memory"]["provenance"] == "predicted"
         assert one["unpriced"]
     assert all("lay within" in one["past_hits"] for one in found)
-    assert set(found[0]["parts_seconds"]) == {"compute", "memory", "sequence", "launch", "host", "exchange"}
+    assert set(found[0]["parts_seconds"]) == {
+        "compute",
+        "memory",
+        "sequence",
+        "launch",
+        "host",
+        "exchange",
+        "loader",
+    }
     assert not list(numbers_without_provenance(found))
 
 

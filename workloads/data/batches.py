@@ -66,9 +66,8 @@ class Batches:
         """Add time for which a step waited for the copy of a batch to its device."""
         self._pipeline.wait_seconds += seconds
 
-    @property
-    def samples_per_second(self) -> float | None:
-        """Samples that the input pipeline made in a second in which it was at work; None when staged."""
+    def measure_rate(self) -> float | None:
+        """Return the samples that the pipeline made in a second in which it was at work; None when staged."""
         return self._pipeline.samples_per_second
 
     def shard(self, index: int, *, rank: int, world_size: int) -> Batch:

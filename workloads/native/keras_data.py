@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from workloads.jobs import JobError, KerasJob
 from workloads.native.keras_step import is_stream, num_samples_of, require_trainable, require_weights
+from workloads.native.loader_rate import measure_loader_rate
 
 
 class KerasBatches:
@@ -26,7 +27,6 @@ class KerasBatches:
 
     staged = False
     num_held_out = None
-    samples_per_second = None
 
     def __init__(
         self,
@@ -78,14 +78,22 @@ class KerasBatches:
         """Return this process's part of the next batch."""
         began = time.perf_counter()
         if self._steps is None:
-            self._steps = self._of_stream() if is_stream(self.job.data) else self._of_arrays()
+            self._steps = self._iterate()
         batch = next(self._steps)
         self.wait_seconds += time.perf_counter() - began
         return batch
 
+    def measure_rate(self) -> float | None:
+        """Measure the data of this process without a training, once that has ended."""
+        self.close()
+        return measure_loader_rate(self._iterate(), samples=self._share.stop - self._share.start)
+
     def close(self) -> None:
         """Let the iterator go."""
         self._steps = None
+
+    def _iterate(self) -> Iterator[Any]:
+        return self._of_stream() if is_stream(self.job.data) else self._of_arrays()
 
     def _of_arrays(self) -> Iterator[Any]:
         arrays, samples = tf.nest.map_structure(np.asarray, self.job.data), self.num_train_samples

@@ -1,8 +1,9 @@
 """Batches of a PyTorch job's data: for every number of workers the same samples in the same order."""
 
 import random
+import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from itertools import islice
 from typing import Any
 
@@ -11,6 +12,7 @@ import torch
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
 from workloads.jobs import JobError, TorchJob
+from workloads.native.loader_rate import measure_loader_rate
 from workloads.native.torch_checks import is_iterable, num_samples_of, require_trainable
 
 MicroBatches = tuple[Any, ...]
@@ -35,7 +37,6 @@ class TorchBatches:
 
     staged = False
     num_held_out = None
-    samples_per_second = None
 
     def __init__(
         self, build: Callable[[], TorchJob], *, global_batch_size: int, seed: int, pins: bool = False
@@ -85,11 +86,21 @@ class TorchBatches:
         self.wait_seconds += time.perf_counter() - began
         return batch
 
+    def measure_rate(self) -> float | None:
+        """Measure the loader of this rank without a training, once that has ended."""
+        self.close()
+        self._range = range(sys.maxsize)
+        steps = self._iterate()
+        try:
+            return measure_loader_rate(steps, samples=self.global_batch_size // self._world_size)
+        finally:
+            steps.close()
+
     def close(self) -> None:
         """End the loader and its processes."""
         self._steps = None
 
-    def _iterate(self) -> Iterator[MicroBatches]:
+    def _iterate(self) -> Generator[MicroBatches]:
         job, parts = self.job, self.job.accumulation_steps
         share = self.global_batch_size // self._world_size
         if share % parts:

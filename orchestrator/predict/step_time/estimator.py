@@ -20,6 +20,7 @@ from orchestrator.predict.step_time.basis import OwnKind
 from orchestrator.predict.step_time.bundled_models import DefaultModels, past_hits
 from orchestrator.predict.step_time.crossed_effects import CrossedEffects
 from orchestrator.predict.step_time.error_model import ErrorPrior
+from orchestrator.predict.step_time.loader_rates import NO_LOADERS, LoaderRates
 from orchestrator.predict.step_time.own_effects import OwnStep, effects_given
 from orchestrator.predict.step_time.own_records import Shape, StepMeasurement, repeated, step_key
 from orchestrator.predict.step_time.published_estimate import (
@@ -167,6 +168,7 @@ def estimator_of(
     own: Sequence[StepMeasurement],
     models: DefaultModels,
     compiled_of: CompiledOf = no_compiler,
+    loader_rates: LoaderRates = NO_LOADERS,
 ) -> Estimator:
     """All that is known is used: own records of the very step, else the compiler, else published data."""
     corrected = corrector_of(basis_of_trial, own, models)
@@ -180,7 +182,8 @@ def estimator_of(
         repeats = same.get(step_key(trial))
         if repeats:
             return measured_step(repeats, models.prior)
-        return compiled_of(trial) or corrected(basis_of_trial(trial), trial.trainer).step
+        step = compiled_of(trial) or corrected(basis_of_trial(trial), trial.trainer).step
+        return loader_rates.limit(step, trial)
 
     return estimate
 

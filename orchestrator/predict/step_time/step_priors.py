@@ -10,6 +10,7 @@ from orchestrator.core.placement import Plan
 from orchestrator.core.trial_spec import TrialSpec, trial_id
 from orchestrator.predict.step_time.bundled_models import DefaultModels
 from orchestrator.predict.step_time.estimator import BasisOf, CompiledOf, Correction, corrector_of
+from orchestrator.predict.step_time.loader_rates import NO_LOADERS, LoaderRates
 from orchestrator.predict.step_time.own_records import StepMeasurement
 from orchestrator.predict.step_time.published_estimate import PublishedEstimate
 from orchestrator.train.registry import trainers
@@ -54,6 +55,7 @@ def step_priors_of(
     own: Iterable[StepMeasurement],
     models: DefaultModels,
     compiled_of: CompiledOf,
+    loader_rates: LoaderRates = NO_LOADERS,
 ) -> Mapping[str, StepPrior]:
     """Predict the steps of all trials of a plan, those without their device too, by first repeat's trial_id.
 
@@ -72,7 +74,7 @@ def step_priors_of(
             continue
         basis = corrected_without(trial.workload)(basis_of_trial(trial), None)
         prior_of_trial = step_prior(
-            compiled_of(trial) or basis.step,
+            loader_rates.limit(compiled_of(trial) or basis.step, trial),
             basis,
             batch_size=trial.global_batch_size,
             quantile=models.quantile,

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from builders import record, train_result, trial_spec
 from orchestrator.analysis.formatting import UNKNOWN
 from orchestrator.cli import main
 from orchestrator.core.estimate import Estimate, Refusal
-from orchestrator.pipeline.predictions import predicted
+from orchestrator.pipeline.predictions import advised, predicted
 from orchestrator.predict.prediction_table import note_lines, prediction_table
 from orchestrator.predict.step_time import bundled_models as defaults
 from orchestrator.predict.step_time.bundled_models import default_models
@@ -325,3 +326,20 @@ def test_devices_that_are_not_alike_are_refused_in_one_line(capsys):
         "error: unequal devices, as t4+cpu, are not modelled; remove devices=…, or measure "
         "them: python -m orchestrator +sweep=NAME\n"
     )
+
+
+def test_a_measured_loader_limits_faster_devices_and_explain_has_its_part(working_directory, capsys):
+    words = ("workload=lenet5", "device=h100", "global_batch_size=1024")
+    before = step(working_directory, *words)
+    rate = 256 / before.likely  # a quarter of what the device could train
+    slow = own_record(global_batch_size=1024)
+    kept = replace(slow, result=replace(slow.result, pipeline_samples_per_second=rate))
+    Ledger(working_directory / "outputs/mine/records.jsonl").append(kept)
+    (found,) = asked(working_directory, *words)
+    assert found.step.likely == pytest.approx(1024 / rate)
+    assert found.breakdown.loader == pytest.approx(1024 / rate)
+    assert found.step.source.startswith("limited by your loader above ")
+    assert main(["predict", "explain", *words]) == 0
+    assert re.search(r"^loader .* batches from your loader, measured alone *$", capsys.readouterr().out, re.M)
+    (advice,) = advised(words, confidence=None, working_directory=working_directory)
+    assert advice.standings[0].likely == pytest.approx(1024 / rate, rel=0.01)

@@ -96,7 +96,7 @@ def test_a_refusal_names_the_command_that_measures_it(capsys):
 def test_explain_shows_the_parts_of_a_step(capsys):
     (found,) = told(capsys, "explain", "workload=vgg16", "device=v100", "num_workers=4", "precision=fp16")
     parts = found["parts_seconds"]
-    assert list(parts) == ["compute", "memory", "sequence", "launch", "host", "exchange"]
+    assert list(parts) == ["compute", "memory", "sequence", "launch", "host", "exchange", "loader"]
     assert parts["sequence"] == 0.0
     assert parts["exchange"] == pytest.approx(found["roofline_seconds"]["exchange_seconds"])
     assert main(["predict", "explain", "workload=vgg16", "device=v100,cpu"]) == 0

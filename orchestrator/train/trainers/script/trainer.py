@@ -47,10 +47,12 @@ class OwnData:
     num_train_samples = None
     num_held_out = None
     wait_seconds: float | None = None
-    samples_per_second = None
 
     def start(self, *, rank: int, world_size: int, first: int, last: int) -> None:
         """Do nothing."""
+
+    def measure_rate(self) -> None:
+        """Return None: nothing is known of its loader."""
 
     def close(self) -> None:
         """Do nothing."""

@@ -1,5 +1,6 @@
 """Which samples a rank gets: those of one worker, whatever the number of workers and loader processes."""
 
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -115,3 +116,36 @@ def test_the_time_that_steps_wait_is_counted() -> None:
     assert source.wait_seconds == 0
     source.take()
     assert source.wait_seconds > 0
+
+
+class Slow(Numbers):
+    """The same numbers, 5 ms each."""
+
+    def __getitem__(self, index: int) -> int:
+        time.sleep(0.005)
+        return index
+
+
+@pytest.mark.parametrize("world_size", [1, 2])
+def test_the_rate_of_a_loader_is_measured_after_a_training(world_size: int) -> None:
+    source = TorchBatches(lambda: job(Slow()), global_batch_size=BATCH, seed=3)
+    source.load()
+    source.start(rank=0, world_size=world_size, first=0, last=1)
+    source.take()
+    rate = source.measure_rate()
+    assert rate is not None
+    assert 20 < rate <= 200, "200 samples a second at most"
+
+
+def test_data_that_fail_have_no_rate() -> None:
+    source = TorchBatches(lambda: job(Broken()), global_batch_size=BATCH, seed=3)
+    source.load()
+    source.start(rank=0, world_size=1, first=0, last=1)
+    assert source.measure_rate() is None
+
+
+class Broken(Numbers):
+    """Numbers of which none can be read."""
+
+    def __getitem__(self, index: int) -> int:
+        raise OSError(f"sample {index} is gone")

@@ -1,0 +1,50 @@
+"""Measured loaders limit what is predicted of faster devices."""
+
+import pytest
+from builders import record, train_result, trial_spec
+
+from orchestrator.core.estimate import Estimate, Refusal
+from orchestrator.predict.step_time.loader_rates import collect_loader_rates
+
+STEP = Estimate(low=0.0001, likely=0.0002, high=0.0004, source="other networks there", past="of 9, 8 lay")
+"""A step of 64 samples, 320 k samples/s."""
+
+GPU = trial_spec(workload="lenet5", device="h100", host_cpu=None)
+
+
+def rates(*samples_per_second, **changes):
+    spec = trial_spec(**{"workload": "lenet5", "data": "own:lenet5:0123456789abcdef", **changes})
+    return collect_loader_rates(
+        record(spec=spec, result=train_result(pipeline_samples_per_second=rate))
+        for rate in samples_per_second
+    )
+
+
+def test_a_step_takes_as_long_as_the_loader_needs_for_its_batch():
+    limited = rates(102_400.0).limit(STEP, GPU)
+    assert limited.likely == pytest.approx(64 / 102_400)
+    assert limited.high / limited.likely == pytest.approx(STEP.high / STEP.likely)
+    assert limited.source == "limited by your loader above 102 k samples/s; else other networks there"
+    assert limited.past == "", "how good predictions of devices were says nothing of loaders"
+
+
+def test_a_faster_loader_and_a_refusal_change_nothing():
+    refusal = Refusal(reason="none", to_measure="it")
+    assert rates(500_000.0).limit(STEP, GPU) == STEP
+    assert rates(100.0).limit(refusal, GPU) == refusal
+    assert rates(100.0).limit(STEP, trial_spec(workload="vgg11")) == STEP
+
+
+def test_every_process_has_a_loader():
+    measured = rates(200.0, num_workers=2)
+    assert measured.rate(GPU) == 100.0
+    assert measured.rate(trial_spec(workload="lenet5", num_workers=4)) == 400.0
+
+
+def test_the_middle_of_several_measurements_counts():
+    assert rates(90.0, 100.0, 400.0).rate(GPU) == 100.0
+
+
+def test_a_pipeline_beside_a_training_on_the_same_cpu_limits_nothing():
+    assert rates(100.0, data="standin:cifar10:1").rate(GPU) is None
+    assert rates(100.0, data="standin:cifar10:1", device="t4", host_cpu=None).rate(GPU) == 100.0
