@@ -27,6 +27,7 @@ from workloads.registry import cached_workload
 
 if TYPE_CHECKING:
     from orchestrator.predict.step_time.estimator import BasisOf
+    from orchestrator.predict.step_time.loader_rates import LoaderRates
     from orchestrator.predict.step_time.own_records import StepMeasurement
 
 
@@ -70,15 +71,13 @@ def with_predictions(decided: Plan, settings: Settings, preflight: PreflightStat
     from orchestrator.predict.step_time.bundled_models import default_models
     from orchestrator.predict.step_time.compiled_estimate import estimates_from
     from orchestrator.predict.step_time.estimator import estimator_of, leave_one_workload_out_estimator
-    from orchestrator.predict.step_time.loader_rates import collect_loader_rates
     from orchestrator.predict.step_time.plan_forecasts import forecasts_of, hindcasts_of, track_record_of
     from orchestrator.predict.step_time.step_priors import error_model_of, step_priors_of
 
     price_book, models = preflight.price_book, default_models()
     basis, own = _basis_and_own(settings, preflight)
     compiled_of = estimates_from(preflight.compiled_steps)
-    newest = latest(record for records in preflight.ledgers.values() for record in records)
-    loader_rates = collect_loader_rates(newest.values())
+    loader_rates = _loader_rates(preflight)
     blind = leave_one_workload_out_estimator(basis, own, models)
     return replace(
         decided,
@@ -135,7 +134,8 @@ def _steps_of(settings: Settings, preflight: PreflightState) -> StepOf:
     @cache
     def estimator() -> Estimator:
         basis, own = _basis_and_own(settings, preflight)
-        return estimator_of(basis, own, default_models(), estimates_from(preflight.compiled_steps))
+        compiled_of = estimates_from(preflight.compiled_steps)
+        return estimator_of(basis, own, default_models(), compiled_of, _loader_rates(preflight))
 
     known: dict[Shape, Estimate | None] = {}
 
@@ -163,6 +163,13 @@ def _basis_and_own(
     all_records = (record for records in preflight.ledgers.values() for record in records)
     basis = bases_of(devices, default_models(), host_calibrations(settings))
     return basis, step_measurements(all_records, devices=devices)
+
+
+def _loader_rates(preflight: PreflightState) -> "LoaderRates":
+    from orchestrator.predict.step_time.loader_rates import collect_loader_rates
+
+    newest = latest(record for records in preflight.ledgers.values() for record in records)
+    return collect_loader_rates(newest.values())
 
 
 def at_requested_prices(
