@@ -30,12 +30,12 @@ _KEPT = "; finished trials are kept, and the same command runs the rest"
 _PIPE_WIDTH = 160  # without a terminal, the width is unknown unless COLUMNS has it
 
 
-def _pipe_width() -> int:
-    columns = os.environ.get("COLUMNS", "")
+def choose_pipe_width(columns: str) -> int:
+    """Return the width of COLUMNS, or where that has none the usual one."""
     return int(columns) if columns.isdecimal() and int(columns) else _PIPE_WIDTH
 
 
-console = Console(width=None if sys.stdout.isatty() else _pipe_width())
+console = Console(width=None if sys.stdout.isatty() else choose_pipe_width(os.environ.get("COLUMNS", "")))
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -33,6 +33,8 @@ def price_list_of(plain: Mapping[str, Any], *, option: str) -> PriceList:
         provisioning=plain["provisioning"],
         currency=plain["currency"],
         billing_seconds=plain["billing_seconds"],
+        least_billing_seconds=plain["least_billing_seconds"],
+        start_seconds=plain["start_seconds"] and tuple(plain["start_seconds"]),
         max_age_days=plain["max_age_days"],
         this_host=plain["this_host"],
         confirmed_spot=plain["confirm_spot"],

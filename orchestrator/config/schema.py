@@ -352,6 +352,8 @@ class PricesConf:
         provisioning: whether machines are rented on demand or as spot machines.
         currency: currency of all prices.
         confirm_spot: instances whose spot price may be above 0.75 times the price on demand.
+        least_billing_seconds: shortest time that each start of a machine is billed for; null: unknown.
+        start_seconds: range [low, high] of boot, install and CUDA start of a machine; null: unknown.
         as_of: date of the rows that have none of their own.
         source: source of the rows that have none of their own.
         regions: region -> instance -> price.
@@ -364,6 +366,8 @@ class PricesConf:
     max_age_days: int = 180
     this_host: str | None = None
     confirm_spot: list[str] = field(default_factory=list)
+    least_billing_seconds: float | None = None
+    start_seconds: list[float] | None = None
     as_of: str | None = None
     source: str | None = None
     regions: dict[str, RegionConf] = field(default_factory=dict)

@@ -52,6 +52,8 @@ class PriceList:
         this_host: the instance that this host is rented as; a price of any other is hypothetical.
         confirmed_spot: instances whose spot price may be close to that on demand.
         rows: region -> instance -> row.
+        least_billing_seconds: shortest time that each start of a machine is billed for; None: unknown.
+        start_seconds: range of boot, install and CUDA start of a machine, as stated; None: unknown.
 
     Raises:
         ConfigError: a figure, day or name that cannot be, or a spot price like a catalogue's error.
@@ -66,8 +68,15 @@ class PriceList:
     this_host: str | None
     confirmed_spot: tuple[str, ...]
     rows: Mapping[str, Mapping[str, PriceRow]]
+    least_billing_seconds: float | None = None
+    start_seconds: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
+        least, start = self.least_billing_seconds, self.start_seconds
+        if least is not None and not 0 < least < math.inf:
+            raise ConfigError(f"prices.least_billing_seconds={least} must be above 0 and finite")
+        if start is not None and not (len(start) == 2 and 0 <= start[0] <= start[1] < math.inf):
+            raise ConfigError(f"prices.start_seconds={list(start)} must be a range of seconds, as [60,600]")
         if not 0 < self.billing_seconds < math.inf:
             raise ConfigError(f"prices.billing_seconds={self.billing_seconds} must be above 0 and finite")
         if self.max_age_days < 0:
@@ -114,6 +123,7 @@ class Price:
         is_hypothetical: the host that ran the trial is not known to be that instance.
         is_repriced: True if a report replaced the stored price.
         beside: other rented instances of a trial with unequal devices; the marks above cover all of them.
+        least_billing_seconds, start_seconds: as in the price list; None: unknown.
 
     Raises:
         RecordError: a day or figure that cannot be.
@@ -135,6 +145,8 @@ class Price:
     is_hypothetical: bool
     is_repriced: bool = False
     beside: tuple["Price", ...] = ()
+    least_billing_seconds: float | None = None
+    start_seconds: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         for name in ("as_of", "priced_on"):

@@ -62,6 +62,8 @@ def price_of(
         billing_seconds=prices.billing_seconds,
         max_age_days=prices.max_age_days,
         is_hypothetical=rented.is_hypothetical,
+        least_billing_seconds=prices.least_billing_seconds,
+        start_seconds=prices.start_seconds,
     )
 
 

@@ -51,7 +51,8 @@ _RANKS = {
 _BRACKETED = ("predicted ms [90%]", "$/M samples [90%]")
 _NOTE = (
     "Predicted or compiled (docs/compiled.md), not measured; 90 of 100 measurements are to lie in brackets, "
-    "or within the factor. Dollars are without set-up; least GiB is a lower bound. Notes are below."
+    "or within the factor. Dollars are of the steps alone, without set-up and boot; least GiB is a "
+    "lower bound. Notes are below."
 )
 
 

@@ -1,4 +1,4 @@
-"""(job, what is known of it) -> what a further trial of each setting likely costs, set-up included. Pure."""
+"""(job, what is known of it) -> what a further trial of each setting likely costs, without boot. Pure."""
 
 import math
 from collections import defaultdict
@@ -17,7 +17,8 @@ class TrialCosts:
     """Expected cost of one further trial of every setting of a job.
 
     A setting that was measured takes as long as its runs. Another one takes its steps, and what trials of its
-    trainer take beside their steps. Before anything is known, all take equally long.
+    trainer take beside their steps, 0 where none was measured. Before anything is known, all take equally
+    long.
 
     Args:
         in_usd: costs are dollars, as every price is known; otherwise seconds.

@@ -58,8 +58,16 @@ def ending_of(findings: Findings) -> Ending:
         jobs=job_lines_of(shown),
         answers=(*map(_answer, shown), *others),
         table=_table(shown) if any(map(_measured, shown)) else _unjudged_table(findings, shown),
-        facts=(*list_inputs((one.job, one.input) for one in shown), *_facts(findings)),
+        facts=(*list_inputs((one.job, one.input) for one in shown), *_facts(findings), *_starts(shown)),
         steps=tuple(_steps(findings, shown)),
+    )
+
+
+def _starts(answers: Iterable[Recommendation]) -> Iterator[str]:
+    """Yield what rented machines take and cost beside the next trials, each once."""
+    steps = (answer.next_step for answer in answers if answer.next_step and answer.next_step.command)
+    yield from dict.fromkeys(
+        f"next trial: {step.start[:1].lower()}{step.start[1:]}" for step in steps if step.start
     )
 
 

@@ -8,7 +8,7 @@ from importlib import metadata
 import pytest
 
 from orchestrator import api
-from orchestrator.cli import main
+from orchestrator.cli import choose_pipe_width, main
 from orchestrator.commands.catalogue.catalogue import COMMANDS
 from orchestrator.commands.catalogue.shared_flags import SHARED_FLAGS
 from orchestrator.commands.command_line import CommandLine, parse
@@ -146,6 +146,13 @@ def test_hydras_word_for_many_values_is_left_out(working_directory, monkeypatch,
     monkeypatch.setenv("ORCHESTRATOR_CACHE", str(working_directory / "cache"))
     assert main(["-m", "plan", "--json", *NOOP, "seed=1,2", "--multirun"]) == 0
     assert len(json.loads(capsys.readouterr().out)["placements"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("columns", "width"), [("80", 80), ("200", 200), ("", 160), ("0", 160), ("wide", 160), ("-1", 160)]
+)
+def test_a_pipe_has_the_width_of_columns(columns, width):
+    assert choose_pipe_width(columns) == width
 
 
 def test_the_version_is_our_own(capsys):

@@ -152,17 +152,18 @@ def test_a_sample_that_cannot_be_read_is_an_error_of_its_batch_alone() -> None:
 
 def test_waiting_and_the_rate_of_the_pipeline_are_told_and_staged_batches_have_neither() -> None:
     made = batches(Numbers())
-    assert (made.wait_seconds, made.samples_per_second) == (0, None)
+    assert (made.wait_seconds, made.measure_rate()) == (0, None)
     made.start(rank=0, world_size=1, first=0, last=0)
     made.shard(0, rank=0, world_size=1)
     made.close()
     assert made.wait_seconds > 0
-    assert made.samples_per_second is not None
-    assert made.samples_per_second > 0
+    rate = made.measure_rate()
+    assert rate is not None
+    assert rate > 0
     staged = Batches(train=Numbers(), test=Numbers(), order=np.arange(40), global_batch_size=8)
     staged.start(rank=0, world_size=1, first=0, last=9)
     assert staged.shard(7, rank=0, world_size=1)["x"][:, 1].tolist() == [0] * 8
-    assert (staged.wait_seconds, staged.samples_per_second) == (0, None)
+    assert (staged.wait_seconds, staged.measure_rate()) == (0, None)
 
 
 def test_photographs_are_not_staged_and_are_the_same_with_threads_and_without(tmp_path: Path) -> None:

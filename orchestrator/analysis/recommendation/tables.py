@@ -16,7 +16,7 @@ from orchestrator.analysis.measurements.measured import RESUMED
 from orchestrator.analysis.measurements.noise import NOISY, OUTLIER
 from orchestrator.analysis.metrics.quality import quality_words
 from orchestrator.analysis.recommendation.answer.answer import RankedSetting, Recommendation
-from orchestrator.analysis.recommendation.answer.summary import chance, known_by
+from orchestrator.analysis.recommendation.answer.summary import chance, describe_setup, known_by
 from orchestrator.analysis.table import Column, Rank, Table
 from orchestrator.core import codec
 from orchestrator.core.interval import Spread, exactly
@@ -29,8 +29,8 @@ NEXT = "Measure next"
 
 _MOST_ROWS = 20  # of predicted settings of one job: the others are hardly ever the best
 _RANKED = (
-    "Time and cost are those of the whole job: set-up and first step are included, checkpoints and "
-    "evaluations left out. Brackets: of measured settings the 95% interval of the mean over repeats and "
+    "Time and cost are those of the whole job: {setup}; checkpoints and evaluations are left out. "
+    "Brackets: of measured settings the 95% interval of the mean over repeats and "
     "seeds, of others the interval that is to hold 90 of 100 measurements. Chance: that a setting "
     "keeps to the limits and lies within {tolerance} of the best, measured or not. On the front: no other "
     "measured setting is shown better in time, cost or quality without being shown worse in another."
@@ -57,7 +57,7 @@ def ranked_table(recommendations: Sequence[Recommendation]) -> Table:
         note=" ".join(
             [
                 f"Length of the job: {bases}.",
-                _RANKED.format(tolerance=_tolerance_of(shown)),
+                _RANKED.format(tolerance=_tolerance_of(shown), setup=describe_setup(shown)),
                 *([f"Noisy: {NOISY}."] if noisy else []),
                 *([f"Outlier: {OUTLIER}."] if outliers else []),
                 *([f"Resumed: {RESUMED}."] if resumed else []),

@@ -13,7 +13,12 @@ from orchestrator.analysis.formatting import (
     shared_decimals,
 )
 from orchestrator.analysis.recommendation.answer.answer import RankedSetting, Recommendation
-from orchestrator.analysis.recommendation.answer.summary import chance, known_by, marks_of_runs
+from orchestrator.analysis.recommendation.answer.summary import (
+    chance,
+    describe_setup,
+    known_by,
+    marks_of_runs,
+)
 from orchestrator.analysis.report.html import element, text
 from orchestrator.analysis.report.interval_plot import (
     Axis,
@@ -303,7 +308,8 @@ def legend_of(recommendation: Recommendation) -> str:
         parts.append(f"Hollow diamond: compiled by the device's own compiler, with {hollow}.")
     within = share(recommendation.tolerance)
     parts.append(
-        f"Time and cost of the job are for {recommendation.basis}, set-up included. Chance: to keep to the "
+        f"Time and cost of the job are for {recommendation.basis}; {describe_setup([recommendation])}. "
+        f"Chance: to keep to the "
         f"limits and lie within {within} of the best."
     )
     return " ".join(parts)

@@ -62,7 +62,9 @@ def test_what_to_measure_is_told_with_its_cost_until_the_winner_is_clear(working
     assert "Measure next" in out
     assert re.search(
         r"Next: measure \S+, fp32 where its device is, about \$[\d.e-]+ hypothetical and [\d.]+ s, "
-        r"set-up not included: python -m orchestrator",
+        r"set-up and boot not included\. Without boot, install and CUDA start of a rented machine "
+        r"\(prices\.start_seconds=\[LOW,HIGH\] states them\); each start is billed for 60 s at least, "
+        r"\$[\d.]+: python -m orchestrator",
         " ".join(out.split()),
     )
     found = advice(working_directory, *BALANCED, confidence=0.99)

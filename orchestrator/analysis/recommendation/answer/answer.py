@@ -31,8 +31,8 @@ class RankedSetting:
         usd_per_second: price of the hardware; None: no price is known.
         price_marks: `hypothetical, old`.
         chance: probability that it keeps to the limits and lies within the tolerance of the best.
-        seconds, usd: of the job, set-up included: of measured settings with the 95% interval of the mean, of
-            predicted ones with their 90% interval; None: no price is known.
+        seconds, usd: of the job, without boot of a machine (`describe_setup`): of measured settings with the
+            95% interval of the mean, of predicted ones with their 90% interval; None: no price is known.
         quality: quality with its 95% interval, after `quality_samples`; None: not measured.
         on_front: no other measured setting is shown better in one criterion and no worse in the others.
     """
@@ -133,6 +133,8 @@ class NextStep:
         command: command that does it; empty if none does.
         usd, hours: likely cost and time; None: not known, with `price_marks` of that price.
         is_without_setup: these are of the steps alone, as no record tells what a trial takes beside them.
+        start: what a machine that is rented for it takes and costs beside them, in words; empty: it is not
+            known to need one.
     """
 
     why: str
@@ -141,6 +143,7 @@ class NextStep:
     hours: float | None = None
     price_marks: str = ""
     is_without_setup: bool = False
+    start: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from statistics import median
 
-from orchestrator.analysis.formatting import counted
+from orchestrator.analysis.formatting import counted, duration_of, number
 from orchestrator.analysis.recommendation.answer.answer import (
     AnswerState,
     ExcludedSetting,
@@ -15,6 +15,7 @@ from orchestrator.analysis.recommendation.answer.answer import (
 )
 from orchestrator.analysis.recommendation.model.candidate import CandidateSetting, Job
 from orchestrator.core.command_text import command_text
+from orchestrator.core.price import Price, Unpriced
 
 _ENOUGH_RUNS = 5
 _MOST_NAMES = 4
@@ -89,6 +90,7 @@ def next_step_of(
             hours=first.hours,
             price_marks=first.price_marks,
             is_without_setup=besides_seconds is None,
+            start=describe_start(by_label[first.setting].price),
         )
     unclear = [by_label[one.setting] for one in open_ if by_label[one.setting].has_unclear_runs]
     if unclear:
@@ -101,6 +103,30 @@ def next_step_of(
         command = command_for(itself, job, more=[]) if itself else ""
         return NextStep(why=f"{to_do} ({one.setting})", command=command)
     return None
+
+
+def describe_start(price: Price | Unpriced | None) -> str:
+    """Tell what a machine that is rented for a trial takes and costs beside it; no trial measures that."""
+    if not isinstance(price, Price):
+        return f"{_WITHOUT_BOOT}."
+    usd_per_second = price.usd_per_hour / _SECONDS_PER_HOUR
+    least, start = price.least_billing_seconds, price.start_seconds
+    if start is None:
+        words = f"{_WITHOUT_BOOT} (prices.start_seconds=[LOW,HIGH] states them)"
+    else:
+        low, high = (duration_of(seconds / _SECONDS_PER_HOUR, digits=2) for seconds in start)
+        usd = " to ".join(f"${number(seconds * usd_per_second, digits=2)}" for seconds in start)
+        words = (
+            f"Beside it boot, install and CUDA start of a rented machine: {low} to {high}, {usd}, as stated"
+        )
+    if least is not None:
+        words += (
+            f"; each start is billed for {least:g} s at least, ${number(least * usd_per_second, digits=2)}"
+        )
+    return f"{words}."
+
+
+_WITHOUT_BOOT = "Without boot, install and CUDA start of a rented machine"
 
 
 def _more_runs(

@@ -201,7 +201,7 @@ def _next_of(recommendation: Recommendation) -> Card:
         kind="next",
         title="Next step",
         headline="",
-        sentences=(f"{sentence[:1].upper()}{sentence[1:]}",),
+        sentences=(f"{sentence[:1].upper()}{sentence[1:]}", *([step.start] if step.start else [])),
         command=step.command,
     )
 
@@ -303,8 +303,22 @@ def describe_next_step(step: NextStep) -> str:
     sentence = step.why
     if price:
         sentence += f", about {' and '.join(price)}"
-        sentence += ", set-up not included" if step.is_without_setup else ""
+        left_out = [*(["set-up"] if step.is_without_setup else []), *(["boot"] if step.start else [])]
+        sentence += f", {' and '.join(left_out)} not included" if left_out else ""
     return f"{sentence}."
+
+
+def describe_setup(recommendations: Iterable[Recommendation]) -> str:
+    """Tell which parts of a job beside its steps are in its time and cost."""
+    standings = [standing for one in recommendations for standing in one.standings]
+    if all(one.provenance == "measured" for one in standings):
+        return "launch and first step are included, boot of a machine is not"
+    if any(one.fixed_seconds is not None for one in standings):
+        return (
+            "launch and first step are included, of predicted settings as long as of measured ones; "
+            "boot of a machine is not"
+        )
+    return "launch, first step and boot of a machine are not included, as none was measured"
 
 
 def known_by(standing: RankedSetting) -> str:
