@@ -150,6 +150,12 @@ def _watch_torch(torch: Any) -> None:
     callback._leave_out(torch, "save")
 
 
+def _watch_accelerate(module: Any) -> None:
+    """Watch the loaders of Accelerate, whose classes are made later without word to those of PyTorch."""
+    for kind in (module.DataLoaderShard, module.DataLoaderDispatcher):
+        _watch_loader(sys.modules["torch"], kind)
+
+
 def _after_step(optimizer: Any, _arguments: Any, _named: Any) -> None:
     if not LOOP.is_off:
         LOOP.step(optimizer)
@@ -277,6 +283,7 @@ def _watch_safetensors(module: Any) -> None:
 
 _WATCHES = {
     "torch": _watch_torch,
+    "accelerate.data_loader": _watch_accelerate,
     "safetensors.torch": _watch_safetensors,
     "transformers.trainer": _watch_hugging_face,
     "lightning.pytorch.trainer.trainer": _watch_lightning,
