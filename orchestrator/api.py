@@ -50,8 +50,9 @@ from orchestrator.pipeline.predictions import advised, predicted
 from orchestrator.pipeline.report import SweepReport
 from orchestrator.predict.prediction_table import (
     Prediction,
-    basis_lines,
+    input_lines,
     job_lines,
+    note_lines,
     ordered,
     prediction_table,
 )
@@ -195,7 +196,7 @@ class Predictions:
     @property
     def sentences(self) -> Sentences:
         """What the jobs take and cost, and what the predictions stand on."""
-        return Sentences((*job_lines(self.points), *basis_lines(self.points)))
+        return Sentences((*job_lines(self.points), *input_lines(self.points), *note_lines(self.points)))
 
     def __repr__(self) -> str:
         columns = ["workload", "device", "precision", "global_batch_size", "provenance", "step_seconds"]

@@ -21,18 +21,21 @@ if TYPE_CHECKING:
 
 def predict(line: CommandLine, screen: Screen) -> int:
     """Print predictions of points."""
-    from orchestrator.analysis.formatting import list_inputs
     from orchestrator.commands.prediction_documents import predictions_document
     from orchestrator.pipeline.predictions import predicted
-    from orchestrator.predict.jobs import describe_job
-    from orchestrator.predict.prediction_table import job_lines, note_lines, ordered, prediction_table
+    from orchestrator.predict.prediction_table import (
+        input_lines,
+        job_lines,
+        note_lines,
+        ordered,
+        prediction_table,
+    )
 
     order, rest = order_of(line.overrides)
     predictions = ordered(predicted(rest, working_directory=Path.cwd()), order)
     if JSON.name in line.flags:
         return _print_json(predictions_document(predictions))
-    inputs = list_inputs((describe_job(one.point), one.input) for one in predictions)
-    for sentence in (*job_lines(predictions), *inputs):
+    for sentence in (*job_lines(predictions), *input_lines(predictions)):
         screen.line(sentence)
     screen.table(prediction_table(predictions))
     for sentence in note_lines(predictions):
@@ -42,18 +45,16 @@ def predict(line: CommandLine, screen: Screen) -> int:
 
 def explain(line: CommandLine, screen: Screen) -> int:
     """Print the parts of the steps of points."""
-    from orchestrator.analysis.formatting import list_inputs
     from orchestrator.commands.prediction_documents import predictions_document
     from orchestrator.pipeline.predictions import predicted
     from orchestrator.predict.breakdown_table import breakdown_sentence, breakdown_table
-    from orchestrator.predict.jobs import describe_job
-    from orchestrator.predict.prediction_table import describe_basis, ordered
+    from orchestrator.predict.prediction_table import describe_basis, input_lines, ordered
 
     order, rest = order_of(line.overrides)
     predictions = ordered(predicted(rest, working_directory=Path.cwd()), order)
     if JSON.name in line.flags:
         return _print_json(predictions_document(predictions))
-    for sentence in list_inputs((describe_job(one.point), one.input) for one in predictions):
+    for sentence in input_lines(predictions):
         screen.line(sentence)
     for prediction in predictions:
         if prediction.breakdown is not None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from orchestrator.analysis.formatting import UNKNOWN, Number, count, counted, number, spread
+from orchestrator.analysis.formatting import UNKNOWN, Number, count, counted, list_inputs, number, spread
 from orchestrator.analysis.predictions.forecasts import origin_of, scaled
 from orchestrator.analysis.recommendation.answer.job_line import JobCost, job_line
 from orchestrator.analysis.recommendation.jobs.length import JobLength
@@ -150,6 +150,11 @@ def job_lines(predictions: Iterable[Prediction]) -> tuple[str, ...]:
         fastest = min(costs, key=lambda one: one.seconds.median)
         lines.append(job_line(found[0][0].label, fastest, costs, job=name if len(jobs) > 1 else ""))
     return tuple(lines)
+
+
+def input_lines(predictions: Iterable[Prediction]) -> tuple[str, ...]:
+    """Name the input of each job's network."""
+    return list_inputs((describe_job(one.point), one.input) for one in predictions)
 
 
 def prediction_table(predictions: Sequence[Prediction]) -> Table:
