@@ -45,6 +45,11 @@ def settings_of(line: CommandLine) -> Settings:
 
 def run(line: CommandLine, screen: Screen) -> int:
     """Run the trials that have no result, and print the report."""
+    return end(run_line(line, screen), line, screen)
+
+
+def run_line(line: CommandLine, screen: Screen) -> "SweepReport":
+    """Run the trials of a command line that have no result."""
     settings = settings_of(line)
     if YES.name in line.flags:
         settings = replace(settings, budget=replace(settings.budget, confirm_usd=None))
@@ -52,8 +57,7 @@ def run(line: CommandLine, screen: Screen) -> int:
         is_watched = progress.console.is_terminal and sys.stdin.isatty()
         ask = partial(confirm, progress) if is_watched else None
         console = Console(quiet=True) if QUIET.name in line.flags else progress.console
-        outcome = sweep.run(settings, console=console, ask=ask, is_plain=PLAIN.name in line.flags)
-    return _end(outcome, line, screen)
+        return sweep.run(settings, console=console, ask=ask, is_plain=PLAIN.name in line.flags)
 
 
 def confirm(screen: Screen, text: str) -> bool:
@@ -98,7 +102,7 @@ def report(line: CommandLine, screen: Screen) -> int:
     """Print the report of the recorded trials."""
     with progress_screen(line, screen) as progress:
         outcome = sweep.report(settings_of(line), console=progress.console)
-    return _end(outcome, line, screen)
+    return end(outcome, line, screen)
 
 
 def status(line: CommandLine, screen: Screen) -> int:
@@ -162,7 +166,7 @@ def sync(line: CommandLine, screen: Screen) -> int:
     return DONE
 
 
-def _end(outcome: "SweepReport", line: CommandLine, screen: Screen) -> int:
+def end(outcome: "SweepReport", line: CommandLine, screen: Screen) -> int:
     """Print the report, or its document, and return the exit code of the sweep."""
     if not wants_json(line):
         return _print_report(outcome, screen, line)

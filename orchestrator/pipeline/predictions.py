@@ -240,6 +240,7 @@ def advised(
                 objective=settings.objective,
                 sweep=settings.sweep.name,
                 repeated_words=repeated_words_of(settings),
+                words=command_words_of(settings),
             ),
             criteria,
             errors,

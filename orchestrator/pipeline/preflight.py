@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from orchestrator.core.command_text import command_text
 from orchestrator.core.compiled_step import CompiledStep, NotCompiled
 from orchestrator.core.device import Device
 from orchestrator.core.errors import ConfigError, PlacementError
@@ -23,11 +24,11 @@ from orchestrator.execute.machine.inventory import (
     recognised,
     unrecognised,
 )
-from orchestrator.pipeline.components import ledger_of, price_book_of
+from orchestrator.pipeline.components import command_words_of, ledger_of, price_book_of
 from orchestrator.plan.memory import MemoryKey
 from orchestrator.plan.pricing import PriceBook
 from orchestrator.plan.requests import RequestedPoint, request_trials
-from orchestrator.plan.trial_specs import data_needed
+from orchestrator.plan.trial_specs import data_needed, unsuitable
 from orchestrator.record.driver_environment import code_sha256, driver_environment
 from orchestrator.record.ledger import read_ledgers
 from orchestrator.train.registry import trainer_info, trainers
@@ -74,9 +75,10 @@ def inspect(settings: Settings, *, download: bool, progress: "Progress | None" =
         progress: receives the progress of a download.
 
     Raises:
-        ConfigError: data that is not available, or as `request_trials`.
+        ConfigError: too few steps, data that is not available, or as `request_trials`.
         RecordError: a ledger or an archive that cannot be read.
     """
+    _require_steps(settings)
     inventory = inventory_of(settings)
     environments = {name: _environment_of(settings, name) for name in settings.trainers}
     data = {
@@ -103,6 +105,19 @@ def inspect(settings: Settings, *, download: bool, progress: "Progress | None" =
         ),
         price_book=price_book_of(settings),
     )
+
+
+def _require_steps(settings: Settings) -> None:
+    """Refuse trials that are too short to be measured, with the command that is not."""
+    timed = [point for point in settings.sweep.points if unsuitable(point) is None]
+    short = [point for point in timed if 0 < point.steps < point.timing.least_steps]
+    if short:
+        words = [word for word in command_words_of(settings) if not word.startswith("steps=")]
+        least = max(point.timing.least_steps for point in timed)
+        raise ConfigError(
+            f"steps={short[0].steps} is below the {short[0].timing.least_steps} that the measurement "
+            f"protocol needs; this has enough: {command_text([*words, f'steps={least}'])}"
+        )
 
 
 def origins_of(settings: Settings) -> dict[str, Origin]:

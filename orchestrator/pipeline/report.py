@@ -32,6 +32,7 @@ from orchestrator.pipeline.preflight import PreflightState
 from orchestrator.pipeline.report_images import draw_images, forget_images, images_in
 from orchestrator.pipeline.search_progress import other_search
 from orchestrator.pipeline.tracking import last_plan_in, logged, outline_of, tracked_lines
+from orchestrator.plan.cache import with_further_repeats
 from orchestrator.plan.pricing import forecasts_repriced, repriced
 from orchestrator.record.driver_environment import own_version
 from orchestrator.record.tracking.tracker import MARKDOWN_NAME, PAGE_NAME, PLAN_NAME
@@ -240,7 +241,7 @@ def write_all(
     Args:
         records: current records of the sweep.
     """
-    folder = ledger_of(settings).path.parent
+    folder, current = ledger_of(settings).path.parent, with_further_repeats(current, records)
     ledgers = {**preflight.ledgers, settings.sweep.name: records}
     predicted = with_predictions(current, settings, replace(preflight, ledgers=ledgers))
     return _written(folder, records, predicted, settings)

@@ -5,9 +5,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from orchestrator.core.errors import UNSOUND
-from orchestrator.core.placement import Cached, Failed, Provenance
+from orchestrator.core.placement import Cached, Failed, Plan, Provenance
 from orchestrator.core.result import ACCELERATOR_SOFTWARE, TrialRecord
 from orchestrator.core.trainer import TrainerEnvironment
+from orchestrator.core.trial_spec import point_id
 
 CachedResults = Mapping[tuple[str, Provenance], TrialRecord]
 """(trial_id, provenance) -> the newest record that has a result, or of those that have none."""
@@ -84,6 +85,19 @@ def stale(record: TrialRecord, environment: TrainerEnvironment) -> str | None:
         if recorded.get(package, version) != version
     )
     return ", ".join(changes) or None
+
+
+def with_further_repeats(plan: Plan, records: Iterable[TrialRecord]) -> Plan:
+    """Add the results of a sweep's ledger that are further repeats of the points that the plan asks for."""
+    asked, points = {one.trial_id for one in plan.asked}, {point_id(one.trial) for one in plan.asked}
+    further = tuple(
+        Cached(trial=record.spec, trial_id=record.trial_id, provenance=record.provenance)
+        for record in results_by_trial(records).values()
+        if record.provenance == "measured"
+        and record.trial_id not in asked
+        and point_id(record.spec) in points
+    )
+    return replace(plan, cached=(*plan.cached, *further))
 
 
 def _ended_at(record: TrialRecord) -> float:

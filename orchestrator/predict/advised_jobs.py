@@ -53,6 +53,7 @@ def job_of(
     objective: Objective,
     sweep: str,
     repeated_words: tuple[str, ...],
+    words: tuple[str, ...],
 ) -> Job:
     """Make a job of the settings of one workload."""
     spec = next((one.spec for one in settings if one.spec is not None), None)
@@ -66,6 +67,7 @@ def job_of(
         where=name,
         sweep=sweep,
         repeated_words=repeated_words,
+        words=words,
         aim=aim,
         target=target,
         candidates=candidates,

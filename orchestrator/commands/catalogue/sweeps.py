@@ -9,6 +9,7 @@ PLAIN = Flag(name="--plain", summary="print a line for each trial, also in a ter
 QUIET = Flag(name="--quiet", summary="print the end of the run alone")
 FULL = Flag(name="--full", summary="print every table at the end, not the answers alone")
 ALL = Flag(name="--all", summary="list every point of a long plan")
+PRINT = Flag(name="--print", summary="print the command alone, and run nothing")
 JSON = Flag(name="--json", summary="print one JSON document for programs: docs/json.md")
 
 _AXES = (
@@ -71,6 +72,16 @@ COMMANDS = (
             "plan +sweep=gpt2_devices device=a100_40,h100 budget.usd=9",
             "plan --cfg job +sweep=smoke",
         ),
+    ),
+    Command(
+        name="next",
+        group="Run a sweep",
+        arguments="+sweep=NAME",
+        summary="Run the trial that the last report proposes.",
+        run="orchestrator.commands.next_step:next_step",
+        flags=(PRINT, YES, FULL, PLAIN, QUIET),
+        keys=(_OUTPUTS,),
+        examples=("next +sweep=tpu_vs_gpu --print", "next +sweep=smoke"),
     ),
     Command(
         name="pause",

@@ -145,7 +145,7 @@ def test_a_sweep_that_was_stopped_says_how_to_go_on():
     plan = plan_of(records)
     plan = Plan(sweep="example", placements=(placement(),), cached=plan.cached, skipped=())
     end = ending_of(findings_of(records, plan))
-    assert end.steps[0] == f"run what is left, 1 trial: {COMMAND}"
+    assert end.steps[0] == "run what is left, 1 trial: python -m orchestrator next +sweep=example"
 
 
 @pytest.mark.parametrize(("number", "more"), [(1, ""), (3, "; 2 more failures with --full")])
@@ -153,3 +153,16 @@ def test_a_failure_is_told_with_its_cause(number, more):
     failure = Failure(kind="oom", message="out of memory")
     records = [measured(), *(rehearsed(device=f"d{index}", failure=failure) for index in range(number))]
     assert ending(records).facts[-1] == f"failed: oom: out of memory (logs/0123456789abcdef/attempt_1){more}"
+
+
+def test_a_step_that_can_be_run_here_is_the_short_command_and_the_folder_is_in_it():
+    rates = [1000, 1010, 1020, 1030, 1040]
+    records = [*repeats("torch_ddp", rates=rates), *repeats("tensorflow", rates=rates)]
+    there = replace(plan_of(records), repeated_words=("executor=inline", "outputs=my results"))
+    end = ending_of(findings_of(records, there))
+    assert end.steps[0].endswith(": python -m orchestrator next +sweep=example 'outputs=my results'")
+
+
+def test_a_step_on_a_device_that_is_not_here_has_its_whole_command():
+    end = ending_of(findings_of(*tpu_vs_gpu()))
+    assert ": python -m orchestrator +sweep=single sweep.name=example workload=" in end.steps[0]

@@ -135,6 +135,7 @@ class NextStep:
         is_without_setup: these are of the steps alone, as no record tells what a trial takes beside them.
         start: what a machine that is rented for it takes and costs beside them, in words; empty: it is not
             known to need one.
+        is_here: False for a trial on a device that is not here.
     """
 
     why: str
@@ -144,6 +145,7 @@ class NextStep:
     price_marks: str = ""
     is_without_setup: bool = False
     start: str = ""
+    is_here: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

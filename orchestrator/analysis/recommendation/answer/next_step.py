@@ -16,6 +16,7 @@ from orchestrator.analysis.recommendation.answer.answer import (
 from orchestrator.analysis.recommendation.model.candidate import CandidateSetting, Job
 from orchestrator.core.command_text import command_text
 from orchestrator.core.price import Price, Unpriced
+from orchestrator.plan.cache import OWN_DOING
 
 _ENOUGH_RUNS = 5
 _MOST_NAMES = 4
@@ -62,30 +63,35 @@ def next_step_of(
     is_by_quality: bool,
 ) -> NextStep | None:
     """Choose what to do next; None: nothing needs to be done, or nothing is known to help."""
-    if state in ("settled", "none"):
+    if state == "settled":
         return None
+    if state == "none":
+        failed = [one for one in job.candidates if one.failure_kinds]
+        return (
+            _after_failure(failed[0], job) if failed and not any(one.runs for one in job.candidates) else None
+        )
     by_label = {one.label: one for one in job.candidates}
     if state == "tie":
         return _more_runs([by_label[label] for label in tied], job, of_seeds=is_by_quality)
     open_ = [one for one in excluded if one.may_be_best]
     unfinished = [by_label[one.setting] for one in open_ if by_label[one.setting].num_failed]
     if unfinished:
-        return NextStep(
-            why="run the command of this sweep again; the report has what each failed trial needs"
-        )
+        return _after_failure(unfinished[0], job)
     missing = [by_label[one.setting] for one in open_ if by_label[one.setting].num_missing]
     if missing:
         names = "; ".join(one.label for one in missing[:_MOST_NAMES])
         more = f" and {len(missing) - _MOST_NAMES:,} more" if len(missing) > _MOST_NAMES else ""
         return NextStep(
             why=f"run the rest of the sweep with the command that began it: {names}{more}",
-            command=command_for(missing, job, more=[]) if len(missing) <= _MOST_NAMES else "",
+            command=_command_of_sweep(job),
         )
     if trials:
         first = trials[0]
+        is_here = by_label[first.setting].num_missing > 0
         return NextStep(
-            why=f"measure {first.setting} where its device is",
+            why=f"measure {first.setting}{'' if is_here else ' where its device is'}",
             command=first.command,
+            is_here=is_here,
             usd=first.usd,
             hours=first.hours,
             price_marks=first.price_marks,
@@ -101,7 +107,7 @@ def next_step_of(
         to_do = f"measure {one.to_measure}" if one.to_measure else "give it a price"
         itself = [by_label[one.setting]] if one.to_measure in _ITSELF else []
         command = command_for(itself, job, more=[]) if itself else ""
-        return NextStep(why=f"{to_do} ({one.setting})", command=command)
+        return NextStep(why=f"{to_do} ({one.setting})", command=command, is_here=False)
     return None
 
 
@@ -127,6 +133,38 @@ def describe_start(price: Price | Unpriced | None) -> str:
 
 
 _WITHOUT_BOOT = "Without boot, install and CUDA start of a rented machine"
+
+
+def _command_of_sweep(job: Job, *flags: str) -> str:
+    return command_text([*(job.words or (f"+sweep={job.sweep}",)), *flags])
+
+
+def _after_failure(failed: CandidateSetting, job: Job) -> NextStep:
+    """Tell what lets a failed trial succeed: the same command does not repeat one that would fail again."""
+    kinds = ", ".join(sorted(failed.failure_kinds))
+    if smaller := _half_batch(failed) if "oom" in failed.failure_kinds else None:
+        return NextStep(
+            why=f"measure {failed.label}, which ran out of memory, with half of its batch",
+            command=command_for([smaller], job, more=[]),
+        )
+    if failed.failure_kinds == {"budget"}:
+        return NextStep(why=f"raise the cap that stopped {failed.label}: the table of failures names it")
+    if failed.failure_kinds & set(OWN_DOING):
+        return NextStep(
+            why=f"mend what made {failed.label} fail ({kinds}; the report has its log), and run it again",
+            command=_command_of_sweep(job, "--rerun-failed"),
+        )
+    return NextStep(why=f"run {failed.label} again, which failed ({kinds})", command=_command_of_sweep(job))
+
+
+def _half_batch(setting: CandidateSetting) -> CandidateSetting | None:
+    """Return the setting with half of its batch; None where that does not divide over its workers."""
+    given = dict(word.split("=", 1) for word in setting.words)
+    half, odd = divmod(setting.batch_size, 2)
+    if odd or half % int(given.get("num_workers", "1")):
+        return None
+    words = {**given, "global_batch_size": str(half)}
+    return replace(setting, words=tuple(f"{key}={value}" for key, value in words.items()))
 
 
 def _more_runs(

@@ -183,8 +183,9 @@ class Job:
         length: source of that number, in words.
         known_length: length that was asked for or declared, `5 epochs`; empty: neither.
         epoch_samples: samples of the training set; None: unknown.
-        repeated_words: words of a command that say where its trials run.
         input: input of its network in words; empty: unknown.
+        repeated_words: words that every command about it repeats.
+        words: words of the command that planned the sweep; empty: not known.
     """
 
     where: str
@@ -198,3 +199,4 @@ class Job:
     repeated_words: tuple[str, ...] = ()
     known_length: str = ""
     input: str = ""
+    words: tuple[str, ...] = ()

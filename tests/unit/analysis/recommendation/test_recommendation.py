@@ -353,13 +353,42 @@ class TestFailures:
         found = answer([*trainings(64, 0.014), failed])
         assert found.state == "not settled"
         assert found.left_out[0].reason == "1 trial failed"
-        assert found.next_step.why.startswith("run the command of this sweep again")
+        assert found.next_step.why == "run cpu, torch_ddp, bf16 again, which failed (worker_lost)"
+        assert found.next_step.command == "python -m orchestrator +sweep=example"
+
+    def test_a_failure_that_would_come_again_is_run_again_with_the_flag_that_does_it(self):
+        failed = record(spec=trial_spec(steps=70), failure=Failure(kind="error", message="no such column"))
+        words = ("+sweep=example", "workload_path=jobs")
+        (found,) = findings_of([failed], replace(plan_of([failed]), words=words)).recommendations
+        assert found.next_step.why.startswith("mend what made cpu, torch_ddp, fp32 fail (error;")
+        assert found.next_step.command == (
+            "python -m orchestrator +sweep=example workload_path=jobs --rerun-failed"
+        )
+
+    @pytest.mark.parametrize(
+        ("batch", "num_workers", "half"), [(64, 1, "global_batch_size=32 "), (63, 1, None), (2, 2, None)]
+    )
+    def test_a_trial_that_ran_out_of_memory_is_tried_with_half_of_its_batch(self, batch, num_workers, half):
+        spec = trial_spec(steps=70, global_batch_size=batch, num_workers=num_workers)
+        failed = record(spec=spec, failure=Failure(kind="oom", message="no memory"))
+        (found,) = findings_of([failed], plan_of([failed])).recommendations
+        if half:
+            assert found.next_step.why.endswith("which ran out of memory, with half of its batch")
+            assert half in found.next_step.command
+        else:
+            assert found.next_step.command.endswith(" --rerun-failed")
+
+    def test_a_trial_that_a_cap_stopped_needs_a_higher_cap(self):
+        failed = record(spec=trial_spec(steps=70), failure=Failure(kind="budget", message="$1"))
+        found = answer([*trainings(64, 0.014, trainer="tensorflow"), failed])
+        assert found.next_step.why.startswith("raise the cap that stopped")
+        assert found.next_step.command == ""
 
     def test_where_all_settings_failed_nothing_qualifies_and_that_is_said(self):
         failed = record(spec=trial_spec(steps=70), failure=Failure(kind="oom", message="no memory"))
         findings = findings_of([failed], plan_of([failed]))
-        assert headline_of(findings)[0] == (
-            "No setting qualifies, for mnist_cnn (fastest). 1 setting not judged: oom in 1 of 1 trials."
+        assert headline_of(findings)[0].startswith(
+            "No setting qualifies, for mnist_cnn (fastest). 1 setting not judged: oom in 1 of 1 trials. "
         )
 
 
@@ -511,7 +540,7 @@ def test_what_was_not_run_yet_leaves_the_answer_open():
         ["cpu, torch_ddp, bf16"],
     )
     assert found.next_step.why.endswith("the command that began it: cpu, torch_ddp, bf16")
-    assert "precision=bf16" in found.next_step.command
+    assert found.next_step.command == "python -m orchestrator +sweep=example"
 
 
 def test_the_trade_off_of_time_and_cost_has_whiskers():

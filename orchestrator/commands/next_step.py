@@ -1,0 +1,100 @@
+"""Command `next`: run what the answer of a sweep proposes, from the plan that is stored in its folder."""
+
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import groupby
+from pathlib import Path
+
+from orchestrator.commands import sweep
+from orchestrator.commands.arguments import parsed_arguments
+from orchestrator.commands.catalogue.catalogue import COMMANDS
+from orchestrator.commands.catalogue.shared_flags import SHARED_FLAGS
+from orchestrator.commands.catalogue.sweeps import PRINT
+from orchestrator.commands.command_line import DONE, CommandLine, parse
+from orchestrator.commands.sweep_commands import end, run_line
+from orchestrator.config.loader import load
+from orchestrator.core.command_text import PROGRAM
+from orchestrator.core.errors import ConfigError, UnknownNameError
+from orchestrator.core.placement import Plan
+from orchestrator.core.settings import Settings
+from orchestrator.core.trial_spec import point_id
+from orchestrator.pipeline.report import SweepReport
+from orchestrator.pipeline.tracking import last_plan_in
+from orchestrator.terminal.ending import steps_of
+from orchestrator.terminal.printing import display_path
+from orchestrator.terminal.screen import Screen
+
+_OF_FOLDER = ("sweep", "sweep.name")
+
+
+def next_step(line: CommandLine, screen: Screen) -> int:
+    """Run the first step that the sweep's report proposes, or print its command."""
+    here = _named(line.overrides)
+    stored = _stored_plan(here)
+    typed = [word for word in line.overrides if word.lstrip("+").partition("=")[0] not in _OF_FOLDER]
+    with parsed_arguments((*stored.words, *typed) if stored.words else line.overrides) as words:
+        settings = sweep.settings_of(words)
+        found = sweep.report(settings, console=screen.console)
+        steps = [step for step in steps_of(found.findings) if step.command]
+        if not steps:
+            screen.line(f"{settings.sweep.name}: no measurement is known to help; `report` has the answer")
+            return DONE
+        step = steps[0]
+        if PRINT.name in line.flags:
+            screen.line(step.command)
+            return DONE
+        screen.line(f"next: {step.why}")
+        if not step.is_here:
+            raise ConfigError(f"its device is not here; where it is, run: {step.command}")
+        outcomes = [_run(words_of_step, line, screen) for words_of_step in _commands_of(step.command)]
+        if _is_part_of(outcomes, found.findings.plan):
+            return end(sweep.report(settings, console=screen.console), line, screen)
+    return end(outcomes[-1], line, screen)
+
+
+def _named(words: Sequence[str]) -> Settings:
+    """Load the settings of a sweep by its file, or by its folder, which a file need not have the name of."""
+    try:
+        return sweep.settings_of(words)
+    except UnknownNameError as error:
+        named = [word for word in words if word.lstrip("+").startswith("sweep=")]
+        if error.kind != "sweep" or len(named) != 1:
+            raise
+        name, rest = named[0].partition("=")[2], [word for word in words if word not in named]
+        settings = load(["+sweep=single", f"sweep.name={name}", *rest], working_directory=Path.cwd())
+        if last_plan_in(settings.outputs / name) is None:
+            raise
+        return settings
+
+
+def _stored_plan(settings: Settings) -> Plan:
+    """Return the plan of the last report of a sweep. Raises ConfigError where there is none."""
+    folder = settings.outputs / settings.sweep.name
+    plan = last_plan_in(folder)
+    if plan is None:
+        others = sorted(path.parent.name for path in settings.outputs.glob("*/plan.json"))
+        known = f"; sweeps with one: {', '.join(others)}" if others else ""
+        raise ConfigError(f"no plan is stored in {display_path(folder)}; run the sweep first{known}")
+    return plan
+
+
+def _commands_of(text: str) -> Iterator[list[str]]:
+    """Yield the words of commands that `&&` joins, without the program."""
+    for is_joint, words in groupby(shlex.split(text), key=lambda word: word == "&&"):
+        if not is_joint:
+            yield list(words)[len(PROGRAM.split()) :]
+
+
+def _run(words: Sequence[str], line: CommandLine, screen: Screen) -> SweepReport:
+    """Run a command with the flags that were typed, but print no report."""
+    step = parse(words, COMMANDS, shared=SHARED_FLAGS)
+    with parsed_arguments(step.overrides) as rest:
+        flags = {**line.flags, **step.flags}
+        return run_line(replace(step, overrides=tuple(rest), flags=flags), screen)
+
+
+def _is_part_of(outcomes: Sequence[SweepReport], plan: Plan) -> bool:
+    """Return whether the plan asks for these settings too, so that its report has the new repeats."""
+    points = {point_id(one.trial) for one in plan.asked}
+    return all(point_id(one.trial) in points for outcome in outcomes for one in outcome.findings.plan.asked)

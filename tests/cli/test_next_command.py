@@ -1,0 +1,97 @@
+"""`next`: what the last report proposes, run or printed."""
+
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+
+from orchestrator.cli import main
+from orchestrator.commands.command_line import DONE, NO_RESULT, WRONG_REQUEST
+
+HERE = ("trainer=noop", "data.source=synthetic", "executor=inline", "tracking=none", "outputs=my results")
+ASKED = ("+sweep=single", *HERE, "compile=off")
+NEXT = ("next", "+sweep=single-mnist_cnn", "outputs=my results")
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def records_in(folder: Path) -> list[dict[str, object]]:
+    lines = (folder / "my results/single-mnist_cnn/records.jsonl").read_text().splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def test_what_is_left_of_the_stored_plan_is_printed_and_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", *ASKED]) == DONE
+    assert main(["report", *ASKED, "num_workers=1,2"]) == NO_RESULT
+    told = capsys.readouterr().out
+    assert f"run what is left, 1 trial: {shlex.join(['python', '-m', 'orchestrator', *NEXT])}\n" in told
+    assert main([*NEXT, "--print"]) == DONE
+    printed = capsys.readouterr().out.splitlines()[-1]
+    assert shlex.split(printed)[3:] == [*ASKED, "num_workers=1,2"]
+    assert len(records_in(tmp_path)) == 1
+
+    assert main(list(NEXT)) == DONE
+    assert len(records_in(tmp_path)) == 2
+    told = capsys.readouterr().out
+    assert "2 trials measured" in told
+    assert f"{len(records_in(tmp_path)) + 1} trials" not in told
+
+
+def test_a_trial_that_failed_is_run_again_though_its_failure_is_remembered(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", *ASKED, "trainer.fault=raise"]) == NO_RESULT
+    assert main(["run", *ASKED, "trainer.fault=raise"]) == NO_RESULT
+    assert len(records_in(tmp_path)) == 1
+    told = capsys.readouterr().out
+    assert (
+        "next: mend what made cpu, noop, fp32 fail (error; the report has its log), and run it again" in told
+    )
+    assert main(list(NEXT)) == NO_RESULT
+    assert len(records_in(tmp_path)) == 2
+
+
+def test_further_repeats_of_a_point_count_in_the_report_of_the_stored_plan(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["run", *ASKED, "sweep.repeats=3"]) == DONE
+    capsys.readouterr()
+    assert main(["report", *ASKED]) == DONE
+    assert "3 trials measured" in capsys.readouterr().out
+
+
+def test_a_settled_sweep_has_no_next_step(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", *ASKED]) == DONE
+    capsys.readouterr()
+    code = main(list(NEXT))
+    assert (code, capsys.readouterr().out.splitlines()[-1]) == (
+        DONE,
+        "single-mnist_cnn: no measurement is known to help; `report` has the answer",
+    )
+
+
+def test_without_a_stored_plan_it_says_so_in_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["next", *ASKED]) == WRONG_REQUEST
+    told = capsys.readouterr().err
+    assert told == "error: no plan is stored in my results/single-mnist_cnn; run the sweep first\n"
+    assert main(["next", "+sweep=unheard_of"]) == WRONG_REQUEST
+    assert "unknown sweep 'unheard_of'" in capsys.readouterr().err
+
+
+def test_too_few_steps_are_refused_with_the_command_that_has_enough(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["plan", *ASKED, "steps=50"]) == WRONG_REQUEST
+    told = capsys.readouterr().err
+    assert told.startswith(
+        "error: steps=50 is below the 64 that the measurement protocol needs; this has enough: "
+    )
+    words = shlex.split(told.partition("enough: ")[2])[3:]
+    assert words == [*ASKED, "steps=64"]
+    assert main(["plan", *words]) == DONE
