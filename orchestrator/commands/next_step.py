@@ -25,14 +25,13 @@ from orchestrator.terminal.ending import steps_of
 from orchestrator.terminal.printing import display_path
 from orchestrator.terminal.screen import Screen
 
-_OF_FOLDER = ("sweep", "sweep.name")
-
 
 def next_step(line: CommandLine, screen: Screen) -> int:
     """Run the first step that the sweep's report proposes, or print its command."""
     here = _named(line.overrides)
     stored = _stored_plan(here)
-    typed = [word for word in line.overrides if word.lstrip("+").partition("=")[0] not in _OF_FOLDER]
+    of_folder = ("+sweep=", "sweep=", "sweep.name=")
+    typed = [word for word in line.overrides if not word.startswith(of_folder) and word not in stored.words]
     with parsed_arguments((*stored.words, *typed) if stored.words else line.overrides) as words:
         settings = sweep.settings_of(words)
         found = sweep.report(settings, console=screen.console)

@@ -109,11 +109,11 @@ def inspect(settings: Settings, *, download: bool, progress: "Progress | None" =
 
 def _require_steps(settings: Settings) -> None:
     """Refuse trials that are too short to be measured, with the command that is not."""
-    timed = [point for point in settings.sweep.points if unsuitable(point) is None]
-    short = [point for point in timed if 0 < point.steps < point.timing.least_steps]
-    if short:
+    points = settings.sweep.points
+    short = [point for point in points if 0 < point.steps < point.timing.least_steps]
+    if any(unsuitable(point) is None for point in short):
         words = [word for word in command_words_of(settings) if not word.startswith("steps=")]
-        least = max(point.timing.least_steps for point in timed)
+        least = max(point.timing.least_steps for point in points)
         raise ConfigError(
             f"steps={short[0].steps} is below the {short[0].timing.least_steps} that the measurement "
             f"protocol needs; this has enough: {command_text([*words, f'steps={least}'])}"

@@ -46,15 +46,19 @@ def test_what_is_left_of_the_stored_plan_is_printed_and_run(
 def test_a_trial_that_failed_is_run_again_though_its_failure_is_remembered(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["run", *ASKED, "trainer.fault=raise"]) == NO_RESULT
-    assert main(["run", *ASKED, "trainer.fault=raise"]) == NO_RESULT
-    assert len(records_in(tmp_path)) == 1
+    (tmp_path / "fail.py").write_text("raise SystemExit(3)")
+    asked = ("+sweep=single", "workload=script", "script.command=python fail.py", *HERE[2:])
+    assert main(["run", *asked]) == NO_RESULT
     told = capsys.readouterr().out
     assert (
-        "next: mend what made cpu, noop, fp32 fail (error; the report has its log), and run it again" in told
+        "next: mend what made cpu, script, fp32 fail (error; the report has its log), and run it again"
+        in told
     )
-    assert main(list(NEXT)) == NO_RESULT
-    assert len(records_in(tmp_path)) == 2
+    (ledger,) = tmp_path.glob("my results/single-fail-*/records.jsonl")
+    assert main(["run", *asked]) == NO_RESULT
+    assert len(ledger.read_text().splitlines()) == 1
+    assert main(["next", f"+sweep={ledger.parent.name}", "outputs=my results"]) == NO_RESULT
+    assert len(ledger.read_text().splitlines()) == 2
 
 
 def test_further_repeats_of_a_point_count_in_the_report_of_the_stored_plan(
