@@ -99,3 +99,17 @@ def test_too_few_steps_are_refused_with_the_command_that_has_enough(
     words = shlex.split(told.partition("enough: ")[2])[3:]
     assert words == [*ASKED, "steps=64"]
     assert main(["plan", *words]) == DONE
+
+
+def test_a_step_on_a_device_that_is_not_here_is_refused_with_its_command(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    asked = ("+sweep=single", "trainer=torch_ddp", "device=t4", *HERE[1:], "compile=off", "steps=64")
+    assert main(["run", *asked]) == DONE  # a rehearsal
+    assert "where its device is" in capsys.readouterr().out
+    assert main(list(NEXT)) == WRONG_REQUEST
+    told = capsys.readouterr().err
+    assert told.startswith(
+        "error: its device is not here; where it is, run: python -m orchestrator +sweep=single "
+    )
+    assert "device=t4" in told
