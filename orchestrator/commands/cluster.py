@@ -15,7 +15,7 @@ from orchestrator.core import codec
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.pool import Catalogue, Cluster
 from orchestrator.deploy.checks.finding import Finding
-from orchestrator.deploy.checks.kuberay import check_manifests
+from orchestrator.deploy.checks.kuberay import CLUSTER_KINDS, check_manifests
 from orchestrator.deploy.checks.ray_launcher import check_launcher
 from orchestrator.deploy.kuberay import manifests_yaml
 from orchestrator.deploy.ray_launcher import launcher_yaml
@@ -43,7 +43,7 @@ def render(overrides: Sequence[str], *, working_directory: Path) -> Rendered:
     Raises:
         ConfigError: the pools are wrong, or are those of this machine, which needs no file.
     """
-    cluster, catalogue = load_cluster(overrides, working_directory=working_directory)
+    cluster, catalogue = load_cluster(overrides, working_directory=working_directory, takes_job=True)
     text, name = _rendered(cluster, overrides), f"pools={cluster.name}"
     return Rendered(name=name, text=text, findings=_findings(text, name, catalogue))
 
@@ -108,11 +108,12 @@ def _findings(text: str, name: str, catalogue: Catalogue) -> tuple[Finding, ...]
     documents = from_yaml(text, name=name)
     if _is_launchers(documents):
         return tuple(check_launcher(documents[0], catalogue))
-    if any(isinstance(document, dict) and document.get("kind") == "RayCluster" for document in documents):
+    kinds = {document.get("kind") for document in documents if isinstance(document, dict)}
+    if not kinds.isdisjoint(CLUSTER_KINDS):
         return tuple(check_manifests(documents, catalogue))
     raise ConfigError(
         f"{name} is neither a file of Ray's cluster launcher, with available_node_types, "
-        "nor one of manifests with a RayCluster"
+        "nor one of manifests with a RayCluster or a RayJob"
     )
 
 

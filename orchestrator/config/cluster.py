@@ -1,5 +1,6 @@
 """Words of a command line and files in `conf/pools/` -> a cluster, and what there is to rent."""
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -58,11 +59,18 @@ def _row_of(row: Mapping[str, Any], plain: Mapping[str, Any]) -> PriceRow:
 _USUAL = {"pools": "local", "prices": "gcp"}
 
 
-def load_cluster(overrides: Sequence[str], *, working_directory: Path) -> tuple[Cluster, Catalogue]:
-    """Load the pools from the overrides of the command `cluster`.
+_JOB_KEYS = ("budget.usd", "budget.hours", "budget.usd_per_trial", "record.path")
+"""Keys of the sweep that a RayJob runs."""
+
+
+def load_cluster(
+    overrides: Sequence[str], *, working_directory: Path, takes_job: bool = False
+) -> tuple[Cluster, Catalogue]:
+    """Load the pools from the overrides of the commands `cluster` and `doctor cluster`.
 
     Args:
         overrides: `pools=NAME`, `pools.KEY=VALUE`, `prices=NAME`, in Hydra's grammar.
+        takes_job: whether they may also have keys of the sweep that a RayJob runs, `budget.usd=20`.
         working_directory: its `conf/` is searched before the shipped one.
 
     Raises:
@@ -71,17 +79,24 @@ def load_cluster(overrides: Sequence[str], *, working_directory: Path) -> tuple[
     places, rest = split_places(overrides, working_directory=working_directory)
     composer = Composer(working_directory, places)
     words = read(rest, options=composer.options)
-    picks = {**_USUAL, **{word.key: word.value() for word in words if _checked(word).key in _USUAL}}
+    job_keys = _JOB_KEYS if takes_job else ()
+    for word in words:
+        _check(word, job_keys)
+    picks = {**_USUAL, **{word.key: word.value() for word in words if word.key in _USUAL}}
     options = {group: (composer.check(group, option),) for group, option in picks.items()}
     nodes = composer.nodes({**options, "device": composer.options("device")})
     catalogue = _catalogue_of(nodes, prices=str(picks["prices"]))
     config = OmegaConf.create({"pools": nodes["pools", str(picks["pools"])]})
     OmegaConf.set_struct(config, True)
     for word in words:
-        if word.key not in _USUAL:
-            assign(config, word.key, word.value())
+        if word.key.startswith("pools."):
+            assign(config, word.key, word.value(), text=word.value_text)
     option = str(picks["pools"])
-    return cluster_of(_plain_of(config.pools, option=option), catalogue.devices, option=option), catalogue
+    cluster = cluster_of(_plain_of(config.pools, option=option), catalogue.devices, option=option)
+    for word in words:
+        if word.key in job_keys and cluster.provider != "gke":
+            raise ConfigError(f"{word.text!r} is for the job that pools=gke has; pools={option} starts none")
+    return cluster, catalogue
 
 
 def cluster_of(plain: dict[str, Any], devices: Mapping[str, Device], *, option: str) -> Cluster:
@@ -92,11 +107,14 @@ def cluster_of(plain: dict[str, Any], devices: Mapping[str, Device], *, option: 
     return Cluster(name=option, pools=pools, head=head, **plain)
 
 
-def _checked(word: ParsedOverride) -> ParsedOverride:
-    if word.removes or (word.key not in _USUAL and not word.key.startswith("pools.")):
-        options = (*_USUAL, "pools.KEY")
-        raise UnknownNameError("key of 'cluster':", word.key, known=options)
-    return word
+def _check(word: ParsedOverride, job_keys: Sequence[str]) -> None:
+    known = word.key in (*_USUAL, *job_keys) or word.key.startswith("pools.")
+    if word.removes or not known:
+        raise UnknownNameError("key of 'cluster':", word.key, known=(*_USUAL, "pools.KEY", *job_keys))
+    if word.key in job_keys and word.key.startswith("budget."):
+        cap = word.value()
+        if isinstance(cap, bool) or not isinstance(cap, (int, float)) or not 0 < cap < math.inf:
+            raise ConfigError(f"{word.text!r}: a cap of a job is a finite number above 0")
 
 
 def declared(config: DictConfig, composer: Composer, *, option: str) -> Cluster | None:

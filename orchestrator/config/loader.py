@@ -24,7 +24,7 @@ from orchestrator.config.places import ConfigPlaces, split_places
 from orchestrator.config.points import PointMaker
 from orchestrator.config.request import Request, classify_overrides
 from orchestrator.config.schema import POINT_GROUPS, POINT_KEYS, SETTINGS_GROUPS
-from orchestrator.config.script_overrides import with_script_overrides
+from orchestrator.config.script_overrides import script_keys_in_errors, with_script_overrides
 from orchestrator.config.sweep_names import name_of_jobs
 from orchestrator.config.values import assign, plain_of, value_of
 from orchestrator.config.workload_overrides import workload_overrides
@@ -36,6 +36,8 @@ from orchestrator.core.pool import Cluster
 from orchestrator.core.search import Search
 from orchestrator.core.settings import Checkpointing, Compiling, Deadlines, Settings, TrainerSettings
 from orchestrator.core.sweep import Point, Sweep
+
+_USUAL_COMPILER = ".venv-tpu-compile/bin/python"
 
 
 def load(overrides: Sequence[str], *, working_directory: Path) -> Settings:
@@ -49,6 +51,13 @@ def load(overrides: Sequence[str], *, working_directory: Path) -> Settings:
         ConfigError: anything that cannot be understood, in one line with what is possible.
     """
     places, rest = split_places(overrides, working_directory=working_directory)
+    with script_keys_in_errors(rest):
+        return _loaded(overrides, places, rest, working_directory=working_directory)
+
+
+def _loaded(
+    overrides: Sequence[str], places: ConfigPlaces, rest: Sequence[str], *, working_directory: Path
+) -> Settings:
     composer = Composer(working_directory, places)
     words = with_script_overrides(rest)
     request = classify_overrides(read(words, options=composer.options))
@@ -102,8 +111,8 @@ def _base(composer: Composer, request: Request) -> tuple[DictConfig, dict[str, A
     if request.picks.get("cluster") == "fake":
         request.picks.setdefault("pools", "fake")
     base, options = composer.base({"sweep": sweep, **request.picks, **picks})
-    for key, value in request.settings.items():
-        assign(base, key, value)
+    for key, word in request.settings.items():
+        assign(base, key, word.value(), text=word.value_text)
     for key in single.keys() & set(POINT_KEYS):
         assign(base, key, single[key])
     for key in single.keys() & set(POINT_KEYS):  # an interpolation sees what the others are set to
@@ -120,6 +129,18 @@ def _says(request: Request, group: str) -> bool:
 def _folder(base: DictConfig, working_directory: Path) -> Path | None:
     folder = value_of(base, "data_folder")
     return None if folder is None else working_directory / folder
+
+
+def _compiling(plain: Mapping[str, Any], working_directory: Path) -> Compiling:
+    """Build the settings of the TPU compiler. An environment that nobody made is no mistake, one named is."""
+    python = plain["python"]
+    is_named = python not in ("", _USUAL_COMPILER)
+    if plain["stage"] != "off" and is_named and not (working_directory / python).is_file():
+        raise ConfigError(
+            f"compile.python={python} is not an interpreter; name one of an environment with libtpu, "
+            f"or leave it out: {_USUAL_COMPILER}, which `make tpu-compile` makes"
+        )
+    return Compiling(**plain)
 
 
 def _checkpointing(
@@ -199,6 +220,6 @@ def _settings(
         images=plain["report"].pop("images"),
         objective=Objective(**plain["report"]),
         budget=Budget(**plain["budget"]),
-        compiling=Compiling(**plain["compile"]),
+        compiling=_compiling(plain["compile"], working_directory),
         search=search,
     )

@@ -11,6 +11,7 @@ from hydra.core.override_parser.types import Glob, Override, QuotedString
 from hydra.errors import HydraException
 
 from orchestrator.core.errors import ConfigError
+from orchestrator.core.printable import without_secrets
 from orchestrator.core.sweep import MOST_TRIALS
 
 _INT = r"-?(?:0|[1-9]\d{0,17})"
@@ -34,6 +35,11 @@ class ParsedOverride:
     key: str
     values: tuple[Any, ...]
     removes: bool = False
+
+    @property
+    def value_text(self) -> str:
+        """The value as typed."""
+        return self.text.partition("=")[2]
 
     def value(self) -> Any:
         """The only value. Raises ConfigError if there are several."""
@@ -73,7 +79,7 @@ def _read(text: str, options: OptionsOf) -> ParsedOverride:
         values = _values(parsed, options)
     except HydraException as error:
         raise ConfigError(
-            f"cannot read {text!r}{_hint(text)}; write KEY=VALUE, KEY=A,B or +sweep=NAME"
+            f"cannot read {without_secrets(text)!r}{_hint(text)}; write KEY=VALUE, KEY=A,B or +sweep=NAME"
         ) from error
     except RecursionError as error:
         raise ConfigError(f"cannot read {text[:30]!r}…: it nests too deeply; write a flat list") from error

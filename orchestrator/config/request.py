@@ -39,7 +39,7 @@ class Request:
     choices: dict[str, tuple[Any, ...]] = field(default_factory=dict)
     axes: dict[str, tuple[Any, ...]] = field(default_factory=dict)
     dropped: list[str] = field(default_factory=list)
-    settings: dict[str, Any] = field(default_factory=dict)
+    settings: dict[str, ParsedOverride] = field(default_factory=dict)
 
 
 def classify_overrides(words: Iterable[ParsedOverride]) -> Request:
@@ -93,7 +93,8 @@ def _take(word: ParsedOverride, request: Request) -> None:
         request.choices[word.key] = word.values
     else:
         _check_settable(word.key)
-        request.settings[word.key] = _single(word)
+        _single(word)
+        request.settings[word.key] = word
 
 
 def _take_axis(word: ParsedOverride, request: Request) -> None:

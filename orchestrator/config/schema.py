@@ -412,6 +412,8 @@ class PoolsConf:
     max_nodes: int = 0
     idle_seconds: int = 600
     sweep: str = "tpu_vs_gpu"
+    deadline_hours: float = 24
+    records_gib: int = 10
     nodes: dict[str, PoolConf] = field(default_factory=dict)
 
 

@@ -1,8 +1,10 @@
 """Words about a training script: `script.NAME=VALUE` is the option NAME of `workload=script`. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from orchestrator.core.command_text import quoted_value
+from orchestrator.core.errors import ConfigError
 
 _PREFIX = "script."
 _QUOTED = ("command", "folder", "python")
@@ -16,6 +18,17 @@ def with_script_overrides(words: Sequence[str]) -> list[str]:
     if "workload=script" in words and not names_trainer:
         translated.append("trainer=script")
     return translated
+
+
+@contextmanager
+def script_keys_in_errors(words: Sequence[str]) -> Iterator[None]:
+    """Name the keys of a script in errors as the user does, `script.NAME`."""
+    try:
+        yield
+    except ConfigError as error:
+        if "workload=script" not in words or "workload." not in str(error):
+            raise
+        raise ConfigError(str(error).replace("workload.", _PREFIX)) from error
 
 
 def _translated(word: str) -> str:

@@ -16,6 +16,12 @@ MOST = 2**63 - 1
 
 _REFERENCE = re.compile(r"\$\{\s*\.*([\w.]+)\s*\}")
 
+_RESOLVER = re.compile(r"\boc\.env\b|\$\{[^:}]*\$\{")
+"""The resolver of the environment; or one whose name an interpolation makes, which may be that one."""
+
+_FROM_ENVIRONMENT = frozenset({"uri", "path", "python", "outputs", "data_folder"})
+"""Last parts of the keys whose text may come from the environment: addresses, folders, programs."""
+
 _SWITCH = {"False": "off", "True": "on"}
 """The text of YAML's value for an unquoted `off` or `on` -> the word that the user typed."""
 
@@ -29,12 +35,22 @@ def knows(config: DictConfig, key: str) -> bool:
     return not rest or (isinstance(inner, DictConfig) and knows(inner, rest))
 
 
-def assign(config: DictConfig, key: str, value: Any) -> None:
-    """Set a dotted key. Raises ConfigError for a key that is not there or a value of another type."""
+def assign(config: DictConfig, key: str, value: Any, *, text: str | None = None) -> None:
+    """Set a dotted key. Raises ConfigError for a key that is not there or a value of another type.
+
+    Args:
+        text: the value as typed; a key that holds text gets it, so that a name `1e3` is no number.
+    """
     if not knows(config, key):
         raise UnknownNameError("key", key, known=known_keys(config, key))
     try:
         OmegaConf.update(config, key, value, merge=False)
+        if (
+            text is not None
+            and isinstance(value, (int, float))
+            and isinstance(OmegaConf.select(config, key), str)
+        ):
+            OmegaConf.update(config, key, text, merge=False)
     except OmegaConfBaseException as error:
         raise explained(error, key=key) from error
 
@@ -43,6 +59,10 @@ def value_of(config: DictConfig, key: str) -> Any:
     """The value of a top-level key, resolved. Raises ConfigError for a whole number of more than 64 bits."""
     with one_line_errors():
         value = config[key]
+    if isinstance(value, str):
+        written = OmegaConf.to_container(config)
+        assert isinstance(written, dict)
+        _require_no_environment(config._get_full_key(key), value, written[key], config)
     _require_64_bits(key, value)
     return value
 
@@ -80,6 +100,7 @@ def plain_of(config: DictConfig, *, group: str, file: str | None = None) -> dict
             whole number of more than 64 bits.
     """
     plain = {str(key): frozen(item) for key, item in resolved(config, file=file).items()}
+    _require_no_environment(group, plain, OmegaConf.to_container(config), config)
     for key, value in plain.items():
         _require_64_bits(f"{group}.{key}", value)
     kind: Any = OmegaConf.get_type(config)
@@ -110,6 +131,50 @@ def defaults_of(config: DictConfig) -> dict[str, Any]:
 def frozen(value: Any) -> Any:
     """Tuples for lists, at any depth."""
     return tuple(frozen(item) for item in value) if isinstance(value, list) else value
+
+
+def _require_no_environment(key: str, value: Any, written: Any, config: DictConfig) -> None:
+    """Raise ConfigError for text from the environment in a key that records, pages or folders show.
+
+    Args:
+        written: the value with its interpolations.
+        config: where references start.
+    """
+    if isinstance(value, dict) and isinstance(written, dict):
+        by_name = {str(name): inner for name, inner in written.items()}
+        for name, inner in value.items():
+            _require_no_environment(f"{key}.{name}", inner, by_name.get(str(name)), config)
+    elif isinstance(value, (tuple, list)) and isinstance(written, list):
+        for inner, text in zip(value, written, strict=False):
+            _require_no_environment(key, inner, text, config)
+    elif isinstance(value, str) and isinstance(written, str) and _reads_environment(written, config):
+        if key.rpartition(".")[2] in _FROM_ENVIRONMENT:
+            return
+        raise ConfigError(
+            f"{key} takes text from the environment, which records and pages would show; only these may: "
+            f"{', '.join(sorted(_FROM_ENVIRONMENT))}"
+        )
+
+
+def _reads_environment(written: str, config: DictConfig, seen: frozenset[str] = frozenset()) -> bool:
+    """Return whether an interpolation, or one that it leads to, may have a resolver of the environment."""
+    if _RESOLVER.search(written):
+        return True
+    found = (
+        _written_at(reference, start)
+        for reference in set(_REFERENCE.findall(written)) - seen
+        for start in (config._get_root(), config)
+    )
+    seen |= frozenset(_REFERENCE.findall(written))
+    return any(isinstance(text, str) and _reads_environment(text, config, seen) for text in found)
+
+
+def _written_at(reference: str, start: Any) -> Any:
+    """The value of a dotted key with its interpolations; None: there is none."""
+    value = OmegaConf.to_container(start)
+    for name in reference.split("."):
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
 
 
 def _require_64_bits(key: str, value: Any) -> None:

@@ -29,6 +29,7 @@ class Device:
             None: not published.
         tdp_watts: the most that it draws for long, by its maker; None: not published.
         cpus: number of devices -> vCPUs of the rented machine, from the price list `conf/prices/gcp.yaml`.
+        host_memory_gib: number of devices -> memory of the rented machine. Written from memory.
         ray_type: Ray's name of its accelerator, `T4` or `TPU-V3`; None for a CPU.
         cloud_type: accelerator type of Compute Engine and GKE; None if neither has one.
         runtime: software version of a Cloud TPU machine; None for all others. Written from memory.
@@ -50,6 +51,7 @@ class Device:
     link_bytes_per_second: float | None = None
     tdp_watts: float | None = None
     cpus: Mapping[int, int] = field(default_factory=dict)
+    host_memory_gib: Mapping[int, int] = field(default_factory=dict)
     ray_type: str | None = None
     cloud_type: str | None = None
     runtime: str | None = None

@@ -1,5 +1,6 @@
 """Pools: nodes of one kind that a cluster can have; and the cluster that has them."""
 
+import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -19,7 +20,8 @@ PROJECT_RULE = re.compile(r"[a-z][-a-z0-9]{4,28}[a-z0-9]")
 """Ids of Google Cloud projects."""
 _REGISTRY_RULE = re.compile(r"[a-z0-9][-.a-z0-9]*(:[0-9]+)?(/[a-z0-9][-._a-z0-9]*)*")
 _TAG_RULE = re.compile(r"[A-Za-z0-9_][-.A-Za-z0-9_]{0,127}")
-_ACCOUNT_RULES = {
+_SWEEP_RULE = re.compile(r"[A-Za-z0-9_][-./A-Za-z0-9_]*")
+ACCOUNT_RULES: Mapping[Provider, tuple[re.Pattern[str], str]] = {
     "gcp": (
         re.compile(r"[a-z0-9][-a-z0-9]*@[a-z0-9][-.a-z0-9]*\.gserviceaccount\.com"),
         "NAME@PROJECT.iam.gserviceaccount.com",
@@ -119,6 +121,8 @@ class Cluster:
         head: the device whose instance is the head, which runs no trial.
         max_nodes: maximum number of nodes of all pools together.
         sweep: sweep that a RayJob of the cluster runs; KubeRay only.
+        deadline_hours: time after which the RayJob and its cluster are removed, done or not; KubeRay only.
+        records_gib: size of the claim for the records of a RayJob; KubeRay only.
         idle_seconds: after which a node that does nothing goes away.
     """
 
@@ -135,12 +139,19 @@ class Cluster:
     max_nodes: int
     idle_seconds: int
     sweep: str
+    deadline_hours: float
+    records_gib: int
     pools: tuple[Pool, ...]
 
     def __post_init__(self) -> None:
         require_name("pools.cluster_name", self.cluster_name)
         if self.idle_seconds <= 0:
             raise ConfigError(f"pools.idle_seconds={self.idle_seconds} must be above 0")
+        if not 0 < self.deadline_hours < math.inf or self.records_gib < 1:
+            raise ConfigError(
+                f"pools.deadline_hours={self.deadline_hours} must be above 0 and finite, and "
+                f"pools.records_gib={self.records_gib} 1 or more"
+            )
         if self.head.kind != "cpu" or 1 not in self.head.instances:
             raise ConfigError(
                 f"pools.head={self.head.name!r} must be a device of the kind cpu, with an instance"
@@ -158,7 +169,7 @@ class Cluster:
                 f"pools.project={self.project!r} is not a project id; give one, of 6 to 30 lower-case "
                 f"letters, digits and hyphens"
             )
-        # Registry and tag become words of shell commands on the nodes: nothing that a shell expands may pass.
+        # Registry, tag and sweep become words of shell commands: nothing that a shell expands may pass.
         if not _REGISTRY_RULE.fullmatch(self.registry):
             raise ConfigError(
                 f"pools.registry={self.registry!r} is not a registry and folder of images; "
@@ -168,7 +179,11 @@ class Cluster:
             raise ConfigError(
                 f"pools.image_tag={self.image_tag!r} is not a tag of an image; write it like 0.1.0"
             )
-        rule, example = _ACCOUNT_RULES[self.provider]
+        if not _SWEEP_RULE.fullmatch(self.sweep):
+            raise ConfigError(
+                f"pools.sweep={self.sweep!r} is not the name of a sweep; write it like tpu_vs_gpu"
+            )
+        rule, example = ACCOUNT_RULES[self.provider]
         if self.service_account and not rule.fullmatch(self.service_account):
             raise ConfigError(
                 f"pools.service_account={self.service_account!r} is not an account; write it like {example}"

@@ -1,11 +1,24 @@
 """Text of unknown origin -> text that a terminal shows, and obeys nowhere. Pure."""
 
+import re
+
 MOST_CHARACTERS = 2000
 """Limit of one line. A longer line loses its middle."""
 
 
 MOST_OF_AN_ERROR = 300
 """Characters of an error's line in a terminal, unless the name of a file takes more."""
+
+
+_USER = re.compile(r"""(?<=//)(?:[^\s'"/@:?]+:[^\s'"]*|[^\s'"/?]*)@""")
+"""User and password of a URI; a password may hold any character, by mistake also `/` and `@`."""
+_QUERY = re.compile(r"""(?<!sqlite)(://[^\s'"?]+)\?[^\s'"]*""")
+"""Query of a URI, which may hold a token; a database has options there."""
+
+
+def without_secrets(text: str) -> str:
+    """Return the text without users, passwords and queries in its URIs."""
+    return _QUERY.sub(r"\1?…", _USER.sub("", text))
 
 
 def one_line(text: str) -> str:

@@ -1,6 +1,7 @@
-"""Cluster -> what KubeRay makes it of on Google Kubernetes Engine: a RayCluster, and a RayJob on it. Pure."""
+"""Cluster -> what KubeRay makes of it on Google Kubernetes Engine: a RayJob with its own cluster. Pure."""
 
-import shlex
+import math
+import re
 from collections.abc import Sequence
 
 from orchestrator.core.command_text import command_text
@@ -26,60 +27,94 @@ _CONFINED = {
     "allowPrivilegeEscalation": False,
     "capabilities": {"drop": ["ALL"]},
 }
-
-
 TPU_RESOURCE = "google.com/tpu"
 _PRIVILEGED = {"privileged": True, "runAsUser": 0}
 """Security context of a container with TPU chips, as in Google's examples: libtpu pins much memory."""
+_RECORDS_FOLDER = "/records"
+_SHELL_CHARACTERS = re.compile(r"[^-\w.,:/=@+]", re.ASCII)
+"""What two shells, or the loss of quotes between them, could change."""
 
 
 def manifests_yaml(cluster: Cluster, words: Sequence[str]) -> str:
     """Write the file for `kubectl apply`.
 
     Args:
-        words: overrides that declare the cluster; the job repeats them, so that it plans for these pools.
+        words: overrides that declare the cluster, the budget and the bucket of the records; the job repeats
+            them, so that it plans for these pools.
 
     Raises:
-        ConfigError: GKE does not offer a pool's device.
+        ConfigError: GKE does not offer a pool's device, no budget is given, or a shell would change a word.
     """
     comment = [
         f"Made by: {command_text(words, verb='cluster')}",
         "Written from documentation and checked offline; it was never applied by those who wrote it.",
         "Needs KubeRay 1.6 or later, node pools of these machines, and Ray's webhook for slices of TPUs.",
     ]
-    return to_yaml([ray_cluster_of(cluster), ray_job_of(cluster, words)], comment=comment)
+    has_bucket = any(word.startswith("record.path=") for word in words)
+    claims = [] if has_bucket else [_claim(cluster)]
+    return to_yaml([*claims, _ray_job(cluster, words, has_claim=not has_bucket)], comment=comment)
 
 
-def ray_cluster_of(cluster: Cluster) -> Plain:
-    """A head that is reached from inside only, and a group of pods for each pool."""
-    return {
-        "apiVersion": API,
-        "kind": "RayCluster",
-        "metadata": {"name": cluster.cluster_name},
-        "spec": {
-            "rayVersion": RAY_VERSION,
-            "authOptions": {"mode": "token"},
-            "enableInTreeAutoscaling": True,
-            "autoscalerOptions": {"version": "v2", "idleTimeoutSeconds": cluster.idle_seconds},
-            "headGroupSpec": _head(cluster),
-            "workerGroupSpecs": [_group(pool, cluster) for pool in cluster.pools],
-        },
-    }
-
-
-def ray_job_of(cluster: Cluster, words: Sequence[str]) -> Plain:
-    """A sweep on that cluster, which stays when the job is done: its records are on the head."""
+def _ray_job(cluster: Cluster, words: Sequence[str], *, has_claim: bool) -> Plain:
+    """A sweep with a cluster of its own, which is removed after the job, and at the deadline."""
     return {
         "apiVersion": API,
         "kind": "RayJob",
         "metadata": {"name": f"{cluster.cluster_name}-sweep"},
         "spec": {
-            "clusterSelector": {"ray.io/cluster": cluster.cluster_name},
-            "entrypoint": shlex.join(
-                ["python", "-m", "orchestrator", f"+sweep={cluster.sweep}", "cluster.address=auto", *words]
-            ),
-            "shutdownAfterJobFinishes": False,
+            "entrypoint": _entrypoint(cluster, words, has_claim=has_claim),
+            "activeDeadlineSeconds": math.ceil(cluster.deadline_hours * 3600),
+            "shutdownAfterJobFinishes": True,
+            "ttlSecondsAfterFinished": cluster.idle_seconds,
+            "rayClusterSpec": _ray_cluster(cluster, has_claim=has_claim),
         },
+    }
+
+
+def _entrypoint(cluster: Cluster, words: Sequence[str], *, has_claim: bool) -> str:
+    """Return the command of the job, which nobody can answer.
+
+    KubeRay's submitter passes it through a shell, `ray job submit` takes the quotes away, and the head starts
+    it with another shell: what a shell expands must not be in it at all.
+    """
+    if not any(word.startswith("budget.usd=") for word in words):
+        raise ConfigError(
+            "nobody can confirm the cost of a RayJob, so it needs a cap; add budget.usd=NUMBER, "
+            "the most that its sweep may cost"
+        )
+    for word in words:
+        if found := _SHELL_CHARACTERS.search(word):
+            raise ConfigError(
+                f"{word!r}: a shell on the head would read {found[0]!r}; write this key into a file in "
+                "conf/pools/ that the image has too"
+            )
+    folder = [f"outputs={_RECORDS_FOLDER}"] if has_claim else []
+    command = ["python", "-m", "orchestrator", f"+sweep={cluster.sweep}", "cluster.address=auto"]
+    return " ".join([*command, *words, *folder, "--yes"])
+
+
+def _claim(cluster: Cluster) -> Plain:
+    """Disk of the records, which outlives the job and its cluster."""
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": f"{cluster.cluster_name}-records"},
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "resources": {"requests": {"storage": f"{cluster.records_gib}Gi"}},
+        },
+    }
+
+
+def _ray_cluster(cluster: Cluster, *, has_claim: bool) -> Plain:
+    """A head that is reached from inside only, and a group of pods for each pool."""
+    return {
+        "rayVersion": RAY_VERSION,
+        "authOptions": {"mode": "token"},
+        "enableInTreeAutoscaling": True,
+        "autoscalerOptions": {"version": "v2", "idleTimeoutSeconds": cluster.idle_seconds},
+        "headGroupSpec": _head(cluster, has_claim=has_claim),
+        "workerGroupSpecs": [_group(pool, cluster) for pool in cluster.pools],
     }
 
 
@@ -104,28 +139,44 @@ def selector_of(pool: Pool) -> dict[str, str]:
 
 
 def requested_resources(device: Device, count: int) -> dict[str, str]:
-    """Return the Kubernetes resource requests of a pod."""
+    """Return the Kubernetes resource requests of a pod; Kubernetes reserves up to a quarter of a node."""
+    memory = {n: {"memory": f"{gib * 3 // 4}Gi"} for n, gib in device.host_memory_gib.items()}
     counted = {"gpu": {"nvidia.com/gpu": str(count)}, "tpu": {TPU_RESOURCE: str(device.chips)}, "cpu": {}}
-    return {"cpu": str(usable_cpus("gke", device, count)), **counted[device.kind]}
+    return {
+        "cpu": str(usable_cpus("gke", device, count)),
+        **memory.get(count, {}),
+        **counted[device.kind],
+    }
 
 
-def _head(cluster: Cluster) -> Plain:
+def _head(cluster: Cluster, *, has_claim: bool) -> Plain:
+    """Return the group of the head. It has the service account too: it writes records to a bucket."""
     machine, _ = machine_of(cluster.head.instances[1])
-    spec = _pod("ray-head", cluster, "core", requested_resources(cluster.head, 1), {MACHINE_KEY: machine})
+    resources = requested_resources(cluster.head, 1)
+    pod = _pod("ray-head", cluster, "core", resources, {MACHINE_KEY: machine})
+    if has_claim:
+        claim = {"claimName": f"{cluster.cluster_name}-records"}
+        pod["volumes"] = [{"name": "records", "persistentVolumeClaim": claim}]
+        pod["securityContext"] = {"fsGroup": _CONFINED["runAsUser"]}  # a new disk belongs to root
+        pod["containers"][0]["volumeMounts"] = [{"name": "records", "mountPath": _RECORDS_FOLDER}]
     return {
         "serviceType": "ClusterIP",
         "rayStartParams": {"num-cpus": "0"},
-        "template": {"spec": spec},
+        "template": {"spec": pod},
     }
 
 
 def _group(pool: Pool, cluster: Cluster) -> Plain:
     if pool.device.kind != "cpu" and pool.device.cloud_type is None:
         raise ConfigError(f"pool {pool.name}: GKE does not offer {pool.device.name}")
+    if pool.count not in pool.device.host_memory_gib:
+        raise ConfigError(
+            f"pool {pool.name}: conf/device/{pool.device.name}.yaml lacks the memory of {pool.instance}; "
+            f"add host_memory_gib: {{{pool.count}: NUMBER}}"
+        )
     resources = requested_resources(pool.device, pool.count)
-    spec = _pod("ray-worker", cluster, pool.environment, resources, selector_of(pool))
+    pod = _pod("ray-worker", cluster, pool.environment, resources, selector_of(pool))
     tolerations = {"tolerations": [_TOLERATION]} if pool.provisioning == "spot" else {}
-    budget_tracker = {"serviceAccountName": cluster.service_account, "automountServiceAccountToken": False}
     return {
         "groupName": pool.name,
         "replicas": pool.min_nodes,
@@ -134,7 +185,8 @@ def _group(pool: Pool, cluster: Cluster) -> Plain:
         "numOfHosts": pool.hosts,
         "labels": labels_of_pool(pool),
         "rayStartParams": {},
-        "template": {"spec": {**budget_tracker, **spec, **tolerations}},
+        # Trials run on workers: they need no token of Kubernetes.
+        "template": {"spec": {"automountServiceAccountToken": False, **pod, **tolerations}},
     }
 
 
@@ -148,4 +200,5 @@ def _pod(
         "resources": {"limits": resources, "requests": resources},
         "securityContext": _PRIVILEGED if TPU_RESOURCE in resources else _CONFINED,
     }
-    return {"nodeSelector": selector, "containers": [container]}
+    account = {"serviceAccountName": cluster.service_account} if cluster.service_account else {}
+    return {**account, "nodeSelector": selector, "containers": [container]}

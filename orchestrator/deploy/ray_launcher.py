@@ -1,5 +1,6 @@
 """Cluster -> the configuration of Ray's cluster launcher. Pure."""
 
+import shlex
 from collections.abc import Mapping, Sequence
 
 from orchestrator.core.command_text import command_text
@@ -116,7 +117,7 @@ def _node_type(pool: Pool, cluster: Cluster) -> Plain:
 
 def _login(cluster: Cluster) -> list[str]:
     """Return the commands that let a host start containers of the registry."""
-    registry = cluster.registry.partition("/")[0]
+    registry = shlex.quote(cluster.registry.partition("/")[0])
     return ["sudo usermod -aG docker $USER", f"gcloud auth configure-docker {registry} --quiet"]
 
 

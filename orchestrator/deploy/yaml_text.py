@@ -13,12 +13,15 @@ class _YamlLoader(yaml.SafeLoader):  # type: ignore[misc]  # likewise
     """A key that appears twice in a mapping is refused: PyYAML would keep the last one in silence."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> Any:
-        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
-        for key in keys:
-            if isinstance(key, str) and keys.count(key) > 1:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"the key {key!r} appears twice", node.start_mark
-                )
+        seen: set[str] = set()
+        for name, _ in node.value:
+            key = self.construct_object(name, deep=True)
+            if isinstance(key, str):
+                if key in seen:
+                    raise yaml.constructor.ConstructorError(
+                        None, None, f"the key {key!r} appears twice", name.start_mark
+                    )
+                seen.add(key)
         return super().construct_mapping(node, deep)
 
 

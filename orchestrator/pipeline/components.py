@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from orchestrator.config.repeated_words import repeated_words
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.inventory import Inventory
+from orchestrator.core.printable import without_secrets
 from orchestrator.core.settings import Settings
 from orchestrator.execute.executor import Executor
 from orchestrator.plan.pricing import PriceBook
@@ -18,7 +19,7 @@ from orchestrator.record.journal import JOURNAL_NAME, Journal
 from orchestrator.record.ledger import FILE_NAME, Ledger
 from orchestrator.record.tracking.background import BackgroundTracker
 from orchestrator.record.tracking.mlflow_answer import silence_of
-from orchestrator.record.tracking.mlflow_client import database_of, without_secrets
+from orchestrator.record.tracking.mlflow_client import database_of
 from orchestrator.record.tracking.tracker import NoTracker, Tracker
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from orchestrator.core.device import Device, DeviceKind
 from orchestrator.core.diagnosis import Diagnosis, GpuState, HostState, PlaceState, ServiceState, TrainerState
 from orchestrator.core.errors import ConfigError, PlacementError
+from orchestrator.core.printable import without_secrets
 from orchestrator.core.settings import Settings
 from orchestrator.core.trainer import TrainerEnvironment
 from orchestrator.execute.machine.cgroup import num_cores
@@ -22,7 +23,7 @@ from orchestrator.execute.machine.inventory import slice_type_of
 from orchestrator.execute.trial.host_usage import host_use
 from orchestrator.plan.compatibility import reason_against_card
 from orchestrator.plan.diagnosis import checks_of
-from orchestrator.record.tracking.mlflow_client import without_secrets
+from orchestrator.record.tracking.mlflow_answer import require_address
 from orchestrator.train.environment import cpu_model
 from orchestrator.train.registry import trainer_info
 from workloads.data.sources import default_cache
@@ -156,6 +157,7 @@ def _mlflow(uri: str | None) -> ServiceState:
     version = _version_of("mlflow")
     if uri is None:
         return ServiceState(name="MLflow", version=version)
+    require_address(uri)
     if version is None:
         failure = "MLflow is not installed; pip install 'mlflow>=3.17,<4', or set tracking=none"
         return ServiceState(name="MLflow", version=None, failure=failure)

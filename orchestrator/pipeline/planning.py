@@ -6,7 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from orchestrator.analysis.recommendation.answer.answer import Recommendation
-from orchestrator.analysis.recommendation.jobs.length import check_lengths
+from orchestrator.analysis.recommendation.jobs.length import check_lengths, check_quality
 from orchestrator.analysis.tables.budget import expected_line
 from orchestrator.core.budget import BudgetStatus
 from orchestrator.core.estimate import Estimate
@@ -50,6 +50,7 @@ def plan_sweep(settings: Settings, preflight: PreflightState) -> Plan:
         memory_fits=preflight.memory_fits,
     )
     check_lengths(decided.trainings, settings.objective)
+    check_quality(decided.trainings, decided.aims, settings.objective)
     return replace(
         decided,
         search=settings.search,

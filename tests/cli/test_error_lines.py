@@ -19,6 +19,7 @@ from orchestrator.cli import main
 from orchestrator.commands.command_line import DONE, WRONG_REQUEST
 from orchestrator.core.placement import Attempt, Plan
 from orchestrator.core.result import Failure
+from orchestrator.terminal.error_line import error_line
 from orchestrator.terminal.live_view import watching
 from orchestrator.terminal.printing import print_table
 
@@ -27,14 +28,12 @@ ESCAPE = "\x1b[2J\x9b1m\x07"
 
 @pytest.fixture(autouse=True)
 def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Work in one folder, and have temporary files in another."""
-    folder = tmp_path / "temporary"
+    """Work in one folder, and have the files of long errors in another."""
     here = tmp_path / "here"
-    folder.mkdir()
     here.mkdir()
     monkeypatch.chdir(here)
-    monkeypatch.setattr(tempfile, "tempdir", str(folder))
-    return folder
+    monkeypatch.setenv("ORCHESTRATOR_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "errors"
 
 
 def complaint_of(word: str, capsys: pytest.CaptureFixture[str]) -> str:
@@ -53,6 +52,23 @@ def test_a_long_error_is_a_short_line_and_a_file(temporary: Path, capsys: pytest
     assert file.stat().st_mode & 0o777 == 0o600
 
 
+def test_the_files_of_old_errors_are_removed(
+    temporary: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    lines = [error_line(f"{number} {'x' * 3000}") for number in range(25)]
+    kept = [Path(line.partition("all of it: ")[2].rstrip(")")) for line in lines]
+    assert {file.name for file in temporary.iterdir()} == {file.name for file in kept[-20:]}
+    assert list((tmp_path / "temporary").iterdir()) == []
+
+
+def test_a_file_of_a_long_error_has_no_secret(temporary: Path) -> None:
+    error_line(f"cannot reach http://me:hunter2@host/x?token=hunter2 {'x' * 3000}")
+    (file,) = temporary.iterdir()
+    assert file.read_text().startswith("cannot reach http://host/x?… xxx")
+
+
 def test_the_file_has_what_the_line_has_not(temporary: Path, capsys: pytest.CaptureFixture[str]) -> None:
     complaint_of(f"workload='nobody{ESCAPE}{'x' * 3000}'", capsys)
     (file,) = temporary.iterdir()
@@ -64,13 +80,14 @@ def test_the_file_has_what_the_line_has_not(temporary: Path, capsys: pytest.Capt
 
 def test_a_short_error_needs_no_file(temporary: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert complaint_of("seed=x", capsys) == "error: seed='x' must be a whole number"
-    assert not list(temporary.iterdir())
+    assert not temporary.exists()
 
 
 def test_an_error_is_told_where_no_file_can_be_made(
     temporary: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(temporary / "not" / "here"))
+    (temporary.parent.parent / "file").write_text("")
+    monkeypatch.setenv("ORCHESTRATOR_CACHE", str(temporary.parent.parent / "file"))
     line = complaint_of("workload=" + "x" * 3000, capsys)
     assert line.endswith(" characters)")
     assert len(line) == 300

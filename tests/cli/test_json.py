@@ -162,7 +162,7 @@ def test_predictions_say_where_they_are_from(tmp_path: Path) -> None:
 
 
 def test_findings_on_a_cluster_file_are_a_document(tmp_path: Path) -> None:
-    good = ask("cluster", "pools=gke", "pools.project=my-project", cwd=tmp_path)
+    good = ask("cluster", "pools=gke", "pools.project=my-project", "budget.usd=20", cwd=tmp_path)
     (tmp_path / "good.yaml").write_text(good.out)
     (tmp_path / "bad.yaml").write_text(good.out.replace("google.com/tpu: ", "google.com/tup: "))
     sound = ask("cluster", "--check", "good.yaml", "--json", cwd=tmp_path)

@@ -13,6 +13,10 @@ _POOLS = (
     Key(usage="pools.zone=ZONE", summary="zone of the nodes; any key of the file: pools.KEY"),
     Key(usage="prices=gcp", summary="price list"),
 )
+_JOB = (
+    Key(usage="budget.usd=20", summary="most that the sweep of pools=gke may cost; it must be given"),
+    Key(usage="record.path=gs://BUCKET", summary="bucket of that sweep's records, instead of a disk"),
+)
 
 COMMANDS = (
     Command(
@@ -48,9 +52,10 @@ COMMANDS = (
         summary="Print or check the file that makes a cluster of pools.",
         run="orchestrator.commands.cluster:cluster",
         flags=(CHECK, DIFF, JSON),
-        keys=_POOLS,
+        keys=(*_POOLS, *_JOB),
         examples=(
             "cluster pools=gcp pools.project=ID > cluster.yaml",
+            "cluster pools=gke pools.project=ID budget.usd=20 > gke.yaml",
             "cluster --check cluster.yaml",
             "cluster --diff cluster.yaml pools=gcp pools.project=ID",
         ),

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Any
 
-from orchestrator.core.pool import Catalogue
+from orchestrator.core.pool import ACCOUNT_RULES, Catalogue, Provider
 from orchestrator.deploy.checks.finding import Finding, FindingLines, JsonObject, listed, mapping, sequence
 
 _STARTS = ("head_start_ray_commands", "worker_start_ray_commands")
@@ -15,6 +15,12 @@ _OPENING_TAGS = {"http-server", "https-server", "lb-health-check"}
 _SECRET = re.compile(
     r"(?i)(RAY_AUTH_TOKEN|PASSWORD|SECRET_ACCESS_KEY|SECRET_KEY|API_KEY|PRIVATE_KEY)\s*=\s*[^\s$;]"
 )
+_IMAGE = re.compile(
+    r"[a-z0-9][-._a-z0-9]*(:[0-9]+)?(/[a-z0-9][-._a-z0-9]*)*(:[\w][-.\w]{0,127})?(@sha256:[0-9a-f]{64})?",
+    re.ASCII,
+)
+_WORD = re.compile(r"[a-zA-Z_][-.\w]*", re.ASCII)
+"""Names of containers and users."""
 _CREDENTIALS = re.compile(r"://[^/\s:@]+:[^/\s@$]+@|-----BEGIN [A-Z ]*PRIVATE KEY-----")
 
 
@@ -39,13 +45,38 @@ def check_images(config: JsonObject, _catalogue: Catalogue) -> FindingLines:
     docker = mapping(config["docker"])
     for key in ("image", "head_image", "worker_image"):
         if key in docker:
-            yield from unpinned(f"docker.{key}", docker[key])
+            yield from check_image(f"docker.{key}", docker[key])
     if not {"image", "head_image"} & docker.keys():
         yield Finding(key="docker.image", message="is missing; the head would run without one of our images")
     for name, node_type in config["available_node_types"].items():
         own = mapping(mapping(node_type).get("docker"))
         if "worker_image" in own:
-            yield from unpinned(f"available_node_types.{name}.docker.worker_image", own["worker_image"])
+            yield from check_image(f"available_node_types.{name}.docker.worker_image", own["worker_image"])
+
+
+def check_words(config: JsonObject, _catalogue: Catalogue) -> FindingLines:
+    """A finding for each name that Ray's launcher puts into shell commands as it is."""
+    for top, name in (("docker", "container_name"), ("auth", "ssh_user")):
+        word = mapping(config.get(top)).get(name)
+        if word is not None and not _WORD.fullmatch(str(word)):
+            yield Finding(key=f"{top}.{name}", message=f"{word!r} must be letters, digits and -_.")
+
+
+def check_account(key: str, account: object, provider: Provider) -> FindingLines:
+    """A finding for what cannot be a service account of the provider."""
+    rule, example = ACCOUNT_RULES[provider]
+    if not rule.fullmatch(str(account)):
+        yield Finding(key=key, message=f"{account!r} is not an account; write it like {example}")
+
+
+def check_image(key: str, image: object) -> FindingLines:
+    """A finding unless the image has a name that no shell changes, and is pinned."""
+    if _IMAGE.fullmatch(str(image)):
+        yield from unpinned(key, image)
+    else:
+        yield Finding(
+            key=key, message=f"{image!r} is not the name of an image; write it like HOST/FOLDER/NAME:0.1.0"
+        )
 
 
 def unpinned(key: str, image: object) -> FindingLines:

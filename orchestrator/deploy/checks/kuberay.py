@@ -6,7 +6,7 @@ from typing import Any
 from orchestrator.core.pool import Catalogue, region_of
 from orchestrator.core.price import Provisioning
 from orchestrator.core.tpu_topology import chips_of, generation_of, topologies_of
-from orchestrator.deploy.checks.access import secrets, unpinned
+from orchestrator.deploy.checks.access import check_account, check_image, secrets
 from orchestrator.deploy.checks.finding import (
     Finding,
     FindingLines,
@@ -17,6 +17,7 @@ from orchestrator.deploy.checks.finding import (
     require_mappings,
     require_name,
     sequence,
+    whole,
 )
 from orchestrator.deploy.checks.machine_types import (
     Offer,
@@ -77,12 +78,15 @@ def check_containers(key: str, group: JsonObject) -> FindingLines:
     pod = pod_of(group)
     if pod.get("hostNetwork"):
         yield Finding(key=f"{key}.template.spec.hostNetwork", message="opens every port of a pod on its node")
+    if "serviceAccountName" in pod:
+        account = f"{key}.template.spec.serviceAccountName"
+        yield from check_account(account, pod["serviceAccountName"], "gke")
     containers = sequence(pod.get("containers"))
     if not containers:
         yield Finding(key=f"{key}.template.spec.containers", message="has no container")
     for number, container in enumerate(map(mapping, containers)):
         here = f"{key}.template.spec.containers.{number}"
-        yield from unpinned(f"{here}.image", container.get("image"))
+        yield from check_image(f"{here}.image", container.get("image"))
         confined = mapping(container.get("securityContext"))
         resources = mapping(container.get("resources"))
         has_tpu = TPU_RESOURCE in mapping(resources.get("limits"))
@@ -90,8 +94,12 @@ def check_containers(key: str, group: JsonObject) -> FindingLines:
             yield Finding(
                 key=f"{here}.securityContext", message="must have runAsNonRoot: true and no privileged: true"
             )
-        if resources.get("limits") != resources.get("requests") or not resources.get("limits"):
+        limits = mapping(resources.get("limits"))
+        if limits != resources.get("requests") or not limits:
             yield Finding(key=f"{here}.resources", message="must have limits, and requests equal to them")
+        elif "memory" not in limits:
+            message = "must limit the memory: a pod without is killed first, and others with it"
+            yield Finding(key=f"{here}.resources.limits.memory", message=message)
 
 
 def _sizes(key: str, group: JsonObject) -> FindingLines:
@@ -145,7 +153,8 @@ def _provisioning_of(group: JsonObject) -> Provisioning:
 
 Manifest = Mapping[str, Any]
 
-_KINDS = ("RayCluster", "RayJob")
+CLUSTER_KINDS = ("RayCluster", "RayJob")
+_API_OF_KIND = {**dict.fromkeys(CLUSTER_KINDS, API), "PersistentVolumeClaim": "v1"}
 # KubeRay 1.6.2, the published definition of RayCluster
 _SPEC_KEYS = {
     "authOptions",
@@ -165,78 +174,89 @@ _SPEC_KEYS = {
 def check_manifests(documents: Sequence[Any], catalogue: Catalogue) -> list[Finding]:
     """Everything wrong with a file of manifests."""
     manifests = [mapping(document) for document in documents]
-    clusters = [manifest for manifest in manifests if manifest.get("kind") == "RayCluster"]
-    heads = [line for manifest in manifests for line in _head_lines(manifest)]
-    heads += [secret for manifest in manifests for secret in secrets(manifest)]
-    for cluster in clusters:
-        heads += check_ray_cluster(cluster, catalogue)
+    findings = [line for manifest in manifests for line in _head_lines(manifest)]
+    findings += [secret for manifest in manifests for secret in secrets(manifest)]
+    names = [_name_of(manifest) for manifest in manifests if manifest.get("kind") == "RayCluster"]
     for manifest in manifests:
-        if manifest.get("kind") == "RayJob":
-            heads += _job(manifest, names=[mapping(one.get("metadata")).get("name") for one in clusters])
-    return heads
+        spec = mapping(manifest.get("spec"))
+        if manifest.get("kind") == "RayCluster":
+            findings += check_ray_cluster("spec", spec, catalogue)
+        elif manifest.get("kind") == "RayJob":
+            findings += _job(spec, names=names)
+            if "rayClusterSpec" in spec:
+                cluster = mapping(spec["rayClusterSpec"])
+                findings += check_ray_cluster("spec.rayClusterSpec", cluster, catalogue)
+    return findings
 
 
-def check_ray_cluster(manifest: dict[str, Any], catalogue: Catalogue) -> FindingLines:
-    """Findings of a RayCluster; of one that has not its shape, only that."""
-    spec = mapping(manifest.get("spec"))
-    shape = list(require_mappings(spec, "headGroupSpec", "authOptions", "autoscalerOptions", under="spec"))
+def check_ray_cluster(key: str, spec: Manifest, catalogue: Catalogue) -> FindingLines:
+    """Findings of the specification of a Ray cluster; of one that has not its shape, only that.
+
+    Args:
+        key: place of the specification in its manifest.
+    """
+    shape = list(require_mappings(spec, "headGroupSpec", "authOptions", "autoscalerOptions", under=key))
     yield from shape
     if shape:
         return
     for name in sorted(map(str, spec.keys() - _SPEC_KEYS)):
-        yield Finding(key=f"spec.{name}", message=f"unknown; known: {listed(_SPEC_KEYS)}")
-    yield from _settings(spec)
-    yield from _head(spec["headGroupSpec"])
-    groups = [mapping(group) for group in sequence(spec.get("workerGroupSpecs"))]
-    names = [group.get("groupName") for group in groups]
-    for number, group in enumerate(groups):
-        key = f"spec.workerGroupSpecs.{number}"
-        if names.index(group.get("groupName")) < number:
-            yield Finding(key=f"{key}.groupName", message=f"{group.get('groupName')!r} appears twice")
-        yield from check_group(key, group, catalogue)
+        yield Finding(key=f"{key}.{name}", message=f"unknown; known: {listed(_SPEC_KEYS)}")
+    yield from _settings(key, spec)
+    yield from _head(f"{key}.headGroupSpec", spec["headGroupSpec"])
+    seen: set[str] = set()
+    for number, group in enumerate(map(mapping, sequence(spec.get("workerGroupSpecs")))):
+        here, name = f"{key}.workerGroupSpecs.{number}", repr(group.get("groupName"))
+        if name in seen:
+            yield Finding(key=f"{here}.groupName", message=f"{name} appears twice")
+        seen.add(name)
+        yield from check_group(here, group, catalogue)
+
+
+def _name_of(manifest: Manifest) -> object:
+    return mapping(manifest.get("metadata")).get("name")
 
 
 def _head_lines(manifest: Manifest) -> FindingLines:
-    kind, name = manifest.get("kind"), mapping(manifest.get("metadata")).get("name")
-    if kind not in _KINDS:
+    kind, name = manifest.get("kind"), _name_of(manifest)
+    api = _API_OF_KIND.get(str(kind))
+    if api is None:
         yield Finding(
             key="kind",
-            message=f"{kind!r} {name!r} does not belong here, or opens a port; known: {listed(_KINDS)}",
+            message=f"{kind!r} {name!r} does not belong here, or opens a port; known: {listed(_API_OF_KIND)}",
         )
-    elif manifest.get("apiVersion") != API:
+    elif manifest.get("apiVersion") != api:
         yield Finding(
-            key="apiVersion", message=f"of {kind} is {manifest.get('apiVersion')!r} and must be {API!r}"
+            key="apiVersion", message=f"of {kind} is {manifest.get('apiVersion')!r} and must be {api!r}"
         )
-    yield from require_name("metadata.name", str(name).removesuffix("-sweep"))
+    yield from require_name("metadata.name", str(name).removesuffix("-sweep").removesuffix("-records"))
 
 
-def _settings(spec: Manifest) -> FindingLines:
+def _settings(key: str, spec: Manifest) -> FindingLines:
     if spec["authOptions"].get("mode") != "token":
         yield Finding(
-            key="spec.authOptions.mode",
+            key=f"{key}.authOptions.mode",
             message=f"is {spec['authOptions'].get('mode')!r} and must be 'token': "
             "who reaches the head could run anything on it",
         )
     if spec.get("rayVersion") != RAY_VERSION:
         yield Finding(
-            key="spec.rayVersion",
+            key=f"{key}.rayVersion",
             message=f"is {spec.get('rayVersion')!r}, and the images have {RAY_VERSION!r}",
         )
     if spec.get("enableInTreeAutoscaling") is not True or spec["autoscalerOptions"].get("version") != "v2":
         yield Finding(
-            key="spec.enableInTreeAutoscaling",
+            key=f"{key}.enableInTreeAutoscaling",
             message="must be true, with autoscalerOptions.version v2, or no node comes or goes",
         )
     idle = spec["autoscalerOptions"].get("idleTimeoutSeconds")
     if not isinstance(idle, int) or idle <= 0:
         yield Finding(
-            key="spec.autoscalerOptions.idleTimeoutSeconds",
+            key=f"{key}.autoscalerOptions.idleTimeoutSeconds",
             message=f"must be above 0, not {idle!r}: idle nodes are billed",
         )
 
 
-def _head(head: Manifest) -> FindingLines:
-    key = "spec.headGroupSpec"
+def _head(key: str, head: Manifest) -> FindingLines:
     if head.get("serviceType") != "ClusterIP":
         yield Finding(
             key=f"{key}.serviceType",
@@ -249,10 +269,28 @@ def _head(head: Manifest) -> FindingLines:
         yield Finding(key=f"{key}.template", message=f"asks for {name}; the head runs no trial")
 
 
-def _job(manifest: Manifest, *, names: Sequence[object]) -> FindingLines:
-    spec = mapping(manifest.get("spec"))
-    if not spec.get("entrypoint"):
+def _job(spec: Manifest, *, names: Sequence[object]) -> FindingLines:
+    """Check that a job can start, ends, and costs no more than its user said."""
+    entrypoint = str(spec.get("entrypoint") or "")
+    if not entrypoint:
         yield Finding(key="spec.entrypoint", message="of RayJob is missing; say what it runs")
+    elif "orchestrator" in entrypoint:
+        for word in ("--yes", "budget.usd="):
+            if not any(given.startswith(word) for given in entrypoint.split()):
+                message = f"has no {word}: nobody can confirm the cost of a job"
+                yield Finding(key="spec.entrypoint", message=message)
+    if whole(spec.get("activeDeadlineSeconds")) <= 0:
+        yield Finding(
+            key="spec.activeDeadlineSeconds",
+            message=f"must be above 0, not {spec.get('activeDeadlineSeconds')!r}: a job that hangs is billed",
+        )
+    if "rayClusterSpec" in spec:
+        if spec.get("shutdownAfterJobFinishes") is not True:
+            yield Finding(
+                key="spec.shutdownAfterJobFinishes",
+                message="must be true: a head that outlives its job is billed",
+            )
+        return
     chosen = mapping(spec.get("clusterSelector")).get("ray.io/cluster")
     if chosen not in names:
         yield Finding(

@@ -6,7 +6,7 @@ from typing import Any
 
 from orchestrator.core.pool import PROJECT_RULE, Catalogue, region_of
 from orchestrator.core.price import Provisioning
-from orchestrator.deploy.checks.access import check_access, check_images
+from orchestrator.deploy.checks.access import check_access, check_account, check_images, check_words
 from orchestrator.deploy.checks.finding import (
     Finding,
     FindingLines,
@@ -55,6 +55,9 @@ def check_node(name: str, node_type: JsonObject, config: JsonObject, catalogue: 
             resources = resources_of(offer.device, offer.count)
             yield from expected(f"{key}.resources", mapping(node_type.get("resources")), resources)
             yield from _ending(key, offer, node)
+    for number, account in enumerate(map(mapping, sequence(node.get("serviceAccounts")))):
+        place = f"{key}.node_config.serviceAccounts.{number}.email"
+        yield from check_account(place, account.get("email"), "gcp")
     if not is_head and not sequence(node.get("serviceAccounts")):
         yield Finding(
             key=f"{key}.node_config.serviceAccounts",
@@ -227,4 +230,5 @@ _CHECKS: tuple[Callable[[JsonObject, Catalogue], FindingLines], ...] = (
     _autoscaler,
     check_access,
     check_images,
+    check_words,
 )

@@ -3,11 +3,12 @@
 import sqlite3
 from contextlib import closing
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from orchestrator.core.errors import ConfigError
+from orchestrator.core.printable import without_secrets
 from orchestrator.record.timeout import call_with_timeout
-from orchestrator.record.tracking.mlflow_client import POSSIBLE, absolute, database_of, without_secrets
+from orchestrator.record.tracking.mlflow_client import POSSIBLE, absolute, database_of
 
 _SECONDS = 3
 
@@ -27,6 +28,27 @@ def silence_of(uri: str) -> str | None:
         return _cause_of(error)
     except (ValueError, RuntimeError) as error:  # a null byte, a loop of links, a bracket without its other
         raise _refusal(uri, f"is not understood: {error}") from error
+
+
+def require_address(uri: str) -> SplitResult:
+    """Return the parts of an address.
+
+    Raises:
+        ConfigError: no server can have it.
+        RecordError: another kind of URI.
+    """
+    address = urlsplit(absolute(uri))
+    if address.scheme == "sqlite":
+        return address
+    try:
+        port = address.port
+    except ValueError:
+        port = 0
+    if port == 0:
+        raise _refusal(uri, "has no such port as a server can have: 1 to 65535")
+    if not address.hostname:
+        raise _refusal(uri, "names no host")
+    return address
 
 
 def _silence_of_file(path: Path, uri: str) -> str | None:
@@ -52,16 +74,9 @@ def _silence_of_server(uri: str) -> str | None:
     import urllib.request
     from http.client import HTTPException, InvalidURL
 
-    address = urlsplit(uri)
-    try:
-        port = address.port
-    except ValueError:
-        port = 0
-    if port == 0:
-        raise _refusal(uri, "has no such port as a server can have: 1 to 65535")
-    if not address.hostname:
-        raise _refusal(uri, "names no host")
-    request = urllib.request.Request(f"{without_secrets(uri).rstrip('/')}/health")  # noqa: S310  http or https
+    address = require_address(uri)
+    place = address._replace(netloc=address.netloc.rpartition("@")[2], query="", fragment="").geturl()
+    request = urllib.request.Request(f"{place.rstrip('/')}/health")  # noqa: S310  http or https
     try:
         call_with_timeout(_SECONDS, lambda: urllib.request.urlopen(request, timeout=_SECONDS).close())  # noqa: S310
     except TimeoutError:

@@ -3,14 +3,15 @@
 import getpass
 import logging
 import os
-import re
 import sqlite3
 from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from orchestrator.core.errors import RecordError
+from orchestrator.core.printable import without_secrets
 from orchestrator.record.tracking.database_template import copy_template, keep_template
 from workloads.data.sources import default_cache
 
@@ -42,8 +43,11 @@ _SETTINGS = {  # what the user sets wins
 
 def absolute(uri: str) -> str:
     """Return the URI, independent of the working directory. Raises RecordError for an unknown kind."""
-    if uri.startswith(_SQLITE) and uri != _SQLITE:
-        return f"{_SQLITE}{Path(uri.removeprefix(_SQLITE)).resolve()}"
+    database = database_of(uri)
+    if database and database != Path():
+        _, mark, options = uri.partition("?")
+        path = str(database.resolve()).replace("%", "%25").replace("?", "%3F")
+        return f"{_SQLITE}{path}{mark}{options}"
     if uri.startswith(("http://", "https://")):
         return uri
     raise RecordError(f"tracking.uri={without_secrets(uri)!r} is not understood; {POSSIBLE}")
@@ -89,8 +93,12 @@ def client_of(uri: str) -> "MlflowClient":
 
 
 def database_of(uri: str) -> Path | None:
-    """Return the file of a database; None of a server."""
-    return Path(uri.removeprefix(_SQLITE)) if uri.startswith(_SQLITE) else None
+    """Return the file of a database; None of a server.
+
+    As SQLAlchemy reads it: options follow a `?`, and `%20` is a blank.
+    """
+    path = unquote(uri.removeprefix(_SQLITE).partition("?")[0])
+    return Path(path) if uri.startswith(_SQLITE) else None
 
 
 def _require_database(path: Path) -> None:
@@ -112,8 +120,3 @@ def cause_of(error: Exception) -> str:
     """Return the cause in one line for a log."""
     line = next(iter(str(error).splitlines()), "")
     return f"{type(error).__name__}: {without_secrets(line)}"
-
-
-def without_secrets(text: str) -> str:
-    """Return the text without user and password in its URIs."""
-    return re.sub(r"//[^/@\s]+@", "//", text)

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 from orchestrator.core.codec import from_json
 from orchestrator.core.errors import OrchestratorError, RecordError
 from orchestrator.core.placement import Plan
+from orchestrator.core.printable import without_secrets
 from orchestrator.core.result import TrialRecord
 from orchestrator.record.tracking.mlflow_client import (
     absolute,
     cause_of,
     client_of,
     database_of,
-    without_secrets,
 )
 from orchestrator.record.tracking.mlflow_run import RECORD_NAME
 from orchestrator.record.tracking.tracker import PLAN_NAME

@@ -3,7 +3,8 @@
 from shlex import quote
 from urllib.parse import quote as quote_in_url
 
-from orchestrator.record.tracking.mlflow_client import database_of, without_secrets
+from orchestrator.core.printable import without_secrets
+from orchestrator.record.tracking.mlflow_client import database_of
 
 _LOCAL = "http://127.0.0.1:5000"  # where `mlflow ui` listens
 
@@ -32,5 +33,5 @@ def page_lines(uri: str, *, experiment_id: str) -> tuple[str, ...]:
             f"  table: {_LOCAL}{runs}",
             f"  charts: {_LOCAL}{runs}{charts}",
         )
-    server = without_secrets(uri).rstrip("/")
+    server = without_secrets(uri.partition("?")[0]).rstrip("/")
     return (f"MLflow: {server}{runs}", f"  charts: {server}{runs}{charts}")

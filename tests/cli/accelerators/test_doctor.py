@@ -51,6 +51,14 @@ def test_a_server_that_does_not_answer_is_missing(capsys):
     assert "secret" not in out
 
 
+@pytest.mark.parametrize("uri", ["garbage://x", "http://host:99999", "http://"])
+def test_an_address_that_no_server_has_is_refused(uri, capsys):
+    assert main(["doctor", f"tracking.uri='{uri}'"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("error: tracking.uri=")
+    assert uri in line
+
+
 def test_a_word_that_is_wrong_is_refused(capsys):
     assert main(["doctor", "tracking.url=x"]) == 2
     assert capsys.readouterr().err.startswith("error: ")

@@ -24,8 +24,9 @@ def launcher():
 def manifests():
     """The manifests with one group of each kind."""
     documents = list(yaml.safe_load_all(rendered("gke").text))
-    groups = documents[0]["spec"]["workerGroupSpecs"]
-    documents[0]["spec"]["workerGroupSpecs"] = [
+    cluster = documents[1]["spec"]["rayClusterSpec"]
+    groups = cluster["workerGroupSpecs"]
+    cluster["workerGroupSpecs"] = [
         group for group in groups if group["groupName"] in ("cpu", "t4-spot", "tpu-v5e-16-spot")
     ]
     return documents

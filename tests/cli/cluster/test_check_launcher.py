@@ -20,6 +20,19 @@ THREE = [{"acceleratorType": "nvidia-tesla-t4", "acceleratorCount": 3}]
 A_TPU = {"acceleratorType": "v3-8", "runtimeVersion": "tpu-ubuntu2204-base"}
 
 SOWN = [
+    ("docker/image", "$(touch X)/core:1", "docker.image: '$(touch X)/core:1' is not the name of an image"),
+    ("docker/container_name", "ray;id", "docker.container_name: 'ray;id' must be letters, digits"),
+    ("auth/ssh_user", "$(id)", "auth.ssh_user: '$(id)' must be letters, digits"),
+    (
+        "available_node_types/t4/docker/worker_image",
+        "ours/torch:$(id)",
+        "t4.docker.worker_image: 'ours/torch:$(id)' is not the name of an image",
+    ),
+    (
+        f"{T4}/serviceAccounts/0/email",
+        "nope",
+        "t4.node_config.serviceAccounts.0.email: 'nope' is not an account; write it like NAME@PROJECT.iam",
+    ),
     ("cluster_name", "Orchestrator_1", "cluster_name: 'Orchestrator_1' must be a-z, 0-9 and hyphens"),
     (
         "available_node_types/T4_spot",

@@ -12,11 +12,13 @@ from shipped_devices import shipped_catalogue
 from orchestrator.deploy.checks.kuberay import check_manifests
 
 DOCUMENTS = tuple(yaml.safe_load_all(rendered("gke").text))
-GROUPS = {each["groupName"]: n for n, each in enumerate(DOCUMENTS[0]["spec"]["workerGroupSpecs"])}
+CLUSTER = DOCUMENTS[1]["spec"]["rayClusterSpec"]
+GROUPS = {each["groupName"]: n for n, each in enumerate(CLUSTER["workerGroupSpecs"])}
 CPU, T4, V5E, SLICE = (
-    f"0/spec/workerGroupSpecs/{GROUPS[name]}" for name in ("cpu", "t4-spot", "tpu-v5e-8", "tpu-v5e-16-spot")
+    f"1/spec/rayClusterSpec/workerGroupSpecs/{GROUPS[name]}"
+    for name in ("cpu", "t4-spot", "tpu-v5e-8", "tpu-v5e-16-spot")
 )
-HEAD = "0/spec/headGroupSpec"
+HEAD = "1/spec/rayClusterSpec/headGroupSpec"
 POD, BOX = "template/spec", "template/spec/containers/0"
 TYPE = "nodeSelector/cloud.google.com~gke-tpu-accelerator"
 SHAPE = "nodeSelector/cloud.google.com~gke-tpu-topology"
@@ -25,30 +27,50 @@ TPU_LIMIT = "resources/limits/google.com~tpu"
 PASSWORD = [{"name": "DB_PASSWORD", "value": "hunter2"}]
 
 SOWN = [
-    ("0/metadata/name", "My Cluster", "metadata.name: 'My Cluster' must be a-z, 0-9 and"),
+    ("1/metadata/name", "My Cluster", "metadata.name: 'My Cluster' must be a-z, 0-9 and"),
     (
-        "0/apiVersion",
+        "1/apiVersion",
         "ray.io/v1alpha1",
-        "apiVersion: of RayCluster is 'ray.io/v1alpha1' and must be 'ray.io/v1'",
+        "apiVersion: of RayJob is 'ray.io/v1alpha1' and must be 'ray.io/v1'",
     ),
     ("1/kind", "Service", "kind: 'Service' 'orchestrator-sweep' does not belong here, or opens a port"),
-    ("0/spec/authOptions/mode", "disabled", "spec.authOptions.mode: is 'disabled' and must be 'token'"),
-    ("0/spec/authOptions", None, "spec.authOptions: must be a mapping of keys to values, not None"),
-    ("0/spec/rayVersion", "2.9.0", "spec.rayVersion: is '2.9.0', and the images have '2.60.0'"),
     (
-        "0/spec/autoscalerOptions/version",
-        "v1",
-        "spec.enableInTreeAutoscaling: must be true, with autoscalerOpt",
+        "1/spec/rayClusterSpec/authOptions/mode",
+        "disabled",
+        "spec.rayClusterSpec.authOptions.mode: is 'disabled' and must be 'token'",
     ),
-    ("0/spec/autoscalerOptions/idleTimeoutSeconds", 0, "idleTimeoutSeconds: must be above 0, not 0"),
-    ("0/spec/workerGroupSpec", [], "spec.workerGroupSpec: unknown; known: authOptions, "),
+    (
+        "1/spec/rayClusterSpec/authOptions",
+        None,
+        "spec.rayClusterSpec.authOptions: must be a mapping of keys to values, not None",
+    ),
+    (
+        "1/spec/rayClusterSpec/rayVersion",
+        "2.9.0",
+        "spec.rayClusterSpec.rayVersion: is '2.9.0', and the images have '2.60.0'",
+    ),
+    (
+        "1/spec/rayClusterSpec/autoscalerOptions/version",
+        "v1",
+        "spec.rayClusterSpec.enableInTreeAutoscaling: must be true, with autoscalerOpt",
+    ),
+    (
+        "1/spec/rayClusterSpec/autoscalerOptions/idleTimeoutSeconds",
+        0,
+        "idleTimeoutSeconds: must be above 0, not 0",
+    ),
+    (
+        "1/spec/rayClusterSpec/workerGroupSpec",
+        [],
+        "spec.rayClusterSpec.workerGroupSpec: unknown; known: authOptions, ",
+    ),
     (
         f"{HEAD}/serviceType",
         "LoadBalancer",
         "headGroupSpec.serviceType: is 'LoadBalancer' and must be 'ClusterIP'",
     ),
-    (f"{HEAD}/enableIngress", True, "spec.headGroupSpec.enableIngress: opens the dashboard"),
-    (f"{HEAD}/{BOX}/{TPU_LIMIT}", "4", "spec.headGroupSpec.template: asks for google.com/tpu"),
+    (f"{HEAD}/enableIngress", True, "spec.rayClusterSpec.headGroupSpec.enableIngress: opens the dashboard"),
+    (f"{HEAD}/{BOX}/{TPU_LIMIT}", "4", "spec.rayClusterSpec.headGroupSpec.template: asks for google.com/tpu"),
     (
         f"{HEAD}/{BOX}/image",
         "ours/core",
@@ -57,11 +79,13 @@ SOWN = [
     (
         f"{HEAD}/{BOX}/env",
         PASSWORD,
-        "spec.headGroupSpec.template.spec.containers.0.env.0.value: holds a secret",
+        "spec.rayClusterSpec.headGroupSpec.template.spec.containers.0.env.0.value: holds a secret",
     ),
+    (f"{HEAD}/{BOX}/image", "ours/core:$(id)", "image: 'ours/core:$(id)' is not the name of an image"),
+    (f"{T4}/{POD}/serviceAccountName", "No One", "serviceAccountName: 'No One' is not an account"),
     (f"{T4}/hosts", 1, "workerGroupSpecs.1.hosts: unknown; known: groupName, idleTimeoutSeconds"),
     (f"{T4}/groupName", "T4_spot", "workerGroupSpecs.1.groupName: 'T4_spot' must be a-z, 0-9 and"),
-    (f"{T4}/groupName", "cpu", "spec.workerGroupSpecs.1.groupName: 'cpu' appears twice"),
+    (f"{T4}/groupName", "cpu", "spec.rayClusterSpec.workerGroupSpecs.1.groupName: 'cpu' appears twice"),
     (f"{T4}/minReplicas", -1, "workerGroupSpecs.1.minReplicas: must be a whole number from 0 on, not -1"),
     (f"{T4}/minReplicas", 9, "workerGroupSpecs.1.maxReplicas: 4 is less than minReplicas=9"),
     (f"{T4}/replicas", 7, "workerGroupSpecs.1.replicas: 7 is not from 0 to 4"),
@@ -96,11 +120,14 @@ SOWN = [
     (f"{V5E}/{POD}/{SHAPE}", "3x3", "gke-tpu-topology: topology '3x3' does not exist; possible: 1x1, 2x2"),
     (f"{SLICE}/numOfHosts", 2, "numOfHosts: is 2 and must be 4"),
     ("1/spec/entrypoint", None, "spec.entrypoint: of RayJob is missing"),
-    (
-        "1/spec/clusterSelector",
-        {},
-        "spec.clusterSelector.ray.io/cluster: None is not here; known: orchestrator",
-    ),
+    ("1/spec/entrypoint", "python -m orchestrator budget.usd=1", "spec.entrypoint: has no --yes: nobody"),
+    ("1/spec/entrypoint", "python -m orchestrator --yes", "spec.entrypoint: has no budget.usd=: nobody"),
+    ("1/spec/activeDeadlineSeconds", None, "spec.activeDeadlineSeconds: must be above 0, not None"),
+    ("1/spec/shutdownAfterJobFinishes", False, "spec.shutdownAfterJobFinishes: must be true"),
+    ("1/spec/rayClusterSpec", None, "spec.clusterSelector.ray.io/cluster: None is not here; known: none"),
+    ("0/apiVersion", "v2", "apiVersion: of PersistentVolumeClaim is 'v2' and must be 'v1'"),
+    (f"{CPU}/{BOX}/resources/limits/memory", "8Gi", "resources.limits.memory: is '8Gi' and must be '24Gi'"),
+    (f"{HEAD}/{BOX}/resources", {"limits": {"cpu": "1"}, "requests": {"cpu": "1"}}, "must limit the memory"),
 ]
 
 
@@ -120,7 +147,7 @@ def test_the_declared_pools_give_manifests_without_findings():
 
 
 def test_a_slice_of_several_hosts_is_one_replica_of_so_many_pods():
-    group = DOCUMENTS[0]["spec"]["workerGroupSpecs"][GROUPS["tpu-v5e-16-spot"]]
+    group = CLUSTER["workerGroupSpecs"][GROUPS["tpu-v5e-16-spot"]]
     selector = group["template"]["spec"]["nodeSelector"]
     assert group["numOfHosts"] == 4
     assert selector["cloud.google.com/gke-tpu-topology"] == "4x4"
@@ -148,7 +175,39 @@ def closed(schema):
     return inner
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document["kind"])
+def test_a_cluster_that_stays_and_a_job_for_it_are_checked_too():
+    """Files of one's own may keep the cluster after the job."""
+    job = {**DOCUMENTS[1]["spec"], "clusterSelector": {"ray.io/cluster": "kept"}}
+    del job["rayClusterSpec"]
+    kept = {**DOCUMENTS[1], "kind": "RayCluster", "metadata": {"name": "kept"}, "spec": CLUSTER}
+    assert check_manifests([kept, {**DOCUMENTS[1], "spec": job}], shipped_catalogue()) == []
+    broken = {**kept, "spec": {**CLUSTER, "rayVersion": "2.9.0"}}
+    (finding,) = check_manifests([broken, {**DOCUMENTS[1], "spec": job}], shipped_catalogue())
+    assert finding.key == "spec.rayVersion"
+
+
+def test_records_outlive_the_cluster_and_the_head_writes_them_there():
+    claim, job = DOCUMENTS
+    pod = job["spec"]["rayClusterSpec"]["headGroupSpec"]["template"]["spec"]
+    assert pod["volumes"][0]["persistentVolumeClaim"]["claimName"] == claim["metadata"]["name"]
+    folder = pod["containers"][0]["volumeMounts"][0]["mountPath"]
+    assert f" outputs={folder} " in job["spec"]["entrypoint"]
+    assert pod["securityContext"]["fsGroup"] == pod["containers"][0]["securityContext"]["runAsUser"]
+    assert pod["serviceAccountName"] == "orchestrator-node"
+
+
+def test_a_bucket_of_records_needs_no_claim():
+    (job,) = yaml.safe_load_all(rendered("gke", "record.path=gs://mine/sweeps").text)
+    assert " record.path=gs://mine/sweeps " in job["spec"]["entrypoint"]
+    assert "volumes" not in job["spec"]["rayClusterSpec"]["headGroupSpec"]["template"]["spec"]
+
+
+def test_the_deadline_of_the_job_is_the_one_of_the_pools():
+    _, job = yaml.safe_load_all(rendered("gke", "pools.deadline_hours=1.5").text)
+    assert job["spec"]["activeDeadlineSeconds"] == 5400
+
+
+@pytest.mark.parametrize("document", DOCUMENTS[1:], ids=lambda document: document["kind"])
 def test_kuberays_published_definition_takes_it(document):
     folder = os.environ.get("ORCHESTRATOR_KUBERAY_CRDS")
     if not folder:

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 from cli_process import environment as shells
-from launcher_file_builders import PROJECT
+from launcher_file_builders import BUDGET, PROJECT
 from repository import ROOT
 
 from orchestrator.cli import main
@@ -54,7 +54,7 @@ def test_a_file_differs_from_nothing_until_it_is_changed(file, capsys):
 
 
 def test_manifests_are_checked_without_ray(working_directory, capsys):
-    assert main(["cluster", "pools=gke", PROJECT]) == 0
+    assert main(["cluster", "pools=gke", PROJECT, BUDGET]) == 0
     (working_directory / "gke.yaml").write_text(capsys.readouterr().out)
     assert main(["cluster", "--check", "gke.yaml"]) == 0
     assert capsys.readouterr().out == "gke.yaml: no fault found by the offline checks\n"
@@ -116,7 +116,7 @@ def test_a_check_without_what_ray_s_validators_need_says_what_to_install(file):
         ),
         ([*GCP, "pools.nodes.t4.max_nodes=many"], "pools.nodes.t4.max_nodes='many' must be a whole number"),
         (
-            ["cluster", "pools=gke", PROJECT, "pools.nodes.tpu-v5e-8.device=tpu_v2_8"],
+            ["cluster", "pools=gke", PROJECT, BUDGET, "pools.nodes.tpu-v5e-8.device=tpu_v2_8"],
             "pool tpu-v5e-8: GKE does not offer tpu_v2_8",
         ),
         (

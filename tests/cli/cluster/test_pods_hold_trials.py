@@ -1,5 +1,6 @@
 """Pods of the rendered manifests, as Ray's KubeRay autoscaler reads them, hold the trials of plans."""
 
+import os
 import shlex
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from orchestrator.config.cluster import load_cluster
 from orchestrator.core import codec
 from orchestrator.core.placement import Placement, Plan
 from orchestrator.core.pool import Pool
+from orchestrator.record.ledger import Ledger
 
 WORDS = ("pools=gke", PROJECT)
 QUICK = ("tracking=none", "data.source=synthetic", "compile=off")
@@ -23,9 +25,9 @@ TRAINERS = {"torch": "torch_ddp", "tensorflow": "tensorflow", "xla": "torch_xla"
 
 @cache
 def manifests() -> tuple[dict, dict]:
-    """Return the manifests of the Ray cluster and of the job."""
-    cluster, job = yaml.safe_load_all(rendered("gke").text)
-    return cluster, job
+    """Return the specifications of the Ray cluster and of the job."""
+    _, job = yaml.safe_load_all(rendered("gke").text)
+    return job["spec"]["rayClusterSpec"], job["spec"]
 
 
 @cache
@@ -36,7 +38,7 @@ def pools() -> dict[str, Pool]:
 
 def resources_of(name: str) -> dict[str, float]:
     """Return the resources of a pool's pod, as Ray's autoscaler reads them."""
-    groups = manifests()[0]["spec"]["workerGroupSpecs"]
+    groups = manifests()[0]["workerGroupSpecs"]
     (group,) = (group for group in groups if group["groupName"] == name)
     reader = pytest.importorskip("ray.autoscaler._private.kuberay.autoscaling_config", reason="no Ray")
     return reader._get_ray_resources_from_group_spec(group, is_head=False)
@@ -67,7 +69,7 @@ def test_a_pod_has_what_a_trial_on_its_whole_node_asks_for(name, tmp_path, monke
 
 def test_the_job_finds_trials_for_every_pool_without_a_framework(tmp_path):
     """Run the job's entrypoint as `plan`, in an interpreter that has no framework."""
-    python, *words = shlex.split(manifests()[1]["spec"]["entrypoint"])
+    python, *words = shlex.split(manifests()[1]["entrypoint"])
     assert (python, words[:2]) == ("python", ["-m", "orchestrator"])
     code = (
         "import sys\n"
@@ -75,7 +77,8 @@ def test_the_job_finds_trials_for_every_pool_without_a_framework(tmp_path):
         "from orchestrator.cli import main\n"
         "sys.exit(main(sys.argv[1:]))\n"
     )
-    command = [sys.executable, "-c", code, "plan", "--json", *words[2:], *QUICK]
+    asked = [word for word in words[2:] if word != "--yes"]
+    command = [sys.executable, "-c", code, "plan", "--json", *asked, *QUICK]
     environment = {"PYTHONPATH": CHILD_PYTHONPATH, "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
     planned = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert planned.returncode == 0, planned.stderr
@@ -83,3 +86,60 @@ def test_the_job_finds_trials_for_every_pool_without_a_framework(tmp_path):
     devices = {pool.device.name for pool in pools().values() if pool.hosts == 1}
     assert {placement.trial.device for placement in placements} == devices
     assert {placement.provenance for placement in placements} == {"measured"}
+
+
+def test_the_job_asks_nobody(tmp_path):
+    """Start the entrypoint as it is printed, as KubeRay and Ray's job start it, with closed input.
+
+    It passes a shell, loses its quotes and passes another. This process holds the lock of the sweep, which is
+    asked for after the question whether to spend so much, and before Ray.
+    """
+    words = subprocess.list2cmdline(shlex.split(manifests()[1]["entrypoint"]))
+    (tmp_path / "python").write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    (tmp_path / "python").chmod(0o755)
+    environment = {"PYTHONPATH": CHILD_PYTHONPATH, "PATH": f"{tmp_path}:/usr/bin:/bin", "HOME": str(tmp_path)}
+    folder = f" outputs={tmp_path}/records "
+    command = words.replace(" outputs=/records ", folder)
+    assert folder in command
+    (tmp_path / "records" / "tpu_vs_gpu").mkdir(parents=True)
+    with Ledger(tmp_path / "records" / "tpu_vs_gpu" / "records.jsonl").lock():
+        started = subprocess.run(
+            ["/bin/sh", "-c", command],
+            cwd=tmp_path,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+        )
+    assert "budget.confirm_usd" not in started.stderr
+    assert f"process {os.getpid()}" in started.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((), "nobody can confirm the cost of a RayJob, so it needs a cap; add budget.usd=NUMBER"),
+        (("budget.usd=null",), "'budget.usd=null': a cap of a job is a finite number above 0"),
+        (("budget.usd=inf",), "'budget.usd=inf': a cap of a job is a finite number above 0"),
+        (("budget.usd=5", "budget.confirm_usd=null"), "unknown key of 'cluster': 'budget.confirm_usd'"),
+        (("budget.usd=5", "pools.sweep='$(id)'"), "pools.sweep='$(id)' is not the name of a sweep"),
+        (("budget.usd=5", "record.path='gs://a/$(id)'"), 'a shell on the head would read "\'"'),
+        (("budget.usd=5", "pools.deadline_hours=nan"), "pools.deadline_hours=nan must be above 0"),
+    ],
+)
+def test_a_job_without_a_cap_or_with_words_for_a_shell_is_refused(
+    words, message, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    assert main(["cluster", *WORDS, *words]) == 2
+    out, err = capsys.readouterr()
+    assert (out, len(err.splitlines())) == ("", 1)
+    assert message in err
+
+
+def test_a_cap_for_pools_without_a_job_is_refused(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["cluster", "pools=gcp", PROJECT, "budget.usd=5"]) == 2
+    assert (
+        "'budget.usd=5' is for the job that pools=gke has; pools=gcp starts none" in capsys.readouterr().err
+    )

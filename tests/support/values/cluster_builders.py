@@ -48,6 +48,8 @@ def cluster(*pools: Pool, **changes: Any) -> Cluster:
         head=CPU,
         max_nodes=6,
         idle_seconds=2,
+        deadline_hours=24,
+        records_gib=10,
         sweep="smoke",
         pools=pools,
     )

@@ -10,11 +10,14 @@ from orchestrator.commands.cluster import Rendered, render
 
 CONF = ROOT
 PROJECT = "pools.project=my-project"
+BUDGET = "budget.usd=20"
+"""What a job of pools=gke may cost, which its user must state."""
 
 
 @cache
 def rendered(pools: str, *words: str) -> Rendered:
-    return render([f"pools={pools}", PROJECT, *words], working_directory=CONF)
+    budget = [BUDGET] if pools == "gke" else []
+    return render([f"pools={pools}", PROJECT, *budget, *words], working_directory=CONF)
 
 
 def pool_names(pools: str) -> list[str]:

@@ -63,7 +63,9 @@ def understood(command: Command, words: tuple[str, ...]) -> None:
 
 @cache
 def understood_of_pools(words: tuple[str, ...]) -> None:
-    load_cluster(["pools=gcp", "pools.project=my-project", *words], working_directory=Path("/"))
+    is_job = any(word.startswith(("budget.", "record.")) for word in words)
+    words = ("pools=gcp", "pools.project=my-project", *words, *(["pools=gke"] if is_job else []))
+    load_cluster(words, working_directory=Path("/"), takes_job=is_job)
 
 
 @cache  # commands share keys and examples

@@ -1,5 +1,6 @@
 """Typed configurations are set, resolved and checked, and say in one line what is wrong."""
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -7,6 +8,7 @@ import pytest
 from omegaconf import MISSING, OmegaConf
 
 from orchestrator.config.dataclass_schema import schema_from_dataclass
+from orchestrator.config.loader import load
 from orchestrator.config.schema import ExecutorConf, RetryConf, RootConf, TrainerConf, trainer_conf
 from orchestrator.config.values import assign, check_schema, defaults_of, plain_of, value_of
 from orchestrator.core.errors import FAILURE_KINDS, NEVER_RETRIED, ConfigError, UnknownNameError
@@ -106,6 +108,76 @@ def test_an_interpolation_that_leads_nowhere_says_so(value, message):
     with pytest.raises(ConfigError) as raised:
         value_of(config, "steps")
     assert str(raised.value) == message
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "${oc.env:SECRET}",
+        "a_${oc.env:SECRET}",
+        "${oc.decode:${oc.env:SECRET}}",
+        "${tracking.uri}",
+        "${outputs}",
+    ],
+)
+def test_a_name_takes_no_text_from_the_environment(written, monkeypatch, tmp_path):
+    """The secret of a key becomes a folder, a record and a page."""
+    monkeypatch.setenv("SECRET", "hunter2")
+    words = ["+sweep=smoke", f"sweep.name='{written}'"]
+    words += ["tracking.uri='http://${oc.env:SECRET}@host'", "outputs=${oc.env:SECRET}"]
+    with pytest.raises(ConfigError) as raised:
+        load(words, working_directory=tmp_path)
+    assert str(raised.value) == (
+        "sweep.name takes text from the environment, which records and pages would show; only these may: "
+        "data_folder, outputs, path, python, uri"
+    )
+
+
+def test_addresses_folders_and_numbers_may_come_from_the_environment(monkeypatch, tmp_path):
+    monkeypatch.setenv("PLACE", "http://me:secret@host")
+    monkeypatch.setenv("STEPS", "77")
+    words = [
+        "+sweep=smoke",
+        "tracking.uri=${oc.env:PLACE}",
+        "steps=${oc.env:STEPS}",
+        "outputs=${oc.env:STEPS}",
+    ]
+    settings = load(words, working_directory=tmp_path)
+    assert settings.tracking_uri == "http://me:secret@host"
+    assert settings.outputs == tmp_path / "77"
+    assert {point.steps for point in settings.sweep.points} == {77}
+
+
+@pytest.mark.parametrize("name", ["1e3", "007", "1.50", "true", "12"])
+def test_a_name_that_looks_like_a_number_stays_as_typed(name, tmp_path):
+    assert load(["+sweep=smoke", f"sweep.name={name}"], working_directory=tmp_path).sweep.name == name
+
+
+def test_a_word_that_cannot_be_read_is_shown_without_its_secrets(tmp_path):
+    with pytest.raises(ConfigError) as raised:
+        load(["tracking.uri=http://u:p@ss/w@host/?token=x y"], working_directory=tmp_path)
+    assert str(raised.value).startswith("cannot read 'tracking.uri=http://host/?… y'; write KEY=VALUE")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            ["+sweep=smoke", "compile.python=/nonexistent"],
+            "compile.python=/nonexistent is not an",
+        ),
+        (
+            ["+sweep=single", "workload=script", "script.steps_total=nan"],
+            "script.steps_total=nan must be",
+        ),
+        (["+sweep=single", "workload=script", "script.sample=1"], "unknown key 'script.sample'"),
+    ],
+)
+def test_a_wrong_value_is_refused_by_the_key_that_the_user_wrote(words, message, tmp_path):
+    (tmp_path / "t.py").write_text("")
+    script = ["script.command=python t.py"] if "workload=script" in words else []
+    with pytest.raises(ConfigError, match=f"^{re.escape(message)}"):
+        load([*words, *script], working_directory=tmp_path)
 
 
 def test_a_missing_value_names_its_file():

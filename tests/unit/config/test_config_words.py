@@ -56,7 +56,10 @@ def test_an_axis_is_taken_out_of_the_grid():
 def test_other_keys_are_settings_and_their_last_value_holds():
     found = asked("executor=inline", "executor.run_seconds=5", "sweep.repeats=2", "sweep.repeats=3")
     assert found.picks == {"executor": "inline"}
-    assert found.settings == {"executor.run_seconds": 5, "sweep.repeats": 3}
+    assert {key: word.value() for key, word in found.settings.items()} == {
+        "executor.run_seconds": 5,
+        "sweep.repeats": 3,
+    }
 
 
 def test_ten_thousand_numbers_are_read_as_hydra_reads_ten():

@@ -1,9 +1,15 @@
 """The commands of a launcher's file, run in bash as Ray's launcher wraps them, with programs that print."""
 
 import pytest
+import yaml
 from fake_driver import FakeGpu, install_driver
 from fake_programs import calls_in, install_failing_program, install_program
-from launcher_file_builders import config, pool_names
+from launcher_file_builders import CONF, PROJECT, config, pool_names
+
+from orchestrator.commands.cluster import render
+from orchestrator.config.cluster import load_cluster
+from orchestrator.core.errors import ConfigError
+from orchestrator.deploy.ray_launcher import launcher_of
 
 HEAD = "10.0.0.2"
 
@@ -58,3 +64,59 @@ def test_a_node_without_a_gpu_waits_for_no_driver(programs):
     (programs / "nvidia-smi").unlink()
     for command in config()["initialization_commands"]:
         calls_in(command, path=programs, variables={"USER": "ubuntu"})
+
+
+HOSTILE = ["$(touch X)", "`touch X`", "a;touch X", "a&&touch X", "a|touch X", "a\ntouch X", "a' touch X"]
+KEYS = [
+    "registry",
+    "image_tag",
+    "service_account",
+    "cluster_name",
+    "project",
+    "zone",
+    "head",
+    "boot_images.cpu",
+]
+
+
+def run_all(programs, file) -> None:
+    """Run every command of a launcher's file, and those that Ray makes of its images and names."""
+    docker = pytest.importorskip("ray.autoscaler._private.docker", reason="Ray is not installed")
+    settings, nodes = file["docker"], file["available_node_types"].values()
+    images = {settings["image"], *(node["docker"]["worker_image"] for node in nodes if "docker" in node)}
+    commands = [command for key, value in file.items() if key.endswith("_commands") for command in value]
+    commands += [command for node in nodes for command in node.get("initialization_commands", ())]
+    name, mounts, options = settings["container_name"], file["file_mounts"], settings["run_options"]
+    for image in images:
+        commands.append(f"docker pull {image}")
+        commands.append(docker.docker_start_cmds("ray", image, mounts, name, options, "c", "/home", "docker"))
+    for command in commands:
+        calls_in(command, path=programs, variables={"USER": "ubuntu", "RAY_HEAD_IP": HEAD})
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_no_value_of_a_pools_key_is_run_by_a_shell(programs, monkeypatch, key):
+    """A hostile value is refused, or ends in no command; the folder in which they run stays as it was."""
+    install_program(programs, "docker")
+    (programs / "work").mkdir()
+    monkeypatch.chdir(programs / "work")
+    for value in HOSTILE:
+        quoted = value.replace("\\", "\\\\").replace("'", "\\'")
+        try:
+            rendered = render(["pools=gcp", PROJECT, f"pools.{key}='{quoted}'"], working_directory=CONF)
+        except ConfigError:
+            continue
+        run_all(programs, next(yaml.safe_load_all(rendered.text)))
+        assert list((programs / "work").iterdir()) == [], value
+
+
+def test_a_registry_that_was_not_checked_is_one_word_of_its_command(programs, monkeypatch):
+    install_program(programs, "docker")
+    (programs / "work").mkdir()
+    monkeypatch.chdir(programs / "work")
+    cluster, _ = load_cluster(["pools=gcp", PROJECT], working_directory=CONF)
+    object.__setattr__(cluster, "registry", "$(touch X)/y")
+    command = launcher_of(cluster)["initialization_commands"][-1]
+    (call,) = calls_in(command, path=programs)
+    assert call == ["gcloud", "auth", "configure-docker", "$(touch X)", "--quiet"]
+    assert list((programs / "work").iterdir()) == []

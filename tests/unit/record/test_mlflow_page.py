@@ -17,6 +17,7 @@ CHARTS = f"{PAGE}&compareRunsMode=CHART"
     [
         ("http://127.0.0.1:8080", "http://127.0.0.1:8080"),
         ("https://me:hunter2@host/mlflow/", "https://host/mlflow"),
+        ("https://host/mlflow?token=hunter2", "https://host/mlflow"),
     ],
 )
 def test_a_server_has_the_addresses_of_a_table_and_of_charts(uri, server):

@@ -7,8 +7,9 @@ from fractions import Fraction
 from orchestrator.analysis.formatting import counted
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.objective import MOST_SAMPLES, Objective
-from orchestrator.core.placement import FullTraining
+from orchestrator.core.placement import Aim, FullTraining
 
+_FRACTIONS = ("accuracy", "auc", "f1", "precision", "recall", "roc_auc")
 _CURE = "give report.samples=N"
 
 
@@ -55,6 +56,22 @@ def check_lengths(trainings: Mapping[str, FullTraining], objective: Objective) -
             known_length(training, objective)
         except ConfigError as error:
             raise ConfigError(f"workload {workload!r}: {error}") from error
+
+
+def check_quality(
+    trainings: Mapping[str, FullTraining], aims: Mapping[str, Aim], objective: Objective
+) -> None:
+    """Raise ConfigError, before anything is run, for a quality that no workload of the sweep can have."""
+    quality = objective.quality
+    if quality is None or not trainings:
+        return
+    if not aims:
+        raise ConfigError(
+            f"report.quality={quality:g}: no workload of this sweep has a quality; leave it out"
+        )
+    for aim in aims.values():
+        if aim.metric in _FRACTIONS and not 0 <= quality <= 1:
+            raise ConfigError(f"report.quality={quality:g} is no {aim.metric}, which is from 0 to 1")
 
 
 def _requested(training: FullTraining | None, objective: Objective) -> JobLength | None:

@@ -8,13 +8,13 @@ import socket
 import struct
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import IO, Any
+from typing import Any
 
 from orchestrator.core.errors import TrialError
 from orchestrator.train.process.temp_dirs import temporary_folder
+from orchestrator.train.trainers.script.bounded_output import BoundedOutput
 from orchestrator.train.trainers.script.outcome import failure_in
 from orchestrator.train.trainers.script.variables import ScriptVariables
 from workloads.family import end_descendants, keep_orphans
@@ -69,7 +69,7 @@ class Script:
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.bind(address)
         self._listener.listen(1)
-        self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  closed by `close`
+        self._output, self._errors = BoundedOutput(copy_to=1), BoundedOutput()
         self._connection: socket.socket | None = None
         self.reporter = 0
         self._received = b""
@@ -79,11 +79,14 @@ class Script:
             cwd=folder,
             env={**variables.passed, ADDRESS_VARIABLE: address},
             stdin=subprocess.PIPE,
-            stderr=self._errors,
+            stdout=self._output.descriptor,
+            stderr=self._errors.descriptor,
             pass_fds=(told,),
             start_new_session=True,
         )
         os.close(told)
+        self._output.start()
+        self._errors.start()
 
     def wait_for_first_step(self) -> WholeRun | None:
         """Wait until the callback connects; return the run of a script that ended without.
@@ -172,9 +175,9 @@ class Script:
         self._process.stdin.close()
         self._wait(_LEAVE_SECONDS)
         end_descendants()  # a guard that was killed has ended nothing
-        sys.stderr.write(self._standard_error())
+        self._output.close()
+        sys.stderr.write(self._errors.text())
         sys.stderr.flush()
-        self._errors.close()
         os.close(self._told)
         if self._connection is not None:
             self._connection.close()
@@ -186,10 +189,6 @@ class Script:
             self._process.wait(seconds)
 
     def _require_success(self) -> None:
-        failure = failure_in(self._process.poll() or 0, self._standard_error(), variables=self._variables)
+        failure = failure_in(self._process.poll() or 0, self._errors.text(), variables=self._variables)
         if failure is not None:
             raise failure
-
-    def _standard_error(self) -> str:
-        self._errors.seek(0)
-        return self._errors.read().decode(errors="replace")

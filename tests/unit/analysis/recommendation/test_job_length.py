@@ -3,10 +3,10 @@
 import pytest
 from plan_builders import planned, point
 
-from orchestrator.analysis.recommendation.jobs.length import check_lengths, job_length
+from orchestrator.analysis.recommendation.jobs.length import check_lengths, check_quality, job_length
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.objective import MOST_SAMPLES, Objective
-from orchestrator.core.placement import FullTraining
+from orchestrator.core.placement import Aim, FullTraining
 
 WHOLE = FullTraining(epochs=50, train_samples=60_000)
 NO_EPOCHS = FullTraining(epochs=None, train_samples=60_000)
@@ -85,6 +85,28 @@ def test_a_wish_that_no_workload_of_a_plan_can_have_is_refused_by_its_name():
     check_lengths(found.trainings, Objective(samples=5))
     with pytest.raises(ConfigError, match=r"^workload 'imdb_bigru': report\.epochs=2 needs the number of"):
         check_lengths(found.trainings, Objective(epochs=2))
+
+
+ACCURACY = {"mnist_cnn": Aim(metric="accuracy", higher_is_better=True)}
+LOSS = {"mnist_cnn": Aim(metric="reward", higher_is_better=True)}
+TRAININGS = {"mnist_cnn": WHOLE}
+
+
+@pytest.mark.parametrize("quality", [-1, 1.01, 95])
+def test_a_quality_that_no_accuracy_can_be_is_refused(quality):
+    with pytest.raises(ConfigError, match=rf"^report\.quality={quality} is no accuracy, which is from 0"):
+        check_quality(TRAININGS, ACCURACY, Objective(quality=quality))
+
+
+def test_a_quality_of_workloads_that_have_none_is_refused():
+    with pytest.raises(ConfigError, match=r"^report\.quality=0\.9: no workload of this sweep has a quality"):
+        check_quality(TRAININGS, {}, Objective(quality=0.9))
+
+
+def test_a_quality_that_can_be_is_taken():
+    check_quality(TRAININGS, ACCURACY, Objective(quality=0.9))
+    check_quality(TRAININGS, LOSS, Objective(quality=-1))
+    check_quality({}, {}, Objective(quality=0.9))
 
 
 def sizes(*, imdb):
