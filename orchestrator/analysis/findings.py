@@ -1,7 +1,7 @@
 """Records and plan -> what there is to tell of a sweep: every trial of the plan in exactly one place."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import pandas as pd
@@ -134,7 +134,16 @@ class Findings:
 
 
 def findings_of(records: Sequence[TrialRecord], plan: Plan, objective: Objective = FASTEST) -> Findings:
-    """Sort a ledger's records by what the plan asks for."""
+    """Sort a ledger's records by what the plan asks for.
+
+    Records from before they had it get the epoch of the plan's job.
+    """
+    records = [
+        record
+        if record.epoch_samples is not None
+        else replace(record, epoch_samples=plan.epoch_samples_of(record.spec))
+        for record in records
+    ]
     standing = latest(records)
     trials = dict.fromkeys(trial.trial_id for trial in plan.asked)
     places = {trial: place for place, trial in enumerate(trials)}

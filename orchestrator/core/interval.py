@@ -58,11 +58,24 @@ def _coverage_of(size: int, *, trim: int) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spread:
-    """A median between two ends; what lies between them, its owner says."""
+    """A median or a mean between two ends; what lies between them, its owner says."""
 
     median: float
     low: float
     high: float
+
+
+def spread_of(values: Sequence[float]) -> Spread:
+    """Return the geometric mean of times or rates between the least and the greatest of them.
+
+    All numbers of a setting use it, because the mean of rates is then the inverse of the mean of times, and a
+    ratio of means the mean of ratios. Without a finite number above 0 alone it is that of their product.
+    """
+    low, high = min(values), max(values)
+    if not (low > 0 and math.isfinite(high)):
+        return Spread(median=0.0 if low == 0 else math.nan, low=low, high=high)
+    middle = math.exp(math.fsum(map(math.log, values)) / len(values))
+    return Spread(median=min(max(middle, low), high), low=low, high=high)
 
 
 def exactly(value: float) -> Spread:

@@ -260,6 +260,11 @@ class Plan:
         """Return the input of a trial's network in words; empty: unknown."""
         return self.inputs.get(task_name(trial.workload, trial.workload_options), "")
 
+    def epoch_samples_of(self, trial: TrialSpec) -> int | None:
+        """Return the samples of the full training set of a trial's job; None: the plan does not tell."""
+        training = self.training_of(trial)
+        return training.train_samples if training else None
+
     @property
     def asked(self) -> tuple[Cached | Failed | Placement, ...]:
         """Every trial that has a record, or is to have one."""

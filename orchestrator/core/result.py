@@ -201,6 +201,8 @@ class TrialRecord:
         memory: what was known about the step's memory before the trial started; None: not asked.
         compiled: time of the step as the compiler of an absent device told it; no measurement.
         pruning: why a search ended the trial early; None: it did not.
+        epoch_samples: samples of the job's full training set, also where a stand-in took its place; None: not
+            declared, or an older record.
     """
 
     trial_id: str
@@ -221,6 +223,7 @@ class TrialRecord:
     memory: Verdict | NoFit | None = None
     compiled: CompiledStep | None = None
     pruning: Pruning | None = None
+    epoch_samples: int | None = None
     schema_version: int = SCHEMA_VERSION
 
     def __post_init__(self) -> None:

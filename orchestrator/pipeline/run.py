@@ -204,7 +204,8 @@ def _execute(
     say: Say,
 ) -> None:
     def completed(record: TrialRecord) -> TrialRecord:
-        return with_answers(priced(record, preflight.price_book), preflight)
+        own = replace(record, epoch_samples=todo.epoch_samples_of(record.spec))
+        return with_answers(priced(own, preflight.price_book), preflight)
 
     def keep(record: TrialRecord) -> None:
         stores.keep(completed(record))

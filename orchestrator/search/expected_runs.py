@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from statistics import fmean, median
+from statistics import median
 
 import numpy as np
 
@@ -59,6 +59,5 @@ def _expected_steps(view: Judgement) -> dict[str, float]:
         return {}
     means = np.exp(view.model.steps.mean)
     return {
-        one.label: fmean(run.step_seconds for run in one.quiet) if one.quiet else float(mean)
-        for one, mean in zip(view.candidates, means, strict=True)
+        one.label: one.step_seconds or float(mean) for one, mean in zip(view.candidates, means, strict=True)
     }

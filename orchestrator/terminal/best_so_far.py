@@ -2,14 +2,13 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from statistics import median
 
 from orchestrator.analysis.comparison.compare import ratio_of, verdict_on
 from orchestrator.analysis.formatting import count
+from orchestrator.core.interval import spread_of
 
 _WORDS = {
     "faster": "faster",
-    "slower": "tie",  # the median leads, and the mean does not
     "no difference shown": "tie",
     "too few repeats": "too few repeats",
 }
@@ -40,8 +39,9 @@ def best_so_far(rates: Iterable[Rate]) -> tuple[str, ...]:
 
 def _lead(settings: dict[str, list[float]]) -> str:
     """Tell `cpu bf16, 18,700 samples/s (tie, 1.15x cpu fp32)`: in a narrow terminal the verdict stays."""
-    first, *others = sorted(settings, key=lambda setting: -median(settings[setting]))
-    fastest = f"{first}, {count(round(median(settings[first])))} samples/s"
+    means = {setting: spread_of(rates).median for setting, rates in settings.items()}
+    first, *others = sorted(settings, key=lambda setting: -means[setting])
+    fastest = f"{first}, {count(round(means[first]))} samples/s"
     if not others:
         return f"{fastest} (the only setting measured so far)"
     return f"{fastest} ({_against(settings[first], settings[others[0]], others[0])})"

@@ -5,22 +5,20 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from statistics import median
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from orchestrator.analysis.formatting import counted_marks
 from orchestrator.analysis.measurements.frame import quality_columns
-from orchestrator.analysis.measurements.noise import find_deciding
+from orchestrator.analysis.measurements.noise import choose_deciding, find_deciding
 from orchestrator.analysis.measurements.setting import Setting
 from orchestrator.analysis.metrics.quality import QualityInterval, quality_interval
-from orchestrator.core.interval import Spread
+from orchestrator.core.interval import Spread, spread_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _Row = Mapping[Any, Any]
 """A row of the frame: column -> value; what is missing is NaN."""
-
-_Repeat = TypeVar("_Repeat")
 
 _UNKNOWN = Spread(median=math.nan, low=math.nan, high=math.nan)
 
@@ -41,10 +39,10 @@ RESUMED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measurement:
-    """A setting's numbers: medians over its repeats with their range, or those of its only trial.
+    """A setting's numbers: means over its repeats with their range, or those of its only trial.
 
-    A repeat is a trial of the setting, with whatever seed. Times and rates are of the repeats that decide,
-    and of all where none does.
+    A repeat is a trial of the setting, with whatever seed. Times and rates are geometric means of the repeats
+    that decide, and of all where none does. Losses and dollars of attempts are medians of all.
 
     Attributes:
         setting_id: equal in all its repeats: `core.spec.setting_id`.
@@ -117,7 +115,7 @@ class Measurement:
     @property
     def deciding_rates(self) -> tuple[float, ...]:
         """Rates of the repeats that decide; of all where none does."""
-        return _deciding(self.rates, self.rates, self.quiet)
+        return choose_deciding(self.rates, self.rates, self.quiet)
 
 
 def marks_of_repeats(measurement: Measurement) -> str:
@@ -127,14 +125,6 @@ def marks_of_repeats(measurement: Measurement) -> str:
         num_outliers=measurement.num_outliers,
         num_resumed=measurement.num_resumed,
     )
-
-
-def _deciding(
-    repeats: Sequence[_Repeat], rates: Sequence[float], quiet: Sequence[bool]
-) -> tuple[_Repeat, ...]:
-    """Choose the repeats that decide; all where none does."""
-    decides = find_deciding(rates, quiet)
-    return tuple(one for one, counts in zip(repeats, decides, strict=True) if counts) or tuple(repeats)
 
 
 def measured_of(frame: "pd.DataFrame") -> tuple[Measurement, ...]:
@@ -157,7 +147,7 @@ def _one_of(rows: Sequence[_Row], quality: Mapping[str, str]) -> Measurement:
     first = rows[0]
     rates = tuple(row["steady_samples_per_second"] for row in rows)
     quiet = tuple(row["noise"] == "" for row in rows)
-    timed = _deciding(rows, rates, quiet)
+    timed = choose_deciding(rows, rates, quiet)
     step_seconds, samples_per_second = _timing_of(timed)
     price = first["price"] if len({row["price"] for row in rows}) == 1 else ""
     whole = [row for row in rows if not row["resumed_from_step"] > 0]
@@ -177,13 +167,13 @@ def _one_of(rows: Sequence[_Row], quality: Mapping[str, str]) -> Measurement:
         step_seconds=step_seconds,
         first_step_seconds=_over(timed, "first_step_seconds"),
         setup_seconds=_over(timed, "setup_seconds"),
-        final_loss=_over(rows, "final_loss"),
-        job_seconds=_spread_of(_job_seconds(timed)),
+        final_loss=_median_over(rows, "final_loss"),
+        job_seconds=spread_of(_job_seconds(timed)),
         all_job_seconds=_job_seconds(rows),
         price=price,
         price_marks=first["price_marks"] if price else "",
         usd_per_million_samples=_cost_at(samples_per_second, first) if price else _UNKNOWN,
-        job_usd=_over(whole, "attempt_usd") if price else _UNKNOWN,
+        job_usd=_median_over(whole, "attempt_usd") if price else _UNKNOWN,
         all_job_usd=tuple(_known(whole, "attempt_usd")) if price else (),
         where_known={name: _over(timed, name) for name in WHERE_KNOWN if _known(timed, name)},
         quality={
@@ -231,11 +221,13 @@ def _cost_at(rate: Spread, row: _Row) -> Spread:
 
 
 def _over(rows: Sequence[_Row], column: str) -> Spread:
-    return _spread_of(_known(rows, column) or [math.nan])
+    values = _known(rows, column)
+    return spread_of(values) if values else _UNKNOWN
 
 
-def _spread_of(values: Sequence[float]) -> Spread:
-    return Spread(median=median(values), low=min(values), high=max(values))
+def _median_over(rows: Sequence[_Row], column: str) -> Spread:
+    values = _known(rows, column)
+    return Spread(median=median(values), low=min(values), high=max(values)) if values else _UNKNOWN
 
 
 def _known(rows: Sequence[_Row], column: str) -> list[float]:

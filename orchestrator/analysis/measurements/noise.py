@@ -2,12 +2,15 @@
 
 from collections.abc import Iterator, Sequence
 from statistics import median
+from typing import TypeVar
 
 from orchestrator.analysis.formatting import number
 from orchestrator.analysis.metrics.metric import step_seconds_of
 from orchestrator.core.interval import median_interval
 from orchestrator.core.placement import Placement
 from orchestrator.core.result import TrainResult, TrialRecord
+
+_Repeat = TypeVar("_Repeat")
 
 _MOST_LOAD = 1.25  # of its own cores: from there on others have at least a fifth of each
 _LEAST_BUSY = 0.9  # of one core, for a trial on CPUs always has a step to compute
@@ -125,6 +128,14 @@ def find_deciding(rates: Sequence[float], quiet: Sequence[bool]) -> tuple[bool, 
         return 2 * (alike - 1) >= len(others) - 1  # it is one of them
 
     return tuple(counts and agrees(rate) for rate, counts in zip(rates, credible, strict=True))
+
+
+def choose_deciding(
+    repeats: Sequence[_Repeat], rates: Sequence[float], quiet: Sequence[bool]
+) -> tuple[_Repeat, ...]:
+    """Choose the repeats of a setting that decide; all where none does."""
+    decides = find_deciding(rates, quiet)
+    return tuple(one for one, counts in zip(repeats, decides, strict=True) if counts) or tuple(repeats)
 
 
 def _shares_without_core(result: TrainResult, placement: Placement) -> Iterator[float]:

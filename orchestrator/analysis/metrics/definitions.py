@@ -1,6 +1,7 @@
 """The numbers that stand for an attempt in tables, in MLflow and in `docs/metrics.md`: one table of them."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cache
 from types import MappingProxyType
 
@@ -23,6 +24,7 @@ from orchestrator.core.trial_spec import AXES
 
 _IN_A_REHEARSAL = ("final_loss",)
 _OF_A_RUN = ("run_seconds", "launch_seconds", "cpu_seconds", "peak_host_bytes")
+_IN_PLACE_OF_ALL = ("standin:", "synthetic:")  # data that take the place of a job's full training set
 _CURVES = ("loss",)  # what MLflow has beside the metrics of an attempt
 
 
@@ -36,6 +38,7 @@ def metrics_of(record: TrialRecord) -> dict[str, float]:
     result = record.result
     if result is None:
         return costs_of(record)
+    result = replace(result, train_samples=_epoch_samples(record, result))
     keys = _keys_of(record, result)
     values = {key: METRICS[key].of(record.spec.global_batch_size, result) for key in keys}
     return {
@@ -43,6 +46,13 @@ def metrics_of(record: TrialRecord) -> dict[str, float]:
         **costs_of(record, samples_per_second=values.get("steady_samples_per_second")),
         **({**_phases_of(result), **_quality_of(result)} if record.provenance == "measured" else {}),
     }
+
+
+def _epoch_samples(record: TrialRecord, result: TrainResult) -> int | None:
+    """Count the samples of one epoch of the job: those of a smaller set that took its place are none."""
+    if record.epoch_samples is not None:
+        return record.epoch_samples
+    return None if record.spec.data.startswith(_IN_PLACE_OF_ALL) else result.train_samples
 
 
 def _keys_of(record: TrialRecord, result: TrainResult) -> tuple[str, ...]:
@@ -138,8 +148,9 @@ METRICS: Mapping[str, Metric[[int, TrainResult]]] = MappingProxyType(
             Metric(
                 key="epoch_seconds",
                 unit="s",
-                meaning="what the training set once would take in the steady state, evaluation left out: its "
-                "samples over `steady_samples_per_second`",
+                meaning="what one epoch of the job would take in the steady state, evaluation left out: "
+                "samples of its full training set, also where a stand-in takes its place, over "
+                "`steady_samples_per_second`; absent where the data set declares none",
                 of=_epoch_seconds,
                 header="epoch s",
             ),

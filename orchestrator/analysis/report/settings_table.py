@@ -29,7 +29,6 @@ from orchestrator.analysis.report.interval_plot import (
 )
 from orchestrator.core.interval import Spread, exactly
 
-_MOST_FIXED = 0.99  # of the time of a job that its launch may take
 _FILTERS: Mapping[str, str] = {
     "device": "device",
     "precision": "precision",
@@ -185,16 +184,11 @@ def _row(
 
 def _calculated(one: RankedSetting, recommendation: Recommendation) -> dict[str, str]:
     """Give the script what it needs to compute another length of the job."""
-    samples = recommendation.samples
-    if samples is None:
+    if recommendation.samples is None:
         return {}
-    fixed = one.fixed_seconds
-    if fixed is None:  # of a prediction: what it takes beside its steps
-        fixed = max(0.0, one.seconds.median - samples / one.samples_per_second.median)
-    fixed = min(fixed, one.seconds.median * _MOST_FIXED)
     facts = {
-        "data_fixed": fixed,
-        "data_rate": samples / (one.seconds.median - fixed),
+        "data_fixed": one.fixed_seconds,
+        "data_rate": one.samples_per_second.median,
         "data_low": one.seconds.low / one.seconds.median,
         "data_high": one.seconds.high / one.seconds.median,
     }
@@ -299,7 +293,7 @@ def legend_of(recommendation: Recommendation) -> str:
     provenances = {one.provenance for one in recommendation.standings}
     parts = [
         "The fastest job first; colours by precision. Rates and costs are on log axes.",
-        "Filled: measured, median and range, with a ring per repeat; quality with its 95% interval.",
+        "Filled: measured, mean and range, with a ring per repeat; quality with its 95% interval.",
     ]
     hollow = "the interval that is to hold 90 of 100 measurements"
     if "predicted" in provenances:

@@ -101,7 +101,10 @@ def _apart(metric: str, headers: Sequence[str]) -> str:
 
 
 def _measured_notes(measured: Sequence[Measurement], *, same: str) -> Iterator[str]:
-    yield ("Medians. Brackets: interval over the timed blocks of one trial, or range over several repeats.")
+    yield (
+        "Of one trial medians over its timed blocks, with their interval in brackets. Of several repeats "
+        "geometric means, of losses medians, with the range."
+    )
     if any(math.isfinite(one.high) for measurement in measured for one in measurement.quality.values()):
         yield (
             "A quality is the mean over seeds with its 95% interval: for an accuracy over "

@@ -2,15 +2,17 @@
 calibrated.
 """
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from statistics import median
 
 from orchestrator.analysis.formatting import UNKNOWN, spread
+from orchestrator.analysis.measurements.noise import choose_deciding, noise_of
 from orchestrator.analysis.measurements.setting import Namer
 from orchestrator.analysis.metrics.definitions import metrics_of
+from orchestrator.analysis.metrics.metric import step_seconds_of
 from orchestrator.analysis.table import Column, Table
-from orchestrator.core.interval import Spread
+from orchestrator.core.interval import spread_of
 from orchestrator.core.result import TrainResult, TrialRecord, variables_of, versions_of
 from orchestrator.core.trial_spec import representative
 
@@ -19,11 +21,11 @@ _Numbers = Mapping[str, float]
 
 def utilisation_table(records: Iterable[TrialRecord], name_of: Namer) -> Table:
     """One row per setting, versions and kind of peak; nothing of trials whose peak is unknown."""
-    alike: dict[tuple[str, str, str], list[_Numbers]] = defaultdict(list)
+    alike: dict[tuple[str, str, str], list[tuple[TrialRecord, _Numbers]]] = defaultdict(list)
     for record in records:
         for source, numbers in _kinds_of(record):
             ran_with = {**versions_of(record), **variables_of(record)}
-            alike[name_of(representative(record.spec)), source, str(ran_with)].append(numbers)
+            alike[name_of(representative(record.spec)), source, str(ran_with)].append((record, numbers))
     return Table(
         title="Utilisation",
         note=(
@@ -39,7 +41,8 @@ def utilisation_table(records: Iterable[TrialRecord], name_of: Namer) -> Table:
         ),
         rows=tuple(
             (name, _over(values, "mfu", factor=100), _over(values, "peak", factor=1e-12), source)
-            for (name, source, _), values in alike.items()
+            for (name, source, _), repeats in alike.items()
+            if (values := _deciding(repeats))
         ),
     )
 
@@ -62,9 +65,16 @@ def _peaks_of(result: TrainResult) -> Iterable[tuple[str, str, float]]:
         yield result.calibration.source, "mfu_calibrated", result.calibration.flops_per_second
 
 
+def _deciding(repeats: Sequence[tuple[TrialRecord, _Numbers]]) -> list[_Numbers]:
+    steps = [step_seconds_of(record.result) if record.result else None for record, _ in repeats]
+    rates = [1 / step.median if step else math.nan for step in steps]
+    quiet = [noise_of(record) == "" for record, _ in repeats]
+    return [numbers for _, numbers in choose_deciding(repeats, rates, quiet)]
+
+
 def _over(found: Sequence[_Numbers], key: str, *, factor: float) -> str:
-    """Median over repeats, and their range."""
+    """Geometric mean over repeats, and their range."""
     values = [numbers[key] for numbers in found if key in numbers]
     if not values:
         return UNKNOWN
-    return spread(Spread(median=median(values), low=min(values), high=max(values)), factor=factor)
+    return spread(spread_of(values), factor=factor)

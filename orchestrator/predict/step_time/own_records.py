@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from statistics import fmean
 from typing import TypeVar
 
-from orchestrator.analysis.measurements.noise import find_deciding, noise_of
+from orchestrator.analysis.measurements.noise import choose_deciding, noise_of
 from orchestrator.analysis.metrics.metric import step_seconds_of
 from orchestrator.analysis.recommendation.jobs.settings_of_records import is_run
 from orchestrator.core.result import TrialRecord, versions_of
@@ -61,19 +61,18 @@ def step_measurements(
         for record in records
         if is_run(record) and record.spec.device in devices and not record.spec.other_devices
     }
-    repeats: dict[Hashable, list[tuple[StepMeasurement, bool]]] = defaultdict(list)
+    alike: dict[Hashable, list[tuple[StepMeasurement, bool]]] = defaultdict(list)
     for record in distinct.values():
         for own in _own(record):
             ran_with = tuple(versions_of(record).items())
-            repeats[step_key(own.trial), ran_with].append((own, noise_of(record) == ""))
-    return tuple(own for alike in repeats.values() for own in _deciding(alike))
-
-
-def _deciding(repeats: Sequence[tuple[StepMeasurement, bool]]) -> list[StepMeasurement]:
-    """Choose the repeats of one step that were quiet and agree with each other; all where none does."""
-    decides = find_deciding([1 / own.step_seconds for own, _ in repeats], [quiet for _, quiet in repeats])
-    chosen = [own for (own, _), counts in zip(repeats, decides, strict=True) if counts]
-    return chosen or [own for own, _ in repeats]
+            alike[step_key(own.trial), ran_with].append((own, noise_of(record) == ""))
+    return tuple(
+        own
+        for repeats in alike.values()
+        for own, _ in choose_deciding(
+            repeats, [1 / own.step_seconds for own, _ in repeats], [quiet for _, quiet in repeats]
+        )
+    )
 
 
 def fastest_of(own: Iterable[StepMeasurement]) -> tuple[StepMeasurement, ...]:

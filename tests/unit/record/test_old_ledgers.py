@@ -51,11 +51,20 @@ def test_every_record_of_an_old_ledger_is_read(records: Sequence[TrialRecord]) -
 LATER_TIMINGS = {"min_warmup_seconds": 2.0, "min_block_seconds": 0.5}
 """Fields of a protocol that are newer than the ledger, at their defaults."""
 
-LATER_FIELDS = {"memory": None, "compiled": None, "pruning": None}
+LATER_FIELDS = {"memory": None, "compiled": None, "pruning": None, "epoch_samples": None}
 """The same of a record."""
 
-LATER_RESULT_FIELDS: dict[str, list[str]] = {"unchecked": [], "run_seconds": []}
+LATER_RESULT_FIELDS: dict[str, list[str]] = {
+    "unchecked": [],
+    "run_seconds": [],
+    "block_cpu_seconds": [],
+    "core_wait_seconds": [],
+}
 """The same of a result."""
+
+
+LATER_PRICE_FIELDS = {"least_billing_seconds": None, "start_seconds": None}
+"""The same of a price."""
 
 
 def test_an_old_record_is_written_as_it_was_read_with_defaults_of_later_fields(
@@ -64,6 +73,8 @@ def test_an_old_record_is_written_as_it_was_read_with_defaults_of_later_fields(
     lines = [json.loads(line) for line in LEDGER.read_text().splitlines()]
     for line in lines:
         line |= LATER_FIELDS
+        if line["price"] and "reason" not in line["price"]:
+            line["price"] |= LATER_PRICE_FIELDS
         for result in (line["result"], (line["failure"] or {}).get("refused")):
             if result is not None:
                 result |= LATER_RESULT_FIELDS

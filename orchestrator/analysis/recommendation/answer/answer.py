@@ -2,12 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from statistics import median
 from typing import Literal
 
 from orchestrator.analysis.metrics.quality import QualityInterval
 from orchestrator.analysis.recommendation.model.candidate import TimeBasis
-from orchestrator.core.interval import Spread
+from orchestrator.core.interval import Spread, spread_of
 from orchestrator.core.placement import Aim
 
 _MILLION = 1e6
@@ -27,12 +26,15 @@ class RankedSetting:
         factors: value of every axis by its key: `device` -> `t4`.
         low, likely, high: seconds of a step; 90 of 100 measurements are to lie between them.
         rates, noisy_rates: samples per second of each run that decides, and of each disturbed one.
-        fixed_seconds: launch and first step, the median of undisturbed runs; None: not measured.
+        fixed_seconds: launch and first step, the median of the runs that decide; of settings that were not
+            measured that of the measured ones, 0 without any.
         usd_per_second: price of the hardware; None: no price is known.
         price_marks: `hypothetical, old`.
         chance: probability that it keeps to the limits and lies within the tolerance of the best.
-        seconds, usd: of the job, without boot of a machine (`describe_setup`): of measured settings with the
-            95% interval of the mean, of predicted ones with their 90% interval; None: no price is known.
+        seconds, usd: of the job, `fixed_seconds` included, without boot of a machine (`describe_setup`): of
+            measured settings with the 95% interval of the mean, of predicted ones with their 90% interval;
+            None: no price is known. Without a target the seconds are `fixed_seconds` and the samples of the
+            job over `samples_per_second`.
         quality: quality with its 95% interval, after `quality_samples`; None: not measured.
         on_front: no other measured setting is shown better in one criterion and no worse in the others.
     """
@@ -50,7 +52,7 @@ class RankedSetting:
     high: float
     rates: tuple[float, ...]
     noisy_rates: tuple[float, ...]
-    fixed_seconds: float | None
+    fixed_seconds: float
     usd_per_second: float | None
     price_marks: str
     chance: float
@@ -67,9 +69,9 @@ class RankedSetting:
 
     @property
     def samples_per_second(self) -> Spread:
-        """Steady rate: median and range of undisturbed runs; without one, the rate of a step."""
+        """Steady rate: mean and range of the runs that decide; without one, the rate of a step."""
         if self.rates:
-            return Spread(median=median(self.rates), low=min(self.rates), high=max(self.rates))
+            return spread_of(self.rates)
         return Spread(
             median=self.batch_size / self.likely,
             low=self.batch_size / self.high,

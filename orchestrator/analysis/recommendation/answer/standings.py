@@ -1,7 +1,7 @@
 """(model and assessment of a job) -> its settings, ranked, by all that is known of them. Pure."""
 
 import math
-from statistics import fmean, median, stdev
+from statistics import fmean, stdev
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from orchestrator.analysis.recommendation.model.candidate import Job
 from orchestrator.analysis.recommendation.model.factors import factors_of
 from orchestrator.analysis.recommendation.model.model import (
     Model,
+    assumed_fixed_seconds,
     assumed_quality,
     job_level,
 )
@@ -45,9 +46,16 @@ def _standing(
 ) -> RankedSetting:
     candidate = model.judged[index]
     level = job_level(candidate, job, errors)
-    seconds = level.spread if level else _quantiles(assessment.log_seconds[:, index])
-    usd_per_second = candidate.usd_per_second
     step = _step_of(index, model, errors)
+    fixed_seconds = candidate.fixed_seconds
+    if fixed_seconds is None:
+        fixed_seconds = assumed_fixed_seconds(model.judged)
+    if level:
+        seconds = level.spread
+    else:
+        likely = fixed_seconds + math.exp(float(model.objective.log_steps[index])) * step.median
+        seconds = _around(likely, assessment.log_seconds[:, index])
+    usd_per_second = candidate.usd_per_second
     noisy = [run for run in candidate.runs if run.is_noisy]
     return RankedSetting(
         setting=candidate.label,
@@ -63,7 +71,7 @@ def _standing(
         high=step.high,
         rates=tuple(candidate.batch_size / run.step_seconds for run in candidate.quiet),
         noisy_rates=tuple(candidate.batch_size / run.step_seconds for run in noisy),
-        fixed_seconds=median(run.fixed_seconds for run in candidate.quiet) if candidate.quiet else None,
+        fixed_seconds=fixed_seconds,
         usd_per_second=None if math.isnan(usd_per_second) else usd_per_second,
         price_marks=candidate.price_marks,
         chance=float(assessment.chances[index]),
@@ -74,9 +82,10 @@ def _standing(
     )
 
 
-def _quantiles(log_seconds: FloatArray) -> Spread:
-    low, middle, high = np.exp(np.quantile(log_seconds, (0.05, 0.5, 0.95))).tolist()
-    return Spread(median=middle, low=low, high=high)
+def _around(likely: float, log_seconds: FloatArray) -> Spread:
+    """Give a predicted time the interval that holds 90 of 100 draws."""
+    low, high = np.exp(np.quantile(log_seconds, (0.05, 0.95))).tolist()
+    return Spread(median=likely, low=min(low, likely), high=max(high, likely))
 
 
 def _step_of(index: int, model: Model, errors: ErrorModel) -> Spread:

@@ -313,7 +313,7 @@ def describe_setup(recommendations: Iterable[Recommendation]) -> str:
     standings = [standing for one in recommendations for standing in one.standings]
     if all(one.provenance == "measured" for one in standings):
         return "launch and first step are included, boot of a machine is not"
-    if any(one.fixed_seconds is not None for one in standings):
+    if any(one.fixed_seconds > 0 for one in standings):
         return (
             "launch and first step are included, of predicted settings as long as of measured ones; "
             "boot of a machine is not"

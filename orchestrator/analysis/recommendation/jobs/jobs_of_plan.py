@@ -97,8 +97,7 @@ def _job_of(key: JobKey, draft: _Found, plan: Plan, objective: Objective, *, whe
             or [spec.steps * spec.global_batch_size for spec in draft.specs],
         ),
     )
-    samples = training.train_samples if training else None
-    return replace(job, epoch_samples=samples, input=plan.input_of(trial))
+    return replace(job, epoch_samples=plan.epoch_samples_of(trial), input=plan.input_of(trial))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

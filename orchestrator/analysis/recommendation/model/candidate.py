@@ -2,11 +2,13 @@
 
 import math
 from dataclasses import dataclass, field
+from statistics import median
 from typing import Literal
 
 from orchestrator.analysis.measurements.noise import find_deciding
 from orchestrator.core.errors import FailureKind
 from orchestrator.core.estimate import EstimateProvenance, Refusal, StepPrior
+from orchestrator.core.interval import spread_of
 from orchestrator.core.placement import Aim
 from orchestrator.core.price import Price, Unpriced
 from orchestrator.core.price_label import marks_of
@@ -114,6 +116,16 @@ class CandidateSetting:
         decides = find_deciding(rates, [not run.is_noisy for run in self.runs])
         quiet = tuple(run for run, counts in zip(self.runs, decides, strict=True) if counts)
         object.__setattr__(self, "quiet", quiet)
+
+    @property
+    def step_seconds(self) -> float | None:
+        """Seconds of a step of the runs that decide; None: there are none."""
+        return spread_of([run.step_seconds for run in self.quiet]).median if self.quiet else None
+
+    @property
+    def fixed_seconds(self) -> float | None:
+        """Launch and first step beside the steps, the median of these runs; None: there are none."""
+        return median(run.fixed_seconds for run in self.quiet) if self.quiet else None
 
     @property
     def steps_seen(self) -> tuple[float, ...]:

@@ -100,12 +100,19 @@ def seconds_of(run: Run, job: Job, *, batch_size: int) -> float | None:
 
 
 def job_level(candidate: CandidateSetting, job: Job, errors: ErrorModel) -> Level | None:
-    """Compute the seconds of the job from the quiet runs; None: there are none, or one missed the target."""
+    """Compute the seconds of the job from the quiet runs; None: there are none, or one missed the target.
+
+    Without a target they are those of the setting's fixed part and its step; the runs tell the deviation.
+    """
     seconds = [seconds_of(run, job, batch_size=candidate.batch_size) for run in candidate.quiet]
     finite = [one for one in seconds if one is not None]
     if not finite or any(run.missed_target for run in candidate.quiet if job.target is not None):
         return None
-    return level_of(finite, errors)
+    level = level_of(finite, errors)
+    step, fixed = candidate.step_seconds, candidate.fixed_seconds
+    if job.target is not None or step is None or fixed is None:
+        return level
+    return replace(level, mean=math.log(fixed + job.samples / candidate.batch_size * step))
 
 
 def least_log_seconds(
@@ -270,13 +277,19 @@ def _conditioned(judged: Sequence[CandidateSetting], job: Job, errors: ErrorMode
     return GaussianPosterior(mean=mean, covariance=covariance)
 
 
+def assumed_fixed_seconds(judged: Sequence[CandidateSetting]) -> float:
+    """Take the fixed part of settings that were not measured: the median of all measured runs, 0 without."""
+    fixed = [run.fixed_seconds for candidate in judged for run in candidate.quiet if run.fixed_seconds > 0]
+    return median(fixed) if fixed else 0.0
+
+
 def _log_fixed(judged: Sequence[CandidateSetting], is_measured: FloatArray) -> FloatArray:
     """[draw, setting]: -inf for measured settings, whose column is the whole job."""
-    fixed = [run.fixed_seconds for candidate in judged for run in candidate.quiet if run.fixed_seconds > 0]
-    if not fixed or is_measured.all():
+    assumed_fixed = assumed_fixed_seconds(judged)
+    if not assumed_fixed or is_measured.all():
         return np.full(len(judged), -np.inf)
     normal = np.random.default_rng(_SEED).standard_normal((NUM_DRAWS, len(judged)))
-    drawn: FloatArray = math.log(median(fixed)) + _FIXED_DEVIATION * normal
+    drawn: FloatArray = math.log(assumed_fixed) + _FIXED_DEVIATION * normal
     return np.where(is_measured, -np.inf, drawn)
 
 

@@ -10,16 +10,16 @@ Each trial: batch 64, 100 steps of 10 to a block, six equal blocks; 1 USD an hou
 
 The CPU costs 0.36 USD an hour (0.0001 a second), the T4 with its host 1.80 (0.0005 a second).
 
-Rates: medians (800 + 1000) / 2 = 900 and (3200 + 4000) / 2 = 3600.
+Rates: geometric means sqrt(800 x 1000) = 894.43 and sqrt(3200 x 4000) = 3577.7.
 
-Speed-up: geometric means sqrt(800 x 1000) = 894.43 and sqrt(3200 x 4000) = 3577.7, so 4 times. Each side has
+Speed-up: 3577.7 / 894.43, so 4 times. Each side has
 two values, whose logarithms differ by ln 1.25 = 0.22314: variance 0.22314^2 / 2 = 0.024896, over two values
 0.012448 a side, 0.024896 together, and its root is 0.15779. Welch-Satterthwaite: 0.024896^2 over twice
 0.012448^2 is 2 degrees of freedom, t = 4.303, half width 0.67895: from 4 / e^0.67895 = 2.0287 to
 4 x e^0.67895 = 7.8869.
 
-A million samples at 900 a second take 1111.1 s: 0.11111 USD; at 3600 a second 277.78 s: 0.13889 USD; at the
-slowest, 3200 a second, 312.5 s: 0.15625 USD, of which a half is rounded to the even digit.
+A million samples at 894.43 a second take 1118.0 s: 0.11180 USD; at 3577.7 a second 279.51 s: 0.13975 USD; at
+the slowest, 3200 a second, 312.5 s: 0.15625 USD, of which a half is rounded to the even digit.
 
 Trials cost 10 x 0.0001 + 8 x 0.0001 = 0.0018 USD on the CPU and 6 x 0.0005 = 0.0030 USD on the T4.
 
@@ -80,10 +80,10 @@ def rows(findings, title):
 
 def test_rates_and_dollars_of_a_million_samples(findings):
     cpu, t4 = rows(findings, "Measured")
-    assert (cpu["samples/s"], t4["samples/s"]) == ("900.0 [800.0, 1,000.0]", "3,600 [3,200, 4,000]")
+    assert (cpu["samples/s"], t4["samples/s"]) == ("894.4 [800.0, 1,000.0]", "3,578 [3,200, 4,000]")
     assert (cpu["$/M samples"], t4["$/M samples"]) == (
-        "0.1111 [0.1000, 0.1250]",
-        "0.1389 [0.1250, 0.1562]",
+        "0.1118 [0.1000, 0.1250]",
+        "0.1398 [0.1250, 0.1562]",
     )
 
 
@@ -112,20 +112,20 @@ def test_what_is_recommended_and_how_far_it_is_ahead():
         t4  fp32 r0  0.6 + 0.2 - 0.020 = 0.780    20 s          20.780 s
         t4  fp32 r1  0.6 + 0.2 - 0.016 = 0.784    16 s          16.784 s
 
-    Geometric means: sqrt(80.72 x 64.736) = 72.288 and sqrt(20.78 x 16.784) = 18.675 s; at 0.0001 and 0.0005 a
-    second 0.0072288 and 0.0093377 USD.
+    Steps, geometric means: sqrt(80 x 64) = 71.5542 and sqrt(20 x 16) = 17.8885 ms. Fixed, medians: 0.728 and
+    0.782 s. Together 72.2822 and 18.6705 s; at 0.0001 and 0.0005 a second 0.0072282 and 0.0093353 USD.
 
     Logarithms differ by ln(80.72 / 64.736) = 0.22067 and ln(20.78 / 16.784) = 0.21356. With one degree of
     freedom t = 12.706, and half an interval is 12.706 x difference / sqrt(2) / sqrt(2): 1.40191 and 1.35677.
-    So the CPU takes from 72.288 / e^1.40191 = 17.792 to 293.70 s, the T4 from 4.8087 to 72.529 s.
+    So the CPU takes from 72.282 / e^1.40191 = 17.791 to 293.68 s, the T4 from 4.8075 to 72.510 s.
 
-    The CPU takes 72.288 / 18.675 = 3.8707 times as long, whose logarithm is 1.35344. Normal deviations with
+    The CPU takes 72.282 / 18.671 = 3.8715 times as long, whose logarithm is 1.35364. Normal deviations with
     those intervals are 1.40191 / 1.95996 = 0.71527 and 0.69224, together 0.99540: the half interval is
-    1.95095, from 3.8707 / 7.0354 = 0.5502 to 27.232. The T4 is within 5% of the best with the chance of a
-    normal number below (1.35344 + ln 1.05) / 0.99540 = 1.4087: 92.0%. The CPU is faster with that of one
-    below -1.35344 / 0.99540 = -1.3597: 8.7%, above 2.5%, so it is a tie. The quotient of the costs is
-    0.0093377 / 0.0072288 = 1.2917, its logarithm 0.25599: the CPU is cheaper with the chance of a normal
-    number below 0.25599 / 0.99540 = 0.2572: 60%, which shows nothing.
+    1.95095, from 3.8715 / 7.0354 = 0.5503 to 27.237. The T4 is within 5% of the best with the chance of a
+    normal number below (1.35364 + ln 1.05) / 0.99540 = 1.4089: 92.0%. The CPU is faster with that of one
+    below -1.35364 / 0.99540 = -1.3599: 8.7%, above 2.5%, so it is a tie. The quotient of the costs is
+    0.0093353 / 0.0072282 = 1.2915, its logarithm 0.25580: the CPU is cheaper with the chance of a normal
+    number below 0.25580 / 0.99540 = 0.2570: 60%, which shows nothing.
 
     Five repeats take three more of each: 3 x (10.0 + 7.5) / 2 = 26.25 s and 3 x (3.0 + 2.5) / 2 = 8.25 s,
     34.5 s in all. They are billed as 3 x 9 = 27 s and 3 x 3 = 9 s: 27 x 0.0001 + 9 x 0.0005 = 0.0072 USD.
@@ -136,17 +136,17 @@ def test_what_is_recommended_and_how_far_it_is_ahead():
     t4, cpu = answer.standings
     assert (t4.setting, cpu.setting) == ("t4, torch_ddp, fp32", "cpu, torch_ddp, fp32")
     assert (answer.state, answer.chosen, answer.chosen_by) == ("tie", t4.setting, "")
-    assert bounds(cpu.seconds) == pytest.approx((17.792, 72.288, 293.70), rel=1e-4)
-    assert bounds(t4.seconds) == pytest.approx((4.8087, 18.675, 72.529), rel=1e-4)
-    assert (cpu.usd.median, t4.usd.median) == pytest.approx((0.0072288, 0.0093377), rel=1e-4)
-    assert bounds(answer.ahead) == pytest.approx((0.5502, 3.8707, 27.232), rel=1e-3)
+    assert bounds(cpu.seconds) == pytest.approx((17.791, 72.2822, 293.68), rel=1e-4)
+    assert bounds(t4.seconds) == pytest.approx((4.8075, 18.6705, 72.510), rel=1e-4)
+    assert (cpu.usd.median, t4.usd.median) == pytest.approx((0.0072282, 0.0093353), rel=1e-4)
+    assert bounds(answer.ahead) == pytest.approx((0.5503, 3.8715, 27.237), rel=1e-3)
     assert t4.chance == pytest.approx(0.920, abs=0.02)
     assert (answer.next_step.usd, answer.next_step.hours) == pytest.approx((0.0072, 34.5 / 3600))
     told = headline_of(findings)[0]
     assert told.startswith(
         "Tie: t4, torch_ddp, fp32, for mnist_cnn (fastest). The measurements do not separate it from cpu, "
         "torch_ddp, fp32. Nothing else separates them; its mean is the best. It takes "
-        "18.68 s [4.809, 72.53], $0.009338, accuracy 0.9700 after 6,400 samples, for 64,000 samples, as "
+        "18.67 s [4.807, 72.51], $0.009335, accuracy 0.9700 after 6,400 samples, for 64,000 samples, as "
         "`report.samples` asks. "
     )
     assert "Next best measured: cpu, torch_ddp, fp32. Against cpu, torch_ddp, fp32: 3." in told

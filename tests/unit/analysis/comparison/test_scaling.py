@@ -51,7 +51,7 @@ def test_the_table_has_intervals_over_repeats_and_says_that_workers_share_a_cpu(
     records = repeats(rates=(1000, 1010, 990)) + repeats(rates=(1600, 1610, 1590), num_workers=2, replicas=2)
     table = scaling_table(found(records))
     one, two = table.rows
-    assert one == ("strong", "mnist_cnn", "64", "1", "1,000 [990, 1,010]", "1x", "100%")
+    assert one == ("strong", "mnist_cnn", "64", "1", "1,000.0 [990.0, 1,010.0]", "1x", "100%")
     assert two[3:] == ("2", "1,600 [1,590, 1,610]", "1.60x [1.57, 1.64]", "80% [78, 82]")
     assert "Workers on a CPU share the cores of one host" in table.note
     on_gpus = {"device": "t4", "host_cpu": None}

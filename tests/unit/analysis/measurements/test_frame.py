@@ -55,16 +55,16 @@ def test_the_only_trial_of_a_point_has_the_interval_over_its_blocks():
     assert only.step_seconds.low < only.step_seconds.median < only.step_seconds.high
 
 
-def test_three_repeats_are_one_row_with_their_median_and_range():
+def test_three_repeats_are_one_row_with_their_geometric_mean_and_range():
     repeats = [
-        measured(repeat=index, step_seconds=seconds) for index, seconds in enumerate((0.02, 0.015, 0.016))
+        measured(repeat=index, step_seconds=seconds) for index, seconds in enumerate((0.02, 0.0128, 0.016))
     ]
     (only,) = measured_of(frame_of(repeats))
     assert only.num_repeats == 3
     step_seconds = (only.step_seconds.low, only.step_seconds.median, only.step_seconds.high)
     rate = only.samples_per_second
-    assert step_seconds == pytest.approx((0.015, 0.016, 0.02))
-    assert (rate.low, rate.median, rate.high) == pytest.approx((3200, 4000, 64 / 0.015))
+    assert step_seconds == pytest.approx((0.0128, 0.016, 0.02))
+    assert (rate.low, rate.median, rate.high) == pytest.approx((3200, 4000, 5000))
 
 
 def test_different_data_is_never_one_row():
