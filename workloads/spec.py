@@ -298,6 +298,7 @@ class ScriptSpec:
         folder: working directory of the command, absolute.
         python: path of the interpreter that the word `python` means; empty: the orchestrator's.
         steps_total: optimizer steps of the whole training; None if not known.
+        samples_total: its samples; None if not known, or if its steps are.
         train_to_end: True if it trains on when enough is measured.
         reports: True if steps are expected: one of these files names the callback, or it is observed.
         is_observed: True if its steps are seen from outside.
@@ -312,6 +313,7 @@ class ScriptSpec:
     train_to_end: bool
     reports: bool
     is_observed: bool = False
+    samples_total: int | None = None
     quality: None = None
     epochs: None = None
     train_samples: None = None

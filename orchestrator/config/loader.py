@@ -24,7 +24,11 @@ from orchestrator.config.places import ConfigPlaces, split_places
 from orchestrator.config.points import PointMaker
 from orchestrator.config.request import Request, classify_overrides
 from orchestrator.config.schema import POINT_GROUPS, POINT_KEYS, SETTINGS_GROUPS
-from orchestrator.config.script_overrides import script_keys_in_errors, with_script_overrides
+from orchestrator.config.script_overrides import (
+    require_one_training,
+    script_keys_in_errors,
+    with_script_overrides,
+)
 from orchestrator.config.sweep_names import name_of_jobs
 from orchestrator.config.values import assign, plain_of, value_of
 from orchestrator.config.workload_overrides import workload_overrides
@@ -73,6 +77,7 @@ def _loaded(
     apply_combination(base, combinations[0], options)
     maker = PointMaker(base, options, knobs=knobs, label=differing, baseline=grid.baseline)
     points = maker.points(combinations)
+    require_one_training(points)
     settings = _settings(
         base,
         points,

@@ -1,10 +1,13 @@
 """Words about a training script: `script.NAME=VALUE` is the option NAME of `workload=script`. Pure."""
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from orchestrator.core.command_text import quoted_value
 from orchestrator.core.errors import ConfigError
+from orchestrator.core.placement import task_name
+from orchestrator.core.sweep import Point
 
 _PREFIX = "script."
 _QUOTED = ("command", "folder", "python")
@@ -29,6 +32,29 @@ def script_keys_in_errors(words: Sequence[str]) -> Iterator[None]:
         if "workload=script" not in words or "workload." not in str(error):
             raise
         raise ConfigError(str(error).replace("workload.", _PREFIX)) from error
+
+
+def require_one_training(points: Iterable[Point]) -> None:
+    """Check that a number of steps means the same training at every point.
+
+    Raises:
+        ConfigError: steps of several batch sizes, of which each would be another number of samples.
+    """
+    batches: dict[str, set[int]] = defaultdict(set)
+    steps: dict[str, int] = {}
+    for point in points:
+        if point.workload == "script" and (count := point.workload_options.get("steps_total")):
+            name = task_name(point.workload, point.workload_options)
+            batches[name].add(point.global_batch_size)
+            steps[name] = int(str(count))
+    for name, sizes in batches.items():
+        if len(sizes) > 1:
+            listed = ",".join(map(str, sorted(sizes)))
+            raise ConfigError(
+                f"script.steps_total={steps[name]} with global_batch_size={listed} would be "
+                "trainings of different lengths; write the samples of the whole training, as "
+                f"script.samples_total={steps[name] * min(sizes)}"
+            )
 
 
 def _translated(word: str) -> str:

@@ -159,9 +159,8 @@ def _trainings_of(tasks: Mapping[str, Point], train_samples: TrainSamples) -> Ma
 
 def training_of_script(spec: ScriptSpec, global_batch_size: int) -> FullTraining:
     """Return a script's full training as one pass over the samples of all its steps."""
-    if spec.steps_total is None:
-        return FullTraining(epochs=None, train_samples=None)
-    return FullTraining(epochs=1.0, train_samples=spec.steps_total * global_batch_size)
+    samples = spec.samples_total or (spec.steps_total or 0) * global_batch_size
+    return FullTraining(epochs=1.0 if samples else None, train_samples=samples or None)
 
 
 def _each_trial_once(outcomes: Iterable[PointDecision]) -> tuple[PointDecision, ...]:

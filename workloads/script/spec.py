@@ -30,6 +30,7 @@ class Options:
         folder: working directory of the command; empty: the current one.
         python: path of the interpreter that the word `python` means; empty: the orchestrator's.
         steps_total: optimizer steps of the whole training; 0: not known.
+        samples_total: its samples, in place of its steps where a sweep has several batches; 0: not known.
         train_to_end: let the script train on when enough is measured.
         observe: see the steps of a script that does not report them.
     """
@@ -38,12 +39,19 @@ class Options:
     folder: str = ""
     python: str = ""
     steps_total: int = 0
+    samples_total: int = 0
     train_to_end: bool = False
     observe: bool = False
 
     def __post_init__(self) -> None:
-        if self.steps_total < 0:
-            raise ValueError(f"script.steps_total={self.steps_total} must not be negative")
+        for name in ("steps_total", "samples_total"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"script.{name}={getattr(self, name)} must not be negative")
+        if self.steps_total and self.samples_total:
+            raise ValueError(
+                f"script.steps_total={self.steps_total} and script.samples_total={self.samples_total} both "
+                "say how long the training is; leave one out"
+            )
 
 
 def make(options: Options) -> ScriptSpec:
@@ -73,6 +81,7 @@ def make(options: Options) -> ScriptSpec:
         folder=str(folder),
         python=python,
         steps_total=options.steps_total or None,
+        samples_total=options.samples_total or None,
         train_to_end=options.train_to_end,
         reports=reports or options.observe,
         is_observed=options.observe,

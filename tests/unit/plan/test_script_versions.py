@@ -2,9 +2,12 @@
 
 from pathlib import Path
 
+import pytest
 from plan_builders import point, torch_like
 
-from orchestrator.plan.trial_specs import data_key, trial_of
+from orchestrator.plan.planner import training_of_script
+from orchestrator.plan.trial_specs import data_key, trial_of, workload_of
+from workloads.spec import ScriptSpec
 
 
 def test_a_changed_file_of_one_batch_size_is_another_trial_of_that_batch_size_alone(tmp_path: Path) -> None:
@@ -28,3 +31,16 @@ def test_a_changed_file_of_one_batch_size_is_another_trial_of_that_batch_size_al
     after = versions()
     assert after[0] == before[0]
     assert after[1] != before[1]
+
+
+@pytest.mark.parametrize(
+    ("options", "samples"), [({}, None), ({"steps_total": 10}, 320), ({"samples_total": 1000}, 1000)]
+)
+def test_a_full_training_has_the_samples_that_were_stated(
+    options: dict[str, int], samples: int | None, tmp_path: Path
+) -> None:
+    (tmp_path / "train.py").write_text("")
+    words = {"command": "python train.py", "folder": str(tmp_path), **options}
+    spec = workload_of(point(workload="script", workload_options=words))
+    assert isinstance(spec, ScriptSpec)
+    assert training_of_script(spec, 32).train_samples == samples

@@ -80,6 +80,8 @@ def test_an_escaped_quote_is_no_mistake() -> None:
         ({"command": "no_such_program train.py"}, "begins with 'no_such_program', which is no executable on"),
         ({"command": "./train.py"}, "begins with './train.py', which is no executable in"),
         ({"command": "python train.py", "steps_total": -1}, "script.steps_total=-1 must not be negative"),
+        ({"command": "python train.py", "samples_total": -1}, "script.samples_total=-1 must not be negative"),
+        ({"command": "python train.py", "steps_total": 1, "samples_total": 9}, "leave one out"),
     ],
 )
 def test_what_is_not_there_is_refused(options: dict[str, object], reason: str, tmp_path: Path) -> None:
