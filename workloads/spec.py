@@ -225,6 +225,7 @@ class JobCost:
         recurrent_bytes: recurrent kernels in float32, read forward and backward once a time step, where
             `weight_bytes` has them once a step.
         has_unused_weights: True if a step leaves some of the trained parameters without a gradient.
+        spread: deviation of the operations of batches of samples of unequal length, as a share of their mean.
     """
 
     flops_per_sample: float
@@ -238,6 +239,7 @@ class JobCost:
     time_steps: int
     recurrent_bytes: float
     has_unused_weights: bool
+    spread: float = 0.0
 
     def step_flops(self, global_batch_size: int) -> float:
         """Operations of a step."""

@@ -6,12 +6,14 @@ whichever kernel runs on a device. Bytes are those of the inputs and outputs of 
 view, and of one update of weights and slots: what a step moves if nothing is fused.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -21,12 +23,23 @@ from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import FlopCounterMode, flop_registry
 
 from workloads.jobs import JobError, TorchJob
-from workloads.native.torch_samples import batch_resizer, first_batch
-from workloads.native.torch_step import JobLoss, replace_tensors
+from workloads.native.torch_samples import (
+    batch_resizer,
+    drawn_batches,
+    first_batch,
+    num_values,
+    unequal_samples,
+)
+from workloads.native.torch_step import JobLoss, moved, replace_tensors
 from workloads.spec import JobCost
 
 _SMALL, _LARGE = 2, 4
 """Batch sizes that are counted. The cost of every other size lies on the line through them."""
+
+_SIZES_OF_UNEQUAL, _SIZES_WITHOUT_DATA = (8, 16), (32, 64)
+"""The same of samples of unequal length: a larger batch is likelier padded to a long one."""
+
+_COUNTED, _DRAWN = 4, 32  # batches of a size
 
 _GRADIENT_BYTES = 4
 _BATCHED = 3  # axes of a sequence with a batch
@@ -85,21 +98,52 @@ def cost_of(build: Callable[[], TorchJob]) -> JobCost:
         raise
     except Exception:  # noqa: BLE001  code that looks at values, which tensors without data do not have
         job = build()
-        return _counted(job, JobLoss(job).train(), lambda size: first_batch(job, size))
+        loss_of = JobLoss(job).train()
+        if samples := unequal_samples(job):
+            return _counted_unequal(job, loss_of, samples, sizes=_SIZES_OF_UNEQUAL)
+        return _counted(job, loss_of, lambda size: first_batch(job, size))
 
 
 def _counted_without_data(job: TorchJob) -> JobCost:
-    loss_of, resized = JobLoss(job).train(), batch_resizer(job)
+    loss_of, resized, samples = JobLoss(job).train(), batch_resizer(job), unequal_samples(job)
     with FakeTensorMode(allow_non_fake_inputs=True) as mode:
         replace_tensors(loss_of, job.optimizers, mode.from_tensor)
+        if samples:
+            return _counted_unequal(job, loss_of, samples, sizes=_SIZES_WITHOUT_DATA, place=mode.from_tensor)
         return _counted(job, loss_of, lambda size: resized(size, _empty))
 
 
 def _counted(job: TorchJob, loss_of: JobLoss, batch_of: Callable[[int], Any]) -> JobCost:
     small, large = (np.array(_count(job, loss_of, batch_of(size))) for size in (_SMALL, _LARGE))
     of_sample = (large - small) / (_LARGE - _SMALL)
+    return _cost(job, loss_of, of_sample=of_sample, of_step=small - _SMALL * of_sample)
+
+
+def _counted_unequal(
+    job: TorchJob,
+    loss_of: JobLoss,
+    samples: Sequence[Any],
+    *,
+    sizes: tuple[int, int],
+    place: Callable[[Tensor], Tensor] = lambda tensor: tensor,
+) -> JobCost:
+    """Count batches of drawn samples; a step costs a line over the values that they hold with padding."""
+    drawn = [batch for size in sizes for batch in drawn_batches(job, samples, size, _COUNTED)]
+    values = np.array([num_values(batch) for batch in drawn])
+    counts = np.array([_count(job, loss_of, moved(batch, place)) for batch in drawn])
+    of_value, of_step = np.polyfit(values, counts, 1)
+    of_step[-1] = counts[-_COUNTED:, -1].mean()  # time steps follow the length, not the number of samples
+    held = np.array([num_values(batch) for batch in drawn_batches(job, samples, sizes[1], _DRAWN)])
+    cost = _cost(job, loss_of, of_sample=of_value * held.mean() / sizes[1], of_step=np.maximum(of_step, 0))
+    return replace(cost, spread=float(held.std() / held.mean()))
+
+
+def _cost(
+    job: TorchJob, loss_of: JobLoss, *, of_sample: NDArray[np.float64], of_step: NDArray[np.float64]
+) -> JobCost:
+    """Make the cost of the counts of a sample and of a step of any size."""
     flops, winograd_flops, moved_bytes, _ = map(float, of_sample)
-    flops_of_step, _, bytes_of_step, time_steps = map(float, small - _SMALL * of_sample)
+    flops_of_step, _, bytes_of_step, time_steps = map(float, of_step)
     trained = [weight for weight in loss_of.parameters() if weight.requires_grad]
     learning = [weight for weight in trained if weight.grad is not None]
     return JobCost(

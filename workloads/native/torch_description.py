@@ -15,6 +15,8 @@ from workloads.native.torch_checks import (
 from workloads.native.torch_cost import cost_of
 from workloads.native.torch_samples import fingerprint_of, require_movable
 
+_UNEQUAL = "samples are of unequal length: a step is counted over drawn batches, which differ by {:.0%}"
+
 
 def describe(build: Callable[[], TorchJob]) -> JobDescription:
     """Describe a job.
@@ -26,14 +28,15 @@ def describe(build: Callable[[], TorchJob]) -> JobDescription:
     job = build()
     require_trainable(job)
     require_movable(job)
+    cost = cost_of(build)
     return JobDescription(
         data=fingerprint_of(job),
         train_samples=num_samples_of(job.data),
         quality=quality_of(job),
         epochs=job.epochs,
         accumulation_steps=job.accumulation_steps,
-        unchecked=_unchecked(job),
-        cost=cost_of(build),
+        unchecked=(*_unchecked(job), *([_UNEQUAL.format(cost.spread)] if cost.spread else [])),
+        cost=cost,
         most_steps=steps_of_schedulers(job),
     )
 

@@ -3,9 +3,11 @@
 import hashlib
 import random
 import re
-from collections.abc import Callable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from itertools import islice
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -22,24 +24,67 @@ Make = Callable[[tuple[int, ...], torch.dtype], Tensor]
 """(shape, dtype) -> a tensor."""
 
 _FIRST = 4
+_MOST_DRAWN, _DRAWING_SECONDS = 256, 2.0
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 _FINGERPRINT_SEED = 0
 
 
 def first_batch(job: TorchJob, size: int) -> Any:
     """Collate a batch of the first sample, repeated: one that is padded has the length of that sample."""
-    return (job.collate or default_collate)(_first_samples(job)[:1] * size)
+    return _collated(job, _first_samples(job)[:1] * size)
+
+
+def unequal_samples(job: TorchJob) -> list[Any]:
+    """Draw samples of the data set, the smallest first; empty where all of them have one size.
+
+    A stream gives its first ones. Drawing ends early where samples take long to read.
+    """
+    ends_at = time.monotonic() + _DRAWING_SECONDS
+    sizes: list[tuple[int, Any]] = []
+    for sample in islice(_shuffled(job), _MOST_DRAWN):
+        sizes.append((num_values(_collated(job, [sample])), sample))
+        if time.monotonic() > ends_at:
+            break
+    sizes.sort(key=itemgetter(0))
+    return [] if sizes[0][0] == sizes[-1][0] else [sample for _, sample in sizes]
+
+
+def drawn_batches(job: TorchJob, samples: Sequence[Any], size: int, count: int) -> Iterator[Any]:
+    """Collate batches of samples that are drawn at random, the same ones every time."""
+    random_numbers = np.random.default_rng(_FINGERPRINT_SEED)
+    for _ in range(count):
+        indices = random_numbers.choice(len(samples), size, replace=size > len(samples))
+        yield _collated(job, [samples[index] for index in indices])
+
+
+def num_values(batch: Any) -> int:
+    """Count the values of a batch, with its padding."""
+    return sum(tensor.numel() for tensor in _tensors_of(batch))
+
+
+def _shuffled(job: TorchJob) -> Iterator[Any]:
+    if is_iterable(job.data):
+        yield from job.data
+    else:
+        order = np.random.default_rng(_FINGERPRINT_SEED).permutation(len(job.data))
+        yield from (job.data[index] for index in order.tolist())
+
+
+def _collated(job: TorchJob, samples: list[Any]) -> Any:
+    return (job.collate or default_collate)(samples)
 
 
 def batch_resizer(job: TorchJob) -> Callable[[int, Make], Any]:
     """Return a function that makes a batch in the shape of any size, without reading that many samples.
 
-    An axis that differs between a batch of two samples and one of three is the axis of the samples.
+    Of samples of unequal length it has the longest that are drawn. An axis that differs between a batch
+    of two samples and one of three is the axis of the samples.
 
     Raises:
         ValueError: the number of tensors depends on the size.
     """
-    two, three = first_batch(job, 2), first_batch(job, 3)
+    sample = (unequal_samples(job) or _first_samples(job)[:1])[-1]
+    two, three = _collated(job, [sample] * 2), _collated(job, [sample] * 3)
     if any(map(is_movable, _objects_of(two))):
         raise ValueError("a batch has an object whose tensors have no shape for another size")
     if len(_tensors_of(two)) != len(_tensors_of(three)):

@@ -37,21 +37,49 @@ def cost(
     return cost_of(job)
 
 
-def test_batches_that_are_padded_to_their_longest_sample_have_the_length_of_the_first() -> None:
-    """Samples of unequal length: without that, the padded axis would be taken for the samples'."""
-    rows = [torch.ones(5, 4), torch.ones(9, 4), torch.ones(7, 4), torch.ones(3, 4)]
+def padded(lengths: list[int], *, reads_values: bool = False) -> JobCost:
+    """A layer over sequences that are padded to the longest of their batch."""
+
+    def loss(model: nn.Module, batch: Tensor) -> Tensor:
+        scale = 1.0 if not reads_values else batch.sum().item()
+        return scale * model(batch).square().mean()
 
     def job() -> TorchJob:
         model = nn.Linear(4, 8)
         return TorchJob(
             model=model,
-            loss=lambda model, batch: model(batch).square().mean(),
-            optimizer=torch.optim.SGD(model.parameters(), lr=0.1),
-            data=rows,
+            loss=loss,
+            optimizer=torch.optim.SGD(model.parameters(), lr=1e-9),
+            data=[torch.ones(length, 4) for length in lengths],
             collate=lambda samples: nn.utils.rnn.pad_sequence(samples, batch_first=True),
         )
 
-    assert cost_of(job).flops_per_sample == 2 * 2 * 5 * 4 * 8
+    return cost_of(job)
+
+
+TOKEN_FLOPS = 2 * 2 * 4 * 8
+
+
+@pytest.mark.parametrize("reads_values", [False, True])
+def test_padded_sequences_are_counted_as_long_as_batches_are(reads_values: bool) -> None:
+    found = padded([512] * 10 + [16] * 90, reads_values=reads_values)
+    batch = 64 if not reads_values else 16
+    chance = 1 - 0.9**batch  # that a batch has a long one
+    expected = batch * TOKEN_FLOPS * (16 + chance * (512 - 16))
+    assert found.step_flops(batch) == pytest.approx(expected, rel=0.25)
+
+
+def test_the_order_of_the_samples_does_not_change_their_count() -> None:
+    lengths = [512] + [16] * 99
+    found = padded(lengths)
+    assert found == padded(lengths[::-1])
+    assert 0.3 < found.spread < 1.0
+    assert 16 * TOKEN_FLOPS < found.step_flops(64) / 64 < 512 * TOKEN_FLOPS
+
+
+def test_samples_of_one_length_have_no_spread() -> None:
+    found = padded([16] * 20)
+    assert (found.flops_per_sample, found.flops_per_step, found.spread) == (16 * TOKEN_FLOPS, 0, 0.0)
 
 
 def test_a_batch_that_is_a_list_of_samples_is_counted_with_its_samples() -> None:
