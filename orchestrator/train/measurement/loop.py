@@ -120,7 +120,7 @@ def run(
     *early, (timed_phase, _) = _phases_left(phases, steps, taken=loop.taken)
     for phase, last in early:
         loop.begin(phase)
-        _take_until(loop, timing, last)
+        _take_until(loop, timing, last, at_most=_steps_at_once(loop, timing, last))
     loop.begin(timed_phase)
     loop.show_stage(TrialStage(name="first step"))
     first_step_seconds = loop.seconds_for(1)
@@ -139,7 +139,7 @@ def run(
     joules_after = meter() if loop.num_written == num_written else {}  # a checkpoint takes energy too
     metered_seconds = clock() - began
     compiled_after, cpu_after, load_after = trainer.compile_count(), loop.cpu_seconds, os.getloadavg()[0]
-    _take_until(loop, timing, steps)
+    _take_until(loop, timing, steps, at_most=timing.steps_per_block)
     return LoopTimes(
         first_step_seconds=first_step_seconds,
         warmup_steps=len(warmup) + lengthening.steps,
@@ -401,6 +401,18 @@ def _shorten_block(loop: _Loop, timing: TimingSpec, *, step_seconds: float) -> i
     return num_steps
 
 
+def _steps_at_once(loop: _Loop, timing: TimingSpec, last: int) -> int:
+    """Take the first steps of an untimed phase alone, and return how many may follow at once.
+
+    The second one decides, for the first one may compile.
+    """
+    seconds = 0.0
+    for _ in range(min(2, last - loop.taken) if loop.keeper else 0):
+        seconds = loop.seconds_for(1)
+        loop.keep_when_due()
+    return _shorten_block(loop, timing, step_seconds=seconds)
+
+
 @dataclass(slots=True, kw_only=True)
 class _Lengthening:
     """Second part of the warm-up: blocks that are not recorded, and the size of those that will be."""
@@ -462,11 +474,11 @@ def _is_tight(blocks: list[float], timing: TimingSpec) -> bool:
     return median_interval(blocks).half_width_fraction <= timing.interval_fraction
 
 
-def _take_until(loop: _Loop, timing: TimingSpec, last: int) -> None:
-    """Untimed, to step `last` or to the end of the pursuit."""
+def _take_until(loop: _Loop, timing: TimingSpec, last: int, *, at_most: int) -> None:
+    """Untimed, to step `last` or to the end of the pursuit; `at_most` at once where checkpoints are made."""
     stride = max(timing.steps_per_block, math.ceil((last - loop.taken) / _MAX_LOSS_READINGS))
     while loop.taken < last and not loop.is_over():
-        loop.take_to(min(loop.taken + stride, loop.next_stop(last)), at_most=timing.steps_per_block)
+        loop.take_to(min(loop.taken + stride, loop.next_stop(last)), at_most=at_most)
         loop.read_losses()
         loop.show_stage(TrialStage(name="training", done=loop.taken, most=last))
         if loop.look_when_due(last):

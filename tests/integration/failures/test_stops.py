@@ -12,8 +12,9 @@ import pytest
 from cli_process import ask, records_in, start
 from metadata_server import metadata_server
 
-STEP_SECONDS = 3.0
-GRACE_SECONDS = 20
+STEP_SECONDS = 1.0
+GRACE_SECONDS = 7
+RECORD_SECONDS = 3.0  # from the end of the training to its record, on a busy host
 STEPS_BEFORE_BLOCKS = 4  # the first one and the warm-up
 STEPS_BEFORE_STOP = 9  # those, some that only describe the job, and one or more of a timed block
 JOB = """
@@ -115,14 +116,14 @@ def test_a_stop_between_slow_steps_leaves_a_checkpoint_within_the_grace_period_a
     with driving(words, cwd=tmp_path) as driver:
         started, cpu_before = time.monotonic(), read_cpu_seconds(driver)
         request_stop(kind, driver, words, cwd=tmp_path)
-        wait_for_record(tmp_path, seconds=2 * GRACE_SECONDS)
+        wait_for_record(tmp_path, seconds=3 * GRACE_SECONDS)
         seconds, cpu_seconds = time.monotonic() - started, read_cpu_seconds(driver) - cpu_before
         output = driver.communicate(timeout=60)[0]
     record_property("seconds", round(seconds, 1))
     record_property("cpu_seconds", round(cpu_seconds, 2))
     (stopped,) = records_in(tmp_path, SWEEP)
     assert stopped["failure"]["kind"] == "preempted", output
-    assert seconds < GRACE_SECONDS, output
+    assert seconds < GRACE_SECONDS + RECORD_SECONDS, output
     assert cpu_seconds <= 1.0, output
     (checkpoint,) = tmp_path.glob(f"outputs/{SWEEP}/checkpoints/*/*/meta.json")
     stopped_step = json.loads(checkpoint.read_text())["progress"]["step"]
@@ -135,16 +136,33 @@ def test_a_stop_between_slow_steps_leaves_a_checkpoint_within_the_grace_period_a
     assert records_in(tmp_path, SWEEP)[-1]["result"]["resumed_from_step"] == stopped_step
 
 
+@pytest.mark.parametrize("executor", ["inline", "ray"])
 def test_a_preemption_notice_between_slow_steps_leaves_a_checkpoint_that_the_retry_resumes(
-    tmp_path: Path, metadata: dict[str, str]
+    tmp_path: Path, metadata: dict[str, str], executor: str
 ) -> None:
-    words = (*write_job(tmp_path), "executor=inline", "retry.preempted=1")
+    words = (*write_job(tmp_path), f"executor={executor}", "retry.preempted=1")
     with driving(words, cwd=tmp_path) as driver:
         metadata[PREEMPTED] = "TRUE"
-        wait_for_record(tmp_path, seconds=GRACE_SECONDS)
+        wait_for_record(tmp_path, seconds=GRACE_SECONDS + RECORD_SECONDS)
         metadata[PREEMPTED] = "FALSE"
         (tmp_path / "slow").unlink()
         output = driver.communicate(timeout=90)[0]
     stopped, resumed = records_in(tmp_path, SWEEP)
     assert stopped["failure"]["kind"] == "preempted", output
     assert resumed["result"]["resumed_from_step"] > STEPS_BEFORE_BLOCKS, output
+
+
+def test_a_pause_between_slow_steps_lets_the_training_end_and_starts_no_other(tmp_path: Path) -> None:
+    words = (*write_job(tmp_path), "executor=inline", "seed=0,1")
+    with driving(words, cwd=tmp_path) as driver:
+        cpu_before = read_cpu_seconds(driver)
+        request_stop("pause", driver, words, cwd=tmp_path)
+        steps = (tmp_path / "steps").stat().st_size
+        wait_for_steps(tmp_path, steps + 3, driver)
+        cpu_seconds = read_cpu_seconds(driver) - cpu_before
+        (tmp_path / "slow").unlink()
+        output = driver.communicate(timeout=90)[0]
+    assert "pausing: nothing more is started" in output
+    assert cpu_seconds <= 1.0, output
+    (only,) = records_in(tmp_path, "single")
+    assert (only["failure"], only["attempt"], only["result"]["resumed_from_step"]) == (None, 1, 0)

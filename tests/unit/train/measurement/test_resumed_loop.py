@@ -15,6 +15,7 @@ from orchestrator.train.measurement.target import TargetEvaluator
 TIMING = TimingSpec(
     warmup_steps=1, max_warmup_steps=1, steps_per_block=2, min_blocks=4, max_blocks=4
 ).without_seconds()
+LONG_BLOCKS = replace(TIMING, steps_per_block=10)
 _WRITE_SECONDS = 50.0
 
 
@@ -95,6 +96,13 @@ def test_blocks_of_slow_steps_are_shortened_until_half_the_grace_period_holds_on
     times = trained(trainer, steps=100, shelf=Shelf(trainer, grace_seconds=3.0))
     assert times.steps_per_block == 1
     assert trained(Restored(), steps=10).steps_per_block == 2
+
+
+def test_slow_steps_of_an_untimed_phase_are_taken_by_so_many_that_half_the_grace_period_holds_them():
+    trainer = Restored(step_seconds=lambda index: 10.0 if index < 100 else 1.0)
+    shelf = Shelf(trainer, grace_seconds=100.0)
+    trained(trainer, steps=200, shelf=shelf, phases=phases_of(0.5, 0.5), timing=LONG_BLOCKS)
+    assert [item.step for item in shelf.progress][:5] == [1, 2, 7, 12, 17]  # five steps of 10 s in 50 s
 
 
 def test_a_warm_up_that_compiles_does_not_shorten_blocks():
