@@ -102,7 +102,17 @@ INLINE = (
     Point("kill_driver", "orchestrator.execute.trial.supervisor:_result_of", "after", 2),
     Point("hang_up", "orchestrator.execute.trial.supervisor:_monitor_workers", "before", 2),
     Point("terminate", "orchestrator.execute.trial.supervisor:_monitor_workers", "before", 2),
-    Point("terminate", _LEDGER, "before", 2),
+    *(
+        Point("terminate", target, when, number)
+        for target, when, number in (
+            (_JOURNAL, "after", 3),
+            (_LEDGER, "before", 2),
+            (_LEDGER, "after", 2),
+            ("orchestrator.execute.scheduling.queue:Queue.take", "after", 2),
+            ("orchestrator.execute.trial.monitor:TrialMonitor.on_message", "before", 2),
+            ("orchestrator.pipeline.report:write_report", "before", 1),
+        )
+    ),
     Point("kill_worker", "orchestrator.execute.trial.supervisor:_monitor_workers", "before", 2),
     Point("kill_worker", "orchestrator.execute.trial.monitor:TrialMonitor.on_message", "before", 2),
     Point("kill_fork_server", "orchestrator.execute.trial.supervisor:_monitor_workers", "before", 2),
@@ -122,7 +132,9 @@ RAY = tuple(
         ("kill_driver", f"{_SEARCHER}.on_trial_complete", "after", 2),
         ("kill_supervisor", f"{_SEARCHER}.on_placed", "after", 2),
         ("kill_raylet", f"{_SEARCHER}.on_placed", "after", 2),
+        ("terminate", f"{_SEARCHER}.suggest", "after", 1),
         ("terminate", f"{_SEARCHER}.on_placed", "after", 2),
+        ("terminate", f"{_SEARCHER}.on_trial_complete", "before", 2),
         ("set_clock_back", f"{_SEARCHER}.on_placed", "after", 2),
         ("set_clock_forward", f"{_SEARCHER}.on_placed", "after", 2),
     )

@@ -51,7 +51,8 @@ def supervisor() -> list[int]:
 
 
 def raylet() -> list[int]:
-    return [descendant.pid for descendant in _descendants_with("raylet/raylet")]
+    """Return Ray's raylet, whose guard has its command line too."""
+    return [one.pid for one in _descendants_with("raylet/raylet") if one.name() == "raylet"]
 
 
 def send(number: signal.Signals, victims_of: Callable[[], list[int]]) -> None:

@@ -46,6 +46,7 @@ _SERVICES = ("start_api_server", "start_log_monitor", "start_monitor")
 
 _NOT_SHIPPED = ["**/__pycache__/**"]
 
+_SLOW_START = "node timed out during startup"  # Ray's words
 _ANSWER_SECONDS = 5.0  # ray 2.60 itself tries for minutes to reach a cluster that is not there
 
 
@@ -112,7 +113,8 @@ def _embed(node: Node, folder: Path) -> None:
     Ray 2.60 opens its folder to all users (mode 0777). It gets a subfolder: `folder` keeps others out.
 
     Raises:
-        PlacementError: the sweep uses two kinds of GPU of this machine, which Ray gives out as one kind.
+        PlacementError: the sweep uses two kinds of GPU of this machine, which Ray gives out as one kind; or
+            Ray does not start in time.
     """
     kinds = [name for name, accelerators in node.devices.items() if accelerators.kind == "gpu"]
     if len(kinds) > 1:
@@ -127,7 +129,7 @@ def _embed(node: Node, folder: Path) -> None:
         accelerators.chips * len(accelerators.ids) for accelerators in held if accelerators.kind == "tpu"
     )
     gpus_of_ray = _variable(gpus.VARIABLE, ",".join(gpu_ids))  # it takes them as it starts
-    with gpus_of_ray, _on_loopback(), _without_services(), _guarded_raylet():
+    with gpus_of_ray, _on_loopback(), _without_services(), _guarded_raylet(), _refusing_slow_start():
         ray.init(
             address="local",
             num_cpus=node.cpus,
@@ -185,6 +187,20 @@ def _guarded_raylet() -> Iterator[None]:
         yield
     finally:
         services.start_ray_process = before
+
+
+@contextlib.contextmanager
+def _refusing_slow_start() -> Iterator[None]:
+    """Raise PlacementError where ray 2.60 gives up its own start after 30 s; its error has no type."""
+    try:
+        yield
+    except Exception as error:
+        if _SLOW_START not in str(error):
+            raise
+        raise PlacementError(
+            "Ray did not start within its 30 s, for this host is busy; run the same command again, or set "
+            "executor=inline"
+        ) from error
 
 
 @contextlib.contextmanager

@@ -11,6 +11,8 @@ from process_tracking import family, has_ended
 
 pytest.importorskip("ray", reason="Ray is not installed")
 
+from orchestrator.core.errors import PlacementError
+from orchestrator.execute.on_ray.cluster import _refusing_slow_start
 from orchestrator.execute.on_ray.raylet_guard import guarded
 
 COMMAND = ["sh", "-c", "setsid sleep 1000 & exec sleep 1001"]
@@ -68,3 +70,18 @@ def test_a_command_ends_when_its_guard_is_killed(relatives):
         assert has_ended(command)
         os.kill(daemon, signal.SIGKILL)
     relatives.wait_until_gone()
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [("The current node timed out during startup. This could", PlacementError), ("other", ValueError)],
+)
+def test_a_start_that_ray_gives_up_is_refused_in_one_line_and_other_errors_pass(text, kind):
+    with pytest.raises(kind, match="Ray did not start within its 30 s" if kind is PlacementError else text):
+        start_slowly(text)
+
+
+def start_slowly(text: str) -> None:
+    """Fail as a start of Ray that takes too long."""
+    with _refusing_slow_start():
+        raise ValueError(text)

@@ -68,10 +68,10 @@ def write_job(folder: Path) -> tuple[str, ...]:
 
 
 def wait_for_steps(folder: Path, number: int, driver: "subprocess.Popen[str]") -> None:
-    until = time.monotonic() + 90
+    until = time.monotonic() + 180
     while not (folder / "steps").exists() or (folder / "steps").stat().st_size < number:
         assert driver.poll() is None, driver.communicate()
-        assert time.monotonic() < until, f"no {number} steps in 90 s"
+        assert time.monotonic() < until, f"no {number} steps in 180 s"
         time.sleep(0.1)
 
 
