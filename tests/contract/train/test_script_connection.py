@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.train.trainers.script.connection import Script
+from orchestrator.train.trainers.script.variables import ScriptVariables
 
 SAY_HELLO = """
 import os, socket
@@ -24,7 +25,8 @@ def test_a_script_connects_where_the_temporary_folder_has_a_longer_name_than_a_s
     long = tmp_path / ("x" * 120)
     long.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(long))
-    script = Script([sys.executable, "-c", SAY_HELLO], folder=str(tmp_path), variables=os.environ)
+    variables = ScriptVariables(passed=os.environ, left_out=())
+    script = Script([sys.executable, "-c", SAY_HELLO], folder=str(tmp_path), variables=variables)
     try:
         assert script.wait_for_first_step() is None
         assert script.hear() == {"event": "hello"}
