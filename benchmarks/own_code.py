@@ -270,8 +270,8 @@ def measure(loop: Loop, check: Check) -> None:
             *("script.command=env OMP_NUM_THREADS=1 python train.py", *loop.words),
         ]
         told = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-        ledger = folder / "outputs/single/records.jsonl"
-        if not ledger.is_file():
+        ledger = next(folder.glob("outputs/*/records.jsonl"), None)
+        if ledger is None:
             raise SystemExit(f"no trial ran: {told.stdout}{told.stderr}")
         record = json.loads(ledger.read_text().splitlines()[-1])
         result = record["result"]
