@@ -17,10 +17,10 @@ from orchestrator.commands.catalogue.sweeps import ALL, FULL, JSON, PLAIN, QUIET
 from orchestrator.commands.command_line import DONE, NO_RESULT, CommandLine
 from orchestrator.commands.json_output import print_document, progress_screen, wants_json
 from orchestrator.core import codec
+from orchestrator.core.printable import without_secrets
 from orchestrator.core.settings import Rerun, Settings
 from orchestrator.execute.scheduling.stop import StopRequest
 from orchestrator.pipeline.status import halt_sweep
-from orchestrator.record.tracking.mlflow_client import without_secrets
 from orchestrator.terminal.printing import display_path, print_ending, print_plan
 from orchestrator.terminal.screen import Screen
 from orchestrator.terminal.status import print_status

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from orchestrator.core.codec import to_json
 from orchestrator.core.errors import RecordError
+from orchestrator.core.printable import without_secrets
 from orchestrator.core.result import TrialRecord
 from orchestrator.record.tracking.attempt_log import log_files_of, log_text_of
 from orchestrator.record.tracking.axes import (
@@ -31,7 +32,6 @@ from orchestrator.record.tracking.mlflow_client import (
     database_of,
     require_mlflow,
     source_tags,
-    without_secrets,
 )
 from orchestrator.record.tracking.mlflow_run import (
     LONGEST_TAG,

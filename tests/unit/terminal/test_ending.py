@@ -57,7 +57,7 @@ def test_a_job_of_known_length_is_told_with_its_time_and_cost_and_the_cheapest_s
 def test_a_job_of_unknown_length_has_no_such_line():
     records = repeats("torch_ddp", rates=[1000, 1000])
     findings = findings_of(records, replace(plan_of(records), trainings={}))
-    assert ending_of(findings, command=COMMAND).jobs == ()
+    assert ending_of(findings).jobs == ()
 
 
 def test_tied_settings_say_that_they_share_the_lead():
