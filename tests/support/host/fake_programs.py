@@ -29,6 +29,7 @@ def calls_in(command: str, *, path: Path, variables: Mapping[str, str] = {}) -> 
         capture_output=True,
         text=True,
         check=True,
+        timeout=60,
     )
     return [line.split("\037")[:-1] for line in ended.stdout.splitlines() if "\037" in line]
 

@@ -95,7 +95,8 @@ def run_all(programs, file) -> None:
 @pytest.mark.parametrize("key", KEYS)
 def test_no_value_of_a_pools_key_is_run_by_a_shell(programs, monkeypatch, key):
     """A hostile value is refused, or ends in no command; the folder in which they run stays as it was."""
-    install_program(programs, "docker")
+    for name in ("docker", "nvidia-smi"):  # a node waits for its driver
+        install_program(programs, name)
     (programs / "work").mkdir()
     monkeypatch.chdir(programs / "work")
     for value in HOSTILE:
