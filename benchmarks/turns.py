@@ -18,10 +18,10 @@ from orchestrator.core.placement import Attempt, Placement
 from orchestrator.core.result import TrialRecord
 from orchestrator.execute.executor import SweepContext
 from orchestrator.execute.machine.agent import HostAgent
-from orchestrator.train.process.temp_dirs import temporary_folder
 from orchestrator.execute.on_ray.tunnel import ForwarderPeer, SocketForwarder
 from orchestrator.execute.trial.host import HostSession, LocalHost
 from orchestrator.execute.trial.supervisor import record_of
+from orchestrator.train.process.temp_dirs import temporary_folder
 
 _GO_ON = b'"event": "met", "all": true'
 
