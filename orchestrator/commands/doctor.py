@@ -39,7 +39,9 @@ def doctor_cluster(line: CommandLine, screen: Screen) -> int:
     """Print what declared pools can train on."""
     here = Path.cwd()
     cluster, catalogue = load_cluster(line.overrides, working_directory=here)
-    rendered = render(line.overrides, working_directory=here)
+    # a job of Kubernetes needs a cap, which no check depends on
+    cap = [] if any(word.startswith("budget.usd=") for word in line.overrides) else ["budget.usd=1"]
+    rendered = render([*line.overrides, *(cap if cluster.provider == "gke" else [])], working_directory=here)
     faults = [f"{finding.key}: {finding.message}" for finding in rendered.findings]
     today = datetime.now(UTC).date().isoformat()
     diagnosis = diagnose_cluster(cluster, catalogue, faults=faults, today=today)

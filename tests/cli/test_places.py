@@ -92,7 +92,7 @@ def test_checkpoints_that_are_not_asked_for_need_no_place(here: Path) -> None:
         ("sqlite:///file", "is not a database"),
         ("sqlite:////etc/passwd", "is not a database"),
         ("sqlite:///file/below.db", "is not a database: '{here}/file' is not a folder"),
-        ("sqlite:///.", "is not a database"),
+        ("sqlite:///.", "is not understood"),
         ("sqlite:///", "is not understood"),
         ("ftp://nobody", "is not understood"),
         ("mlruns", "is not understood"),

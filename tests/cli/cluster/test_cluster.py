@@ -181,7 +181,7 @@ def test_a_mistake_is_one_line_and_exit_code_2(words, message, capsys):
     ("text", "message"),
     [
         ("a: [", "is no YAML"),
-        ("max_workers: 1\nmax_workers: 2\n", ", line 1: not YAML: the key 'max_workers' appears twice"),
+        ("max_workers: 1\nmax_workers: 2\n", ", line 2: not YAML: the key 'max_workers' appears twice"),
         (
             "name: something else\n",
             " is neither a file of Ray's cluster launcher, with available_node_types, nor",

@@ -324,7 +324,7 @@ def test_devices_that_are_not_alike_are_refused_in_one_line(capsys):
     assert main(["predict", "devices=[t4,cpu]"]) == 2
     assert capsys.readouterr().err == (
         "error: unequal devices, as t4+cpu, are not modelled; remove devices=…, or measure "
-        "them: python -m orchestrator +sweep=NAME\n"
+        "them: python -m orchestrator +sweep=single 'devices=[t4,cpu]'\n"
     )
 
 
