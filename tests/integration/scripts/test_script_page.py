@@ -57,7 +57,7 @@ def test_the_scripts_of_the_page_are_measured(page: Path) -> None:
 def test_the_whole_training_is_its_steps_times_the_batch(page: Path) -> None:
     told = ask("report", *COMMANDS[0], "steps=100", "executor=inline", "tracking=none", cwd=page)
     assert told.code == 0, told.err
-    [stored] = page.glob("outputs/single-train_mnist-*/plan.json")
+    [stored] = page.glob("outputs/single-train-mnist-*/plan.json")
     plan = json.loads(stored.read_text())
     assert list(plan["trainings"].values()) == [{"epochs": 1.0, "train_samples": 13_125 * 64}]
 
