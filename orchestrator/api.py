@@ -27,7 +27,7 @@ from rich.console import Console
 
 from orchestrator.analysis.predictions.forecasts import predicted_of, predicted_table
 from orchestrator.analysis.recommendation.answer.answer import RankedSetting, Recommendation
-from orchestrator.analysis.recommendation.answer.job_line import job_lines_of
+from orchestrator.analysis.recommendation.answer.job_line import format_job_lines
 from orchestrator.analysis.recommendation.answer.summary import sentence_of
 from orchestrator.analysis.recommendation.tables import tables_of
 from orchestrator.analysis.report.export import comparisons_frame, recommendations_frame
@@ -38,8 +38,8 @@ from orchestrator.analysis.tables.measurements import MEASURED
 from orchestrator.analysis.tables.plan import plan_frame, plan_table
 from orchestrator.commands import sweep as verbs
 from orchestrator.commands.arguments import parsed_arguments
-from orchestrator.commands.doctor import diagnosis_of
-from orchestrator.commands.predict import order_of
+from orchestrator.commands.doctor import load_diagnosis
+from orchestrator.commands.predict import split_order
 from orchestrator.commands.prediction_documents import prediction_document
 from orchestrator.core.diagnosis import Diagnosis
 from orchestrator.core.errors import ConfigError
@@ -256,7 +256,7 @@ class Advice:
     @property
     def sentences(self) -> Sentences:
         """What each job takes and costs, and the answers."""
-        return Sentences((*job_lines_of(self.answers), *map(sentence_of, self.answers)))
+        return Sentences((*format_job_lines(self.answers), *map(sentence_of, self.answers)))
 
     def __repr__(self) -> str:
         return repr(self.sentences)
@@ -333,7 +333,7 @@ def predict(*words: str) -> Predictions:
     Raises:
         OrchestratorError: the request is invalid or cannot be satisfied.
     """
-    order, rest = order_of(words)
+    order, rest = split_order(words)
     with _parsed(rest) as overrides:
         return Predictions(ordered(predicted(overrides, working_directory=Path.cwd()), order))
 
@@ -364,7 +364,7 @@ def doctor(*words: str) -> Health:
         OrchestratorError: the request is invalid.
     """
     with _parsed(words) as overrides:
-        return Health(diagnosis_of(overrides))
+        return Health(load_diagnosis(overrides))
 
 
 def plan(*words: str, rerun_failed: bool = False, rerun: str | Iterable[str] = ()) -> Planned:

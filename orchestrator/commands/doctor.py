@@ -21,7 +21,7 @@ _SWEEP = ("+sweep=tpu_vs_gpu", "device=cpu")
 """The sweep that is inspected: its trainers are those of every framework. No device is asked for."""
 
 
-def diagnosis_of(overrides: Sequence[str]) -> Diagnosis:
+def load_diagnosis(overrides: Sequence[str]) -> Diagnosis:
     """Diagnose this machine for a sweep with these overrides. Raises ConfigError."""
     here = Path.cwd()
     settings = load([*_SWEEP, *overrides], working_directory=here)
@@ -30,7 +30,7 @@ def diagnosis_of(overrides: Sequence[str]) -> Diagnosis:
 
 def doctor(line: CommandLine, screen: Screen) -> int:
     """Print what this machine can train on."""
-    diagnosis = diagnosis_of(line.overrides)
+    diagnosis = load_diagnosis(line.overrides)
     _print(diagnosis, lines_of(diagnosis), line, screen)
     return DONE if diagnosis.is_ready else NO_RESULT
 

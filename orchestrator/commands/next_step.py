@@ -46,7 +46,7 @@ def next_step(line: CommandLine, screen: Screen) -> int:
         screen.line(f"next: {step.why}")
         if not step.is_here:
             raise ConfigError(f"its device is not here; where it is, run: {step.command}")
-        outcomes = [_run(words_of_step, line, screen) for words_of_step in _commands_of(step.command)]
+        outcomes = [_run(words_of_step, line, screen) for words_of_step in _split_commands(step.command)]
         if _is_part_of(outcomes, found.findings.plan):
             return end(sweep.report(settings, console=screen.console), line, screen)
     return end(outcomes[-1], line, screen)
@@ -78,7 +78,7 @@ def _stored_plan(settings: Settings) -> Plan:
     return plan
 
 
-def _commands_of(text: str) -> Iterator[list[str]]:
+def _split_commands(text: str) -> Iterator[list[str]]:
     """Yield the words of commands that `&&` joins, without the program."""
     for is_joint, words in groupby(shlex.split(text), key=lambda word: word == "&&"):
         if not is_joint:

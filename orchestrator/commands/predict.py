@@ -31,7 +31,7 @@ def predict(line: CommandLine, screen: Screen) -> int:
         prediction_table,
     )
 
-    order, rest = order_of(line.overrides)
+    order, rest = split_order(line.overrides)
     predictions = ordered(predicted(rest, working_directory=Path.cwd()), order)
     if JSON.name in line.flags:
         return _print_json(predictions_document(predictions))
@@ -50,7 +50,7 @@ def explain(line: CommandLine, screen: Screen) -> int:
     from orchestrator.predict.breakdown_table import breakdown_sentence, breakdown_table
     from orchestrator.predict.prediction_table import describe_basis, input_lines, ordered
 
-    order, rest = order_of(line.overrides)
+    order, rest = split_order(line.overrides)
     predictions = ordered(predicted(rest, working_directory=Path.cwd()), order)
     if JSON.name in line.flags:
         return _print_json(predictions_document(predictions))
@@ -66,7 +66,7 @@ def explain(line: CommandLine, screen: Screen) -> int:
     return DONE
 
 
-def order_of(words: Sequence[str]) -> "tuple[Order | None, list[str]]":
+def split_order(words: Sequence[str]) -> "tuple[Order | None, list[str]]":
     """Return the value of the last `predict.sort=…`, and the other words."""
     from orchestrator.predict.prediction_table import Order
 

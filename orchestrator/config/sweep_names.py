@@ -15,14 +15,14 @@ def name_of_jobs(option: str, points: Iterable[Point]) -> str:
 
     The name does not depend on values that a command may list: device, precision, batch size, options.
     """
-    jobs = tuple(dict.fromkeys(map(_job_of, points)))
+    jobs = tuple(dict.fromkeys(map(_name_job, points)))
     name = "-".join((option, *jobs))
     if len(jobs) <= _MOST_JOBS and len(name) <= _MOST_CHARACTERS:
         return name
     return f"{option}-{len(jobs)}-jobs-{_digest('-'.join(jobs))}"
 
 
-def _job_of(point: Point) -> str:
+def _name_job(point: Point) -> str:
     """Name the workload; of a script the file, and a hash that tells its command and folder from others."""
     if point.workload != "script":
         return point.workload

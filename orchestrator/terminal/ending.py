@@ -12,7 +12,7 @@ from orchestrator.analysis.measurements.measured import Measurement, marks_of_re
 from orchestrator.analysis.measurements.setting import label_of
 from orchestrator.analysis.metrics.cost import marks_in
 from orchestrator.analysis.recommendation.answer.answer import NextStep, RankedSetting, Recommendation
-from orchestrator.analysis.recommendation.answer.job_line import job_lines_of
+from orchestrator.analysis.recommendation.answer.job_line import format_job_lines
 from orchestrator.analysis.recommendation.answer.summary import (
     answer_of,
     chance,
@@ -57,7 +57,7 @@ def ending_of(findings: Findings) -> Ending:
     more = len(answers) - len(shown)
     others = [f"{counted(more, 'more job')}: --full lists all of them"] if more else []
     return Ending(
-        jobs=job_lines_of(shown),
+        jobs=format_job_lines(shown),
         answers=(*map(_answer, shown), *others),
         table=_table(shown) if any(map(_measured, shown)) else _unjudged_table(findings, shown),
         facts=(*list_inputs((one.job, one.input) for one in shown), *_facts(findings), *_starts(shown)),

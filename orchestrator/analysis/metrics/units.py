@@ -70,10 +70,10 @@ def _tracked(name: str, value: float) -> tuple[str, float]:
         return tracked_name, value * factor
     if name.startswith("phase_seconds."):
         return f"time/{name}", value
-    return _name_of_quality(name), value
+    return _name_quality(name), value
 
 
-def _name_of_quality(name: str) -> str:
+def _name_quality(name: str) -> str:
     """Leave out the prefix that tells a quality from a number or parameter, where the section tells it."""
     plain = f"quality/{name.removeprefix('quality.')}"
     return f"{plain}_at_the_end" if plain in _TAKEN else plain

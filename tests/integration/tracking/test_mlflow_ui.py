@@ -159,7 +159,7 @@ def test_the_sweep_is_listed_with_its_trials_below_it(page, server, swept):
         expect(page.locator(f"a[href*='{child}']").first).to_be_visible(timeout=PATIENCE)
 
 
-def addresses_of(server, experiment_id):
+def find_addresses(server, experiment_id):
     """Return the two addresses that a command prints for a database, on the server of these tests."""
     lines = page_lines("sqlite:///mlflow.db", experiment_id=experiment_id)[1:]
     return [f"{server}{line.partition('/#')[2]}" for line in lines]
@@ -169,7 +169,7 @@ def test_the_printed_table_has_measured_trials_alone_the_fastest_in_the_first_ro
     folder, parent, children = swept
     runs = [MlflowClient(f"sqlite:///{folder}/mlflow.db").get_run(child) for child in children]
     rates = {run.info.run_name: run.data.metrics["time/samples_per_second"] for run in runs}
-    table, _ = addresses_of(server, parent.experiment_id)
+    table, _ = find_addresses(server, parent.experiment_id)
     with unfailing(page):
         page.goto(table)
         expect(page.get_by_text("2 matching runs")).to_be_visible(timeout=PATIENCE)
@@ -179,7 +179,7 @@ def test_the_printed_table_has_measured_trials_alone_the_fastest_in_the_first_ro
 
 
 def test_the_printed_charts_have_cost_and_time_of_measured_trials(page, server, tuned):
-    _, charts = addresses_of(server, tuned.experiment_id)
+    _, charts = find_addresses(server, tuned.experiment_id)
     with unfailing(page):
         page.goto(charts)
         expect(page.get_by_text("1 matching run")).to_be_visible(timeout=PATIENCE)

@@ -47,7 +47,7 @@ def _pruned_here(candidate: CandidateSetting, job: Job, criteria: Criteria) -> P
     return next((early for early in candidate.pruned if early.question == asked), None)
 
 
-def lesson_of(
+def find_lesson(
     candidate: CandidateSetting, failed: Sequence[CandidateSetting], measured: Sequence[CandidateSetting]
 ) -> ExcludedSetting | None:
     """Exclude a setting that was not measured by the failures of others; None: they teach nothing of it.

@@ -49,13 +49,13 @@ def job_line(length: str, first: JobCost, costs: Iterable[JobCost], *, job: str 
     return f"{named}; cheapest: {cheapest.setting}, {_cost(cheapest)}{_known_by(cheapest)}."
 
 
-def job_lines_of(recommendations: Sequence[Recommendation]) -> tuple[str, ...]:
+def format_job_lines(recommendations: Sequence[Recommendation]) -> tuple[str, ...]:
     """Say what each job takes whose length is asked for or declared, in the best measured setting first."""
     return tuple(
         job_line(
             answer.length,
-            _cost_of(answer.best_measured or min(answer.standings, key=_order)),
-            map(_cost_of, answer.standings),
+            _build_cost(answer.best_measured or min(answer.standings, key=_order)),
+            map(_build_cost, answer.standings),
             job=answer.job if len(recommendations) > 1 else "",
         )
         for answer in recommendations
@@ -68,7 +68,7 @@ def _order(one: RankedSetting) -> tuple[bool, float]:
     return one.provenance != "measured", one.seconds.median
 
 
-def _cost_of(one: RankedSetting) -> JobCost:
+def _build_cost(one: RankedSetting) -> JobCost:
     return JobCost(
         setting=one.setting,
         seconds=one.seconds,

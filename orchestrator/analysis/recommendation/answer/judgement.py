@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from orchestrator.analysis.recommendation.answer.answer import ExcludedSetting
 from orchestrator.analysis.recommendation.answer.decide import Decision, decide
-from orchestrator.analysis.recommendation.answer.exclusion import exclusion_of, lesson_of
+from orchestrator.analysis.recommendation.answer.exclusion import exclusion_of, find_lesson
 from orchestrator.analysis.recommendation.answer.promising import most_promising
 from orchestrator.analysis.recommendation.model.acquisition import Assessment, assess
 from orchestrator.analysis.recommendation.model.candidate import CandidateSetting, Job
@@ -80,7 +80,8 @@ def _divided(
     exclusions = [
         (
             one,
-            lesson_of(one, failed, measured) or exclusion_of(one, job, criteria, is_learned=is_learned(one)),
+            find_lesson(one, failed, measured)
+            or exclusion_of(one, job, criteria, is_learned=is_learned(one)),
         )
         for one in job.candidates
     ]
