@@ -241,7 +241,7 @@ LOOPS: Mapping[str, Loop] = {
 
 @dataclass(slots=True, kw_only=True)
 class Check:
-    """What was found of a loop.
+    """Measurements of one loop.
 
     Attributes:
         ratios: our rate over its own, a pair each.

@@ -195,7 +195,7 @@ class Predictions:
 
     @property
     def sentences(self) -> Sentences:
-        """What the jobs take and cost, and what the predictions stand on."""
+        """Sentences on the time and cost of the jobs, and on the basis of the predictions."""
         return Sentences((*job_lines(self.points), *input_lines(self.points), *note_lines(self.points)))
 
     def __repr__(self) -> str:
@@ -255,7 +255,7 @@ class Advice:
 
     @property
     def sentences(self) -> Sentences:
-        """What each job takes and costs, and the answers."""
+        """Sentences on the time and cost of each job, and the answers."""
         return Sentences((*format_job_lines(self.answers), *map(sentence_of, self.answers)))
 
     def __repr__(self) -> str:

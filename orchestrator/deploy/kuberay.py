@@ -32,7 +32,7 @@ _PRIVILEGED = {"privileged": True, "runAsUser": 0}
 """Security context of a container with TPU chips, as in Google's examples: libtpu pins much memory."""
 _RECORDS_FOLDER = "/records"
 _SHELL_CHARACTERS = re.compile(r"[^-\w.,:/=@+]", re.ASCII)
-"""What two shells, or the loss of quotes between them, could change."""
+"""Characters that two shells, or the loss of quotes between them, could change."""
 
 
 def manifests_yaml(cluster: Cluster, words: Sequence[str]) -> str:

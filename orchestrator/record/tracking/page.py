@@ -1,4 +1,4 @@
-"""Where to see a sweep in MLflow. Pure."""
+"""Addresses of a sweep in MLflow. Pure."""
 
 from shlex import quote
 from urllib.parse import quote as quote_in_url

@@ -11,7 +11,7 @@ from orchestrator.commands.cluster import Rendered, render
 CONF = ROOT
 PROJECT = "pools.project=my-project"
 BUDGET = "budget.usd=20"
-"""What a job of pools=gke may cost, which its user must state."""
+"""Cap on the cost of a job of pools=gke, which its user must state."""
 
 
 @cache

@@ -1,4 +1,4 @@
-"""What the job of a user takes and costs, in one line. Pure."""
+"""Formats the time and cost of a whole job, and of its cheapest setting, in one line. Pure."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What a process writes, without its middle where that is long: a pipe, and a thread that reads it."""
+"""Output of a process, without its middle where that is long: a pipe, and a thread that reads it."""
 
 import contextlib
 import os
