@@ -43,7 +43,7 @@ def plan_sweep(settings: Settings, preflight: PreflightState) -> Plan:
         inventory=preflight.inventory,
         environments=preflight.environments,
         train_samples=_train_samples(settings.sweep, preflight.data),
-        records=[record for records in preflight.ledgers.values() for record in records],
+        records=preflight.records,
         code_sha256=preflight.driver["code_sha256"],
         missing_device=settings.missing_device,
         rerun=settings.rerun,
@@ -101,7 +101,7 @@ def answers_so_far(
     Args:
         decided: plan with predictions.
     """
-    newest = latest(record for records in preflight.ledgers.values() for record in records)
+    newest = latest(preflight.records)
     records = [newest[request.trial_id] for request in decided.asked if request.trial_id in newest]
     if not any(record.provenance == "measured" for record in records):
         return ()
@@ -161,15 +161,14 @@ def _basis_and_own(
     from orchestrator.predict.step_time.own_records import step_measurements
 
     devices = preflight.price_book.devices
-    all_records = (record for records in preflight.ledgers.values() for record in records)
     basis = bases_of(devices, default_models(), host_calibrations(settings))
-    return basis, step_measurements(all_records, devices=devices)
+    return basis, step_measurements(preflight.records, devices=devices)
 
 
 def _loader_rates(preflight: PreflightState) -> "LoaderRates":
     from orchestrator.predict.step_time.loader_rates import collect_loader_rates
 
-    newest = latest(record for records in preflight.ledgers.values() for record in records)
+    newest = latest(preflight.records)
     return collect_loader_rates(newest.values())
 
 

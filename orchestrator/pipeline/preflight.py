@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -65,6 +66,11 @@ class PreflightState:
     price_book: PriceBook
     memory_fits: Mapping[MemoryKey, Verdict | NoFit] = field(default_factory=dict)
     compiled_steps: Mapping[MemoryKey, CompiledStep | NotCompiled] = field(default_factory=dict)
+
+    @property
+    def records(self) -> tuple[TrialRecord, ...]:
+        """Records of all sweeps."""
+        return tuple(chain.from_iterable(self.ledgers.values()))
 
 
 def inspect(settings: Settings, *, download: bool, progress: "Progress | None" = None) -> PreflightState:

@@ -136,8 +136,7 @@ def run_sweep(
         try:
             if executor:
                 stores.catch_up()
-            earlier = [record for records in preflight.ledgers.values() for record in records]
-            with watch(todo, earlier) as watcher, stop_signals.handling_signals():
+            with watch(todo, preflight.records) as watcher, stop_signals.handling_signals():
                 if executor:
                     _execute(
                         executor,

@@ -24,7 +24,7 @@ from workloads.data.files import written_whole
 def search_of(settings: Settings, preflight: PreflightState, todo: Plan) -> SweepSearch:
     """Collect what is known before the next trial: predictions, prices, and the records of all sweeps."""
     predicted = with_predictions(todo, settings, preflight)
-    newest = latest(record for records in preflight.ledgers.values() for record in records)
+    newest = latest(preflight.records)
     again = {  # the plan runs these: their old records answer nothing, but what a pruned one showed is known
         one.trial_id
         for one in todo.placements

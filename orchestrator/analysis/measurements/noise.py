@@ -1,5 +1,6 @@
 """A measurement -> what else was going on while it was timed, from what its record says. Pure."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from statistics import median
 from typing import TypeVar
@@ -121,10 +122,10 @@ def find_deciding(rates: Sequence[float], quiet: Sequence[bool]) -> tuple[bool, 
     repeats = list(zip(rates, quiet, strict=True))
     fastest_noisy = max((rate for rate, is_quiet in repeats if not is_quiet), default=0.0)
     credible = [is_quiet and rate * _MOST_APART >= fastest_noisy for rate, is_quiet in repeats]
-    others = [rate for rate, counts in zip(rates, credible, strict=True) if counts]
+    others = sorted(rate for rate, counts in zip(rates, credible, strict=True) if counts)
 
     def agrees(rate: float) -> bool:
-        alike = sum(max(rate, other) <= _MOST_APART * min(rate, other) for other in others)
+        alike = bisect_right(others, _MOST_APART * rate) - bisect_left(others, rate / _MOST_APART)
         return 2 * (alike - 1) >= len(others) - 1  # it is one of them
 
     return tuple(counts and agrees(rate) for rate, counts in zip(rates, credible, strict=True))

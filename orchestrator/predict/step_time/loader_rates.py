@@ -1,13 +1,14 @@
 """(own records) -> rates of their input loaders, which no device trains faster than. Pure."""
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from statistics import median
 
 from orchestrator.analysis.formatting import number
 from orchestrator.analysis.recommendation.jobs.settings_of_records import is_run
 from orchestrator.core.estimate import Estimate, Refusal
+from orchestrator.core.placement import task_name
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.sweep import Point
 from orchestrator.core.trial_spec import TrialSpec
@@ -19,10 +20,10 @@ class LoaderRates:
     """Rates of the loaders of own workloads, as measured on the hosts of their records.
 
     Attributes:
-        of_process: workload with its options -> samples per second of one process.
+        of_process: workload with its options, by `task_name` -> samples per second of one process.
     """
 
-    of_process: Mapping[Hashable, float]
+    of_process: Mapping[str, float]
 
     def rate(self, of: Point | TrialSpec) -> float | None:
         """Return the samples that all processes load in a second; None: not measured."""
@@ -59,7 +60,7 @@ def collect_loader_rates(records: Iterable[TrialRecord]) -> LoaderRates:
     The loader of a native job is measured after its training; the pipeline of a declared workload while it
     trains, so that a training on the CPU would make it slower than it is.
     """
-    rates: dict[Hashable, list[float]] = defaultdict(list)
+    rates: dict[str, list[float]] = defaultdict(list)
     for record in records:
         rate = record.result.pipeline_samples_per_second if record.result else None
         is_alone = record.spec.data.startswith("own:") or record.spec.host_cpu is None
@@ -68,8 +69,8 @@ def collect_loader_rates(records: Iterable[TrialRecord]) -> LoaderRates:
     return LoaderRates(of_process={key: median(found) for key, found in rates.items()})
 
 
-def _key(of: Point | TrialSpec) -> Hashable:
-    return of.workload, tuple(sorted(of.workload_options.items()))
+def _key(of: Point | TrialSpec) -> str:
+    return task_name(of.workload, of.workload_options)
 
 
 def _rate_words(rate: float) -> str:

@@ -1,5 +1,7 @@
 """Trials beside which something else ran, found by what they recorded."""
 
+import time
+
 import pytest
 from builders import placement, record, train_result, trial_spec
 from report_builders import measured, repeats
@@ -183,3 +185,14 @@ def test_a_measurement_on_an_accelerator_with_too_few_steps_for_the_seconds_says
     device = DeviceFacts(kind=kind, name="Tesla T4", count=1, precision="fp32")
     result = train_result(devices=(device,), **times)
     assert is_timed_too_shortly(record(placement=placed, result=result)) is is_short
+
+
+def test_four_times_the_repeats_take_at_most_five_times_the_time_to_choose():
+    def seconds(number):
+        rates = [100 + index % 7 for index in range(number)]
+        start = time.process_time()
+        assert all(find_deciding(rates, [True] * number))
+        return time.process_time() - start
+
+    seconds(1000)
+    assert seconds(40_000) <= 5 * seconds(10_000)
