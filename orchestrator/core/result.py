@@ -119,6 +119,8 @@ class TrainResult:
         block_cpu_seconds: [rank][block] process CPU seconds of each timed block; empty in older records.
         core_wait_seconds: [rank][block] time that the threads of the process, all together, were ready to run
             and had no core; empty where the kernel does not count it, and in older records.
+        busy_core_seconds: [rank][block] CPU seconds that all processes used on the cores which the rank may
+            use; empty likewise.
     """
 
     launch_seconds: float
@@ -163,6 +165,7 @@ class TrainResult:
     run_seconds: tuple[float, ...] = ()
     block_cpu_seconds: tuple[tuple[float, ...], ...] = ()
     core_wait_seconds: tuple[tuple[float, ...], ...] = ()
+    busy_core_seconds: tuple[tuple[float, ...], ...] = ()
 
     @property
     def seconds(self) -> float:

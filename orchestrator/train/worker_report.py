@@ -79,6 +79,7 @@ def result_of(reports: Sequence[WorkerReport], *, launch_seconds: float) -> Trai
         cpu_seconds=tuple(time.cpu_seconds for time in times),
         block_cpu_seconds=_of_all(time.block_cpu_seconds for time in times),
         core_wait_seconds=_of_all(time.core_wait_seconds for time in times),
+        busy_core_seconds=_of_all(time.busy_core_seconds for time in times),
         load_average=first.times.load_average,
         peak_host_bytes=tuple(report.peak_host_bytes for report in reports),
         energy_joules=_joules_of(reports),

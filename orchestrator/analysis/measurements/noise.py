@@ -23,10 +23,10 @@ _TICK_SECONDS = (
 )
 
 NOISY = (
-    "its threads were ready to run and had no core for over a tenth of the time, in half of the timed blocks "
-    f"or more, or a trial on CPUs got less than {_LEAST_BUSY} of one core while it was timed, or, where the "
-    f"kernel does not count such waits, the host's load average exceeded {_MOST_LOAD} times the trial's "
-    "cores: other work was running"
+    "its threads were ready to run and had no core for over a tenth of the time, because other processes "
+    "used the cores, in half of the timed blocks or more, or a trial on CPUs got less than "
+    f"{_LEAST_BUSY} of one core while it was timed, or, where the kernel does not count such waits, the "
+    f"host's load average exceeded {_MOST_LOAD} times the trial's cores: other work was running"
 )
 """Definition of a noisy trial, for readers."""
 
@@ -102,7 +102,7 @@ def noise_of(record: TrialRecord) -> str:
     cores = sum(group.cpus for group in record.placement.on_host(0))
     load, busy = max(result.load_average), _busy_cores_of(result)
     causes = []
-    if result.core_wait_seconds and result.block_cpu_seconds:
+    if result.core_wait_seconds and result.busy_core_seconds:
         waiting = median(_shares_without_core(result, record.placement))
         causes += [f"{waiting:.0%} waiting for a core"] if waiting > _MOST_WITHOUT_CORE else []
     elif load > _MOST_LOAD * cores:
@@ -140,22 +140,26 @@ def choose_deciding(
 
 
 def _shares_without_core(result: TrainResult, placement: Placement) -> Iterator[float]:
-    """Yield for each block the share of the time that threads were ready to run and had no core.
+    """Yield for each block the share of the time that other processes kept threads from a core.
 
-    Of the host where it is largest, for the ranks wait for each other. More threads than cores wait for each
-    other as well: only cores that the trial did not get count.
+    Of the host where it is largest, for the ranks wait for each other. The threads of a framework wait for
+    each other as well (TensorFlow and XLA on two idle cores for an eighth to a half of the time), so that
+    waits count only up to the CPU time that others used on the same cores.
     """
     hosts = [group.host for group in placement.of_ranks]
     blocks = zip(*result.block_seconds, strict=True)
     cpu = zip(*result.block_cpu_seconds, strict=True)
     waits = zip(*result.core_wait_seconds, strict=True)
-    for seconds, cpu_seconds, wait_seconds in zip(map(max, blocks), cpu, waits, strict=True):
+    busy = zip(*result.busy_core_seconds, strict=True)
+    for seconds, cpu_seconds, wait_seconds, busy_seconds in zip(
+        map(max, blocks), cpu, waits, busy, strict=True
+    ):
         shares = [0.0]
         for host in set(hosts):
             ranks = [rank for rank, place in enumerate(hosts) if place == host]
-            cores = sum(group.cpus for group in placement.on_host(host))
             used = sum(cpu_seconds[rank] for rank in ranks)
-            lost = min(sum(wait_seconds[rank] for rank in ranks), cores * seconds - used)
+            others = max(busy_seconds[rank] for rank in ranks) - used
+            lost = min(sum(wait_seconds[rank] for rank in ranks), others)
             if lost > 0:
                 shares.append(lost / max(seconds, used + lost))
         yield max(shares)

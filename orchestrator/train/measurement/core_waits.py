@@ -1,5 +1,6 @@
-"""Time that threads of a process were ready to run and had no core, as the scheduler of Linux counts it."""
+"""Waits of threads for a core, and use of the cores by all processes, as Linux counts them."""
 
+import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -20,6 +21,24 @@ def read_core_waits(process: int | str = "self", *, proc: Path = Path("/proc")) 
                 waits[task.name] = waiting
                 has_run = has_run or running > 0
     return waits if has_run else {}  # zeros alone: the kernel was built or booted without these counters
+
+
+def read_busy_seconds(*, proc: Path = Path("/proc")) -> float | None:
+    """Read how long the cores that this process may use were busy since the boot, with whatever process.
+
+    Counted in ticks, usually of 10 ms. None where the kernel does not say.
+    """
+    ticks = 0
+    try:
+        cores = {f"cpu{core}" for core in os.sched_getaffinity(0)}
+        for line in (proc / "stat").read_text().splitlines():
+            name, *counts = line.split()
+            if name in cores:
+                user, nice, system, _idle, _iowait, *others = map(int, counts)
+                ticks += user + nice + system + sum(others[:3])  # others: irq, softirq, steal
+    except (OSError, ValueError):
+        return None
+    return ticks / os.sysconf("SC_CLK_TCK") if ticks else None
 
 
 def seconds_waited(before: CoreWaits, after: CoreWaits) -> float | None:

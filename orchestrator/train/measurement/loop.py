@@ -15,7 +15,12 @@ from orchestrator.core.trial_progress import TrialProgress, TrialStage
 from orchestrator.core.trial_spec import TimingSpec
 from orchestrator.train.checkpoints.format import Checkpoint, TrainingProgress
 from orchestrator.train.checkpoints.schedule import CheckpointScheduler
-from orchestrator.train.measurement.core_waits import ReadCoreWaits, read_core_waits, seconds_waited
+from orchestrator.train.measurement.core_waits import (
+    ReadCoreWaits,
+    read_busy_seconds,
+    read_core_waits,
+    seconds_waited,
+)
 from orchestrator.train.measurement.counters import Joules, Meter, used_between
 from orchestrator.train.measurement.target import TargetEvaluator
 from orchestrator.train.trainer import Trainer
@@ -68,6 +73,7 @@ class LoopTimes:
     run_seconds: float | None = None
     block_cpu_seconds: tuple[float, ...] = ()
     core_wait_seconds: tuple[float, ...] = ()
+    busy_core_seconds: tuple[float, ...] = ()
 
 
 def run(
@@ -163,6 +169,7 @@ def run(
         checkpoint_seconds=loop.checkpoint_seconds,
         block_cpu_seconds=tuple(loop.block_cpu_seconds),
         core_wait_seconds=tuple(loop.core_wait_seconds),
+        busy_core_seconds=tuple(loop.busy_core_seconds),
     )
 
 
@@ -211,6 +218,7 @@ class _Loop:
     core_waits: ReadCoreWaits = read_core_waits
     block_cpu_seconds: list[float] = field(default_factory=list)
     core_wait_seconds: list[float] = field(default_factory=list)
+    busy_core_seconds: list[float] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.began = self.clock()
@@ -245,14 +253,16 @@ class _Loop:
         return seconds
 
     def time_block(self, num_steps: int) -> float:
-        """Take a timed block as `seconds_for`, and keep what CPU it got and how long it waited for a core."""
-        waits, cpu = self.core_waits(), self.cpu_seconds
+        """Take a timed block as `seconds_for`, and keep its CPU time, its waits and the use of its cores."""
+        waits, cpu, busy = self.core_waits(), self.cpu_seconds, read_busy_seconds()
         seconds = self.seconds_for(num_steps)
-        waited = seconds_waited(waits, self.core_waits())
+        busy_after, waited = read_busy_seconds(), seconds_waited(waits, self.core_waits())
         self.step_seconds.append(seconds / num_steps)
         self.block_cpu_seconds.append(self.cpu_seconds - cpu)
         if waited is not None:
             self.core_wait_seconds.append(waited)
+        if busy is not None and busy_after is not None:
+            self.busy_core_seconds.append(busy_after - busy)
         return seconds
 
     def take_to(self, last: int, *, at_most: int) -> None:

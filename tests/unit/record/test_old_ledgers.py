@@ -59,6 +59,7 @@ LATER_RESULT_FIELDS: dict[str, list[str]] = {
     "run_seconds": [],
     "block_cpu_seconds": [],
     "core_wait_seconds": [],
+    "busy_core_seconds": [],
 }
 """The same of a result."""
 

@@ -96,6 +96,7 @@ def test_a_process_that_starts_in_block_3_on_the_trials_core_makes_the_trial_noi
         cpu_seconds=(times.cpu_seconds,),
         block_cpu_seconds=(times.block_cpu_seconds,),
         core_wait_seconds=(times.core_wait_seconds,),
+        busy_core_seconds=(times.busy_core_seconds,),
         load_average=(0.08, 0.08),
     )
     assert "waiting for a core" in noise_of(record(placement=placement(cpus=1), result=result))
