@@ -23,6 +23,7 @@ from statistics import median
 ROOT = Path(__file__).resolve().parent.parent
 TOLERANCE = 0.03
 STEPS, LEAST_TIMED, SIZE = 200, 20, 64
+SAMPLES = 101 * SIZE  # an epoch ends at another place of each block, for one interval a block is left out
 
 _OWN_COUNT = """
 import atexit, json, sys, time
@@ -45,10 +46,10 @@ torch.set_num_threads(1)
 
 class Data(torch.utils.data.Dataset):
     def __len__(self):
-        return 6400
+        return {SAMPLES}
 
     def __getitem__(self, index):
-        return torch.full((64,), index / 6400), index % 2
+        return torch.full((64,), index / {SAMPLES}), index % 2
 
 
 model = nn.Sequential(nn.Linear(64, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 2))
@@ -174,7 +175,7 @@ class Mark(keras.callbacks.Callback):
         mark(64)
 
 
-x, y = numpy.random.rand(6400, 64), numpy.random.randint(2, size=6400)
+x, y = numpy.random.rand({SAMPLES}, 64), numpy.random.randint(2, size={SAMPLES})
 hidden = [keras.layers.Dense(512, "relu") for _ in range(2)]
 model = keras.Sequential([keras.Input((64,)), *hidden, keras.layers.Dense(2)])
 model.compile("sgd", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
@@ -263,7 +264,7 @@ def measure(loop: Loop, check: Check) -> None:
     """Measure a loop once, and add what was found."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        (folder / "train.py").write_text(loop.code)
+        (folder / "train.py").write_text(loop.code.replace("{SAMPLES}", str(SAMPLES)))
         command = [
             *(sys.executable, "-m", "orchestrator", "+sweep=single", "workload=script", "device=cpu"),
             *(f"steps={STEPS}", f"global_batch_size={SIZE}", "executor=inline", "tracking=none"),
