@@ -22,7 +22,7 @@ def price_list_of(plain: Mapping[str, Any], *, option: str) -> PriceList:
     """Convert it.
 
     Args:
-        plain: fields of `PricesConf`; a row without day or source takes those of the list.
+        plain: fields of `PricesConf`; each row has the day and source of its own file (`price_rows.py`).
         option: file of the list, for error messages.
 
     Raises:
@@ -40,18 +40,18 @@ def price_list_of(plain: Mapping[str, Any], *, option: str) -> PriceList:
         this_host=plain["this_host"],
         confirmed_spot=plain["confirm_spot"],
         rows={
-            region: {instance: _row_of(row, plain) for instance, row in rows["instances"].items()}
+            region: {instance: _row_of(row) for instance, row in rows["instances"].items()}
             for region, rows in plain["regions"].items()
         },
     )
 
 
-def _row_of(row: Mapping[str, Any], plain: Mapping[str, Any]) -> PriceRow:
+def _row_of(row: Mapping[str, Any]) -> PriceRow:
     return PriceRow(
         on_demand_usd_per_hour=row["on_demand"],
         spot_usd_per_hour=row["spot"],
-        as_of=row["as_of"] or plain["as_of"] or "",
-        source=row["source"] or plain["source"] or "",
+        as_of=row["as_of"] or "",
+        source=row["source"] or "",
         note=row["note"],
     )
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import date, datetime, timedelta, timezone
 from functools import cached_property
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from orchestrator.config.error_messages import one_line_errors
 from orchestrator.config.places import NO_PLACES, ConfigPlaces, config_folders
+from orchestrator.config.price_rows import complete_rows
 from orchestrator.config.schema import OPTIONS, POINT_GROUPS, SETTINGS_GROUPS, register, register_workload
 from orchestrator.config.values import check_schema
 from orchestrator.core.errors import ConfigError, UnknownNameError
@@ -60,7 +62,27 @@ class CheckedFiles(ConfigRepository):
             file = folder / f"{config_path.removesuffix('.yaml')}.yaml"
             if file.exists():
                 _check(file, name=str(file.relative_to(folder.parent)))
-        return super().load_config(config_path)
+        return _with_whole_prices(super().load_config(config_path), group=group, option=option)
+
+
+def _with_whole_prices(found: ConfigResult | None, *, group: str, option: str) -> ConfigResult | None:
+    """Complete the rows of prices in a file, before other files are merged with it."""
+    if found is None or found.is_schema_source or not isinstance(found.config, DictConfig):
+        return found
+    if group != "prices" and "prices" not in found.config:
+        return found
+    plain = OmegaConf.to_container(found.config)
+    assert isinstance(plain, dict)
+    file = f"conf/{group}/{option}.yaml" if option else f"conf/{group}.yaml"
+    for prices in (plain if group == "prices" else None, plain.get("prices")):
+        complete_rows(prices, file=file, today=_latest_day())
+    found.config = OmegaConf.create(plain)
+    return found
+
+
+def _latest_day() -> date:
+    """Return today's date where it is latest: no place is further ahead than 14 hours."""
+    return datetime.now(timezone(timedelta(hours=14))).date()
 
 
 def _check(file: Path, *, name: str) -> None:

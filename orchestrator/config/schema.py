@@ -354,8 +354,8 @@ class PricesConf:
         confirm_spot: instances whose spot price may be above 0.75 times the price on demand.
         least_billing_seconds: shortest time that each start of a machine is billed for; null: unknown.
         start_seconds: range [low, high] of boot, install and CUDA start of a machine; null: unknown.
-        as_of: date of the rows that have none of their own.
-        source: source of the rows that have none of their own.
+        as_of: date of the rows of the same file that have none of their own.
+        source: source of the rows of the same file that have none of their own.
         regions: region -> instance -> price.
     """
 

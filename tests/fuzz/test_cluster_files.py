@@ -22,6 +22,8 @@ PRICES = {
     "currency": "USD",
     "billing_seconds": 1.0,
     "max_age_days": 180,
+    "least_billing_seconds": None,
+    "start_seconds": None,
     "this_host": None,
     "confirm_spot": (),
     "as_of": None,

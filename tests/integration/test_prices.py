@@ -47,7 +47,8 @@ def test_the_host_of_a_list_of_ones_own_is_no_hypothetical_one(tmp_path: Path) -
     (folder / "mine.yaml").write_text(
         "defaults: [gcp, _self_]\n"
         "this_host: n2-standard-8\n"
-        "regions: {us-central1: {instances: {n2-standard-8: {on_demand: 0.25, source: our contract}}}}\n"
+        "regions: {us-central1: {instances: {n2-standard-8: "
+        "{on_demand: 0.25, as_of: 2026-11-01, source: our contract}}}}\n"
     )
     said(*NOOP, "prices=mine", cwd=tmp_path)
     [kept] = records_in(tmp_path)
@@ -60,12 +61,13 @@ def test_a_price_that_looks_like_an_error_stops_the_command(tmp_path: Path) -> N
     folder.mkdir(parents=True)
     (folder / "mine.yaml").write_text(
         "defaults: [gcp, _self_]\n"
-        "regions: {us-central1: {instances: {n2-standard-8: {on_demand: 0.16, source: a catalogue}}}}\n"
+        "regions: {us-central1: {instances: {n2-standard-8: "
+        "{on_demand: 0.16, spot: 0.127, as_of: 2026-11-01, source: a catalogue}}}}\n"
     )
     told = ask(*NOOP, "prices=mine", cwd=tmp_path)
     assert told.code == 2
     assert told.err.startswith(
-        "error: conf/prices/mine.yaml: n2-standard-8 in us-central1: spot=0.12701 is above 0.75 x on_dem"
+        "error: conf/prices/mine.yaml: n2-standard-8 in us-central1: spot=0.127 is above 0.75 x on_dem"
     )
     assert not (tmp_path / "outputs").exists()
     said("plan", *NOOP, "prices=mine", "prices.confirm_spot=[n2-standard-8]", cwd=tmp_path)

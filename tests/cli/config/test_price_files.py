@@ -3,7 +3,7 @@
 import csv
 import os
 import re
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
@@ -120,13 +120,26 @@ def test_the_documentation_names_the_keys_of_prices_and_their_defaults():
         ("regions: {here: {instances: {box: {on_demnd: 1}}}}", "unknown key of conf/prices/mine.yaml: 'pric"),
         ("regions: {here: {box: {on_demand: 1}}}", "unknown key of conf/prices/mine.yaml: 'prices.regions."),
         (
-            "regions: {here: {instances: {box: {on_demand: much}}}}",
+            "regions: {here: {instances: {box: {on_demand: much, as_of: 2026-08-20, source: x}}}}",
             "conf/prices/mine.yaml: prices.regions.here.instances.box.on_demand='much' must be a number",
         ),
         ("region: here\nregions: {mars: {}}", "unknown prices.region 'here'; known: mars"),
         (
             "region: here\nregions: {here: {instances: {box: {on_demand: 1}}}}",
-            "conf/prices/mine.yaml: box in here: as_of='' must be a day, as in 2026-08-20",
+            "conf/prices/mine.yaml: box in here has no as_of and no source; give both in the row, as in "
+            "'as_of: 2026-11-01, source: our contract', or at the top of its file",
+        ),
+        (
+            "region: here\nregions: {here: {instances: {box: {spot: 1, as_of: 2026-08-20}}}}",
+            "conf/prices/mine.yaml: box in here has no source; give",
+        ),
+        (
+            "region: here\nregions: {here: {instances: {box: {spot: 1, as_of: 20 August, source: x}}}}",
+            "conf/prices/mine.yaml: box in here: as_of='20 August' must be a day, as in 2026-08-20",
+        ),
+        (
+            "region: here\nregions: {here: {instances: {box: {spot: 1, as_of: 2231-01-01, source: x}}}}",
+            "conf/prices/mine.yaml: box in here: as_of=2231-01-01 lies in the future; today is 2",
         ),
         (
             "region: here\nas_of: 2026-08-20\nsource: x\n"
@@ -142,6 +155,57 @@ def test_a_mistake_in_a_list_is_one_line(text, message, tmp_path):
     with pytest.raises(ConfigError) as raised:
         prices_of("prices=mine", working_directory=tmp_path)
     assert str(raised.value).startswith(message)
+
+
+def own_list(folder, text, *, base="gcp"):
+    """The rows of us-central1 in a list of one's own that builds on another one."""
+    file = folder / "conf" / "prices" / "mine.yaml"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(f"defaults: [{base}, _self_]\n{text}\n")
+    return prices_of("prices=mine", working_directory=folder).rows["us-central1"]
+
+
+def own_row(text):
+    return f"regions: {{us-central1: {{instances: {{{text}}}}}}}"
+
+
+@pytest.mark.parametrize("instance", ["n2-standard-8", "a2-ultragpu-1g", "desk"])
+def test_an_own_row_takes_neither_date_nor_source_from_the_list_it_builds_on(instance, tmp_path):
+    with pytest.raises(
+        ConfigError, match=rf"mine.yaml: {instance} in us-central1 has no as_of and no source;"
+    ):
+        own_list(tmp_path, own_row(f"{instance}: {{on_demand: 0.3}}"))
+
+
+def test_date_and_source_at_the_top_of_a_file_are_of_the_rows_of_that_file_alone(tmp_path):
+    top = "as_of: 2026-11-01\nsource: our contract\n"
+    rows = own_list(tmp_path, top + own_row("n2-standard-8: {on_demand: 0.3}, desk: {spot: 1, source: me}"))
+    found = {name: (rows[name].as_of, rows[name].source) for name in ("n2-standard-8", "desk")}
+    assert found == {"n2-standard-8": ("2026-11-01", "our contract"), "desk": ("2026-11-01", "me")}
+    assert rows["v3-8"] == prices_of().rows["us-central1"]["v3-8"]
+
+
+def test_an_own_row_takes_no_price_and_no_note_of_the_row_that_it_replaces(tmp_path):
+    own = "{on_demand: 4, as_of: 2026-11-01, source: our contract}"
+    row = own_list(tmp_path, own_row(f"a2-ultragpu-1g: {own}"))["a2-ultragpu-1g"]
+    assert prices_of().rows["us-central1"]["a2-ultragpu-1g"].note
+    assert (row.on_demand_usd_per_hour, row.spot_usd_per_hour, row.note) == (4.0, None, None)
+
+
+def test_a_row_without_a_price_only_adds_to_the_row_it_builds_on(tmp_path):
+    row = own_list(tmp_path, own_row("v3-8: {note: asked by phone}"))["v3-8"]
+    assert row == replace(prices_of().rows["us-central1"]["v3-8"], note="asked by phone")
+
+
+def test_prices_in_a_sweeps_file_need_date_and_source_too(tmp_path):
+    file = tmp_path / "conf" / "sweep" / "mine.yaml"
+    file.parent.mkdir(parents=True)
+    file.write_text(
+        "# @package _global_\ndefaults: [/sweep@sweep: smoke, _self_]\n"
+        "prices: {regions: {us-central1: {instances: {n2-standard-8: {on_demand: 0.3}}}}}\n"
+    )
+    with pytest.raises(ConfigError, match=r"conf/sweep/mine.yaml: n2-standard-8 in us-central1 has no as_of"):
+        load(["+sweep=mine"], working_directory=tmp_path)
 
 
 @pytest.mark.parametrize(
