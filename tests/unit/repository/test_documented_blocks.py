@@ -57,3 +57,13 @@ def test_targets_of_make_and_extras_exist():
 def test_blocks_of_the_readme_need_no_scrolling():
     widths = [len(line) for block in BLOCKS if block.page == "README.md" for line in block.text.splitlines()]
     assert max(widths) <= 100
+
+
+def test_the_readme_begins_with_the_two_commands_of_the_main_job_and_the_tests():
+    lines = (ROOT / "README.md").read_text().splitlines()
+    first, second, third, *_ = [block for block in BASH if block.page == "README.md"]
+    assert len(lines) <= 90
+    assert first.lines == ("make sweep", "make test")
+    assert second.lines == ("make smoke",)
+    assert len(third.text.splitlines()) == 5
+    assert lines.index("make smoke") < 40
