@@ -99,7 +99,7 @@ def test_what_never_fits_is_infeasible_and_says_what_there_is(
     executor_of: Callable[[Inventory], Executor], tmp_path: Path
 ) -> None:
     told = context(
-        tmp_path, deadlines=Deadlines(resources_seconds=10.0, start_seconds=60.0, run_seconds=60.0)
+        tmp_path, deadlines=Deadlines(resources_seconds=20.0, start_seconds=60.0, run_seconds=60.0)
     )
     records = records_of(executor_of(HERE), told, [noop(seed=1, cpus=64), noop(seed=2)])
     by_seed = {record.spec.seed: record for record in records}

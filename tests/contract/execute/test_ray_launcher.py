@@ -19,7 +19,7 @@ def test_ray_takes_the_file_of_each_zone(zone):
 @pytest.mark.parametrize("pools", ["gcp", "gke"])
 def test_ray_takes_the_labels_of_every_pool(pools):
     top = config(pools)
-    groups = top["available_node_types"].values() if pools == "gcp" else top["spec"]["workerGroupSpecs"]
+    groups = top["available_node_types"].values() if pools == "gcp" else top["workerGroupSpecs"]
     for labels in (group["labels"] for group in groups):
         assert [key for key in labels if label_utils.validate_label_key(key)] == []
         written = ",".join(f"{key}={value}" for key, value in labels.items())

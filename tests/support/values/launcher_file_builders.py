@@ -26,8 +26,10 @@ def pool_names(pools: str) -> list[str]:
 
 
 def config(pools: str = "gcp") -> Any:
-    """The plain values of a file's first document, for a test to change."""
-    return next(yaml.safe_load_all(rendered(pools).text))
+    """The plain values of the declared cluster, for a test to change."""
+    first, *others = yaml.safe_load_all(rendered(pools).text)
+    job = next((one for one in others if one.get("kind") == "RayJob"), None)
+    return job["spec"]["rayClusterSpec"] if job else first
 
 
 def put(top: Any, key: str, value: Any) -> None:
