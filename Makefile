@@ -30,7 +30,7 @@ ENVIRONMENTS := $(VENV)/.installed $(if $(filter 1,$(XLA)),$(XLA_VENV)/.installe
 PINNED := constraints.txt
 CONSTRAINTS := $(shell $(PYTHON) -c 'import sys; sys.version_info[:2] == (3, 11) and print("--constraint $(PINNED)")')
 
-.PHONY: install xla gpu tpu tpu-compile sweep smoke test test-clusters test-fuzz test-slow test-all fuzz chaos hardware-test check check-types check-units audit constraints fix notebook docs docs-serve docs-links docs-pictures
+.PHONY: install xla gpu tpu tpu-compile sweep smoke test test-more test-clusters test-slow test-all fuzz chaos hardware-test check check-types check-units audit constraints fix notebook docs docs-serve docs-links docs-pictures
 
 # Side by side: pip has one core at most, and waits for the network.
 install:
@@ -108,24 +108,26 @@ smoke: $(LIGHT_VENV)/.installed
 PYTEST := $(VENV)/bin/python -m pytest -n 2 --dist loadfile
 TESTS := tests/integration tests/contract tests/equivalence tests/cli tests/data tests/golden tests/prediction
 
-# Files are taken in the order of their collection, those of tests/longest.txt first. A third process makes it no faster
-# on two cores.
+# One test of each behaviour, where several show it: about ten minutes on two idle cores. A third process makes it no
+# faster there. Files are taken in the order of their collection, as the longest are in the first folder.
 test: install $(COMPILE_VENV)/.installed check
-	$(PYTEST) --no-loadscope-reorder --durations=40 -m "not slow" $(TESTS)
+	$(PYTEST) --no-loadscope-reorder --durations=20 -m "not more and not slow" $(TESTS)
+
+# The rest of what is tested before a change lands: tests with the mark `more`, and bad input, whose longest tests are in
+# two files.
+test-more: install $(COMPILE_VENV)/.installed
+	$(PYTEST) --no-loadscope-reorder --durations=40 -m "more and not slow" $(TESTS)
+	$(PYTEST) --dist load tests/fuzz
 
 # Nodes that come, go and die, each a process of this machine or a namespace of it.
 test-clusters: install
 	$(PYTEST) tests/cluster
 
-# Bad input; its longest tests are in two files.
-test-fuzz: install
-	$(PYTEST) --dist load tests/fuzz
-
-# What there is no time for in `make test`: tests/slow.txt.
+# Tests with the mark `slow`: for the night.
 test-slow: install
 	$(PYTEST) -m slow $(TESTS)
 
-test-all: test test-clusters test-fuzz test-slow
+test-all: test test-more test-clusters test-slow
 
 # A hundred times as much bad input as CI has time for, and other examples every time: for the night.
 fuzz: $(VENV)/.installed

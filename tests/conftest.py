@@ -33,19 +33,23 @@ def pytest_configure() -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what `slow.txt` lists, and begin with the files of `longest.txt`."""
-    slow = [line.split(maxsplit=1) for line in _lines_of("slow.txt")]
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark the cases that `more_cases`, `more_except` and `slow_cases` name by a part of their names.
+
+    Raises:
+        pytest.UsageError: no case of a file has such a part, for example after a rename.
+    """
+    used: dict[tuple[str, str], bool] = {}
     for item in items:
-        if any(item.nodeid.startswith(f"{file}::") and part in item.nodeid for file, part in slow):
-            item.add_marker("slow")
-    places = {file: place for place, file in enumerate(_lines_of("longest.txt"))}
-    items.sort(key=lambda item: places.get(item.nodeid.partition("::")[0], len(places)))
-
-
-def _lines_of(name: str) -> list[str]:
-    lines = Path(__file__).with_name(name).read_text().splitlines()
-    return [line for line in lines if not line.startswith("#")]
+        file, case = item.nodeid.partition("::")[0], item.nodeid.partition("[")[2]
+        for name, are_named in (("more_cases", True), ("more_except", False), ("slow_cases", True)):
+            for mark in item.iter_markers(name):
+                used |= {(file, word): used.get((file, word), False) or word in case for word in mark.args}
+                if case and are_named == any(word in case for word in mark.args):
+                    item.add_marker(name.partition("_")[0])
+    unused = [f"{file}: {word}" for (file, word), is_used in used.items() if not is_used]
+    if unused and not any("::" in argument for argument in config.args):
+        raise pytest.UsageError(f"no test case has the name of a mark: {', '.join(unused)}")
 
 
 def pytest_collection_finish() -> None:

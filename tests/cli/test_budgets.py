@@ -50,6 +50,7 @@ def told(capsys):
     return " ".join(capsys.readouterr().out.split())
 
 
+@pytest.mark.more_except("-1.0", "hours")
 @pytest.mark.parametrize(
     ("word", "said"),
     [
@@ -67,6 +68,7 @@ def test_a_budget_that_is_wrong_is_one_line_and_exit_code_2(word, said, capsys):
     assert line.startswith(f"error: {said}")
 
 
+@pytest.mark.more
 def test_what_does_not_fit_is_left_out_and_a_larger_budget_runs_it(capsys):
     """The deadlines of a trial are 0.55 h; the first one takes more than the 0.04 s that are left."""
     two, small = (*NOOP, "seed=1,2"), "budget.hours=0.55001"

@@ -204,6 +204,7 @@ def test_a_sweep_that_nobody_runs_cannot_be_stopped(verb, capsys):
     )
 
 
+@pytest.mark.more
 def test_each_trial_has_its_life_in_the_journal(working_directory, monkeypatch):
     monkeypatch.setenv("ORCHESTRATOR_CACHE", str(working_directory / "cache"))
     assert main([*NOOP, "trainer.fault=none,nan", "sweep.shuffle_seed=null"]) == 1

@@ -57,6 +57,7 @@ def shell_environment(here: Path) -> dict[str, str]:
     return environment(PATH=path, PYTHONPATH=str(ROOT), PS1="ready> ", TERM="dumb", INPUTRC=os.devnull)
 
 
+@pytest.mark.more_except("predict ad", "--js")
 @pytest.mark.parametrize(("line", "expected"), WORDS, ids=[line for line, _ in WORDS])
 def test_words_complete_a_line(line: str, expected: list[str], here: Path) -> None:
     answer = ask("completion", "zsh", f"--line={line}", cwd=here)

@@ -44,6 +44,7 @@ def is_typed(line: Line) -> bool:
     return name in TYPED or (name == "report" and set(line.words) >= TRAINED)
 
 
+@pytest.mark.more_except("cluster.yaml", "pools", "gke.yaml", "https:", "1024")
 @pytest.mark.parametrize(
     "line", [line for line in LINES if not is_typed(line)], ids=lambda line: " ".join(line.words)
 )
@@ -73,6 +74,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
+@pytest.mark.more_except("doctor cluster", "none")
 @pytest.mark.parametrize(
     "line", [line for line in LINES if is_typed(line)], ids=lambda line: " ".join(line.words)
 )

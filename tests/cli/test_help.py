@@ -41,6 +41,7 @@ def test_help_fits_a_terminal(tmp_path: Path) -> None:
     assert ask("-h", cwd=tmp_path).out == answer.out
 
 
+@pytest.mark.more_except("run", "plan")
 @pytest.mark.parametrize("name", NAMES)
 def test_each_command_has_a_help_that_fits_a_terminal(name: str, tmp_path: Path) -> None:
     answer = ask(*name.split(), "--help", cwd=tmp_path)
@@ -80,6 +81,7 @@ def test_help_comes_at_once(tmp_path: Path) -> None:
     assert min(took) < 1
 
 
+@pytest.mark.more_except("plan --help", "plan +sweep")
 @pytest.mark.parametrize(
     "words",
     [

@@ -112,15 +112,3 @@ def test_only_the_python_of_the_tests_is_held_to_their_versions(python: str, is_
         line for line in told if " --editable '.[torch,tensorflow,dev]'" in line and "$" not in line
     ]
     assert ("--constraint constraints.txt" in installed) == is_held
-
-
-def test_the_longest_files_are_there():
-    lines = (ROOT / "tests" / "longest.txt").read_text().splitlines()
-    assert all((ROOT / line).is_file() for line in lines if not line.startswith("#"))
-
-
-def test_what_is_left_to_test_all_is_there():
-    lines = (ROOT / "tests" / "slow.txt").read_text().splitlines()
-    for file, part in (line.split(maxsplit=1) for line in lines if not line.startswith("#")):
-        name = part.partition("[")[0]
-        assert not name.startswith("test_") or f"def {name}" in (ROOT / file).read_text()

@@ -42,6 +42,7 @@ def refusal(words: Sequence[str], capsys: pytest.CaptureFixture[str]) -> str:
     return line
 
 
+@pytest.mark.more_except("file/below", "file/far")
 @pytest.mark.parametrize(
     ("place", "cause"),
     [
@@ -86,6 +87,7 @@ def test_checkpoints_that_are_not_asked_for_need_no_place(here: Path) -> None:
     assert main(["plan", *BASE, "checkpoint.path=file", "checkpoint.every_seconds=null"]) == DONE
 
 
+@pytest.mark.more_except("file-is", "/etc")
 @pytest.mark.parametrize(
     ("uri", "cause"),
     [

@@ -16,6 +16,8 @@ from workloads.data import batches
 from workloads.data.sources import resolve
 from workloads.registry import workload
 
+pytestmark = pytest.mark.more_cases("mnist_gan", "mnist_dbn")
+
 DEALT = [name for name in SHARES if name != "alone"]
 UNEQUAL = [name for name, (_, trainer, *_) in TRAININGS.items() if trainer == "unequal_ddp"]
 ROUNDED = 3e-3  # as in test_trainers

@@ -35,6 +35,7 @@ def test_a_dense_layer_costs_two_products_and_no_gradient_of_the_input() -> None
     assert (found.flops_per_sample, found.flops_per_step, found.num_weights) == (2 * 2 * 4 * 3, 0, 15)
 
 
+@pytest.mark.slow_cases("mobilenet_v2")
 @pytest.mark.parametrize("name", ["mnist_cnn", "mobilenet_v2"])
 def test_a_declared_network_costs_what_it_is_declared_to_cost(name: str) -> None:
     spec = workload(name, {})

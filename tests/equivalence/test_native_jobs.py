@@ -14,6 +14,8 @@ from workloads.native.code import builder_of
 from workloads.native.torch_data import TorchBatches
 from workloads.origins import Origin
 
+pytestmark = pytest.mark.more_cases("torch_xla", "tensorflow")
+
 CASES = [(trainer, run) for trainer, runs in SHAPES.items() for run in runs]
 PARALLEL = [case for case in CASES if case[1].startswith("two")]
 

@@ -112,6 +112,7 @@ def test_logits_of_drawn_weights_agree_within_1e_4(cell: str) -> None:
     assert np.abs(ours(torch.from_numpy(tokens)).detach().numpy() - theirs(tokens).numpy()).max() < 1e-4
 
 
+@pytest.mark.more_except("False-lstm")
 @every_cell
 @pytest.mark.parametrize("jit_compile", [False, True])
 def test_gradients_of_drawn_weights_agree_within_1e_4(cell: str, jit_compile: bool) -> None:
@@ -260,6 +261,7 @@ def on_xla(*arguments: str) -> dict[str, Any]:
 ONE_DEVICE, TWO_DEVICES = ("1", "fp32", "bf16"), ("2", "fp32")
 
 
+@pytest.mark.slow
 @every_cell
 @pytest.mark.parametrize("devices", [ONE_DEVICE, TWO_DEVICES], ids=["one device", "two devices"])
 def test_on_xla_logits_and_gradients_are_torchs_own_within_1e_4(cell: str, devices: tuple[str, ...]) -> None:
@@ -269,6 +271,7 @@ def test_on_xla_logits_and_gradients_are_torchs_own_within_1e_4(cell: str, devic
     assert (found["dtypes"], found["fused"]) == (["torch.float32"], False)
 
 
+@pytest.mark.more
 @every_cell
 def test_on_xla_bf16_is_bf16(cell: str) -> None:
     found = on_xla(*ONE_DEVICE)[cell]["bf16"]

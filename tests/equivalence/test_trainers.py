@@ -25,6 +25,20 @@ from workloads.network import Network
 from workloads.registry import workload
 from workloads.sequence_layers import Attention
 
+pytestmark = [
+    pytest.mark.more_cases("mnist_dbn", "mnist_gan"),
+    pytest.mark.slow_cases(
+        "imdb_bilstm",
+        "llama_style",
+        "imdb_bigru",
+        "bert_base",
+        "vit_b16",
+        "gpt2",
+        "mnist_gan-tensorflow",
+        "mnist_gan-torch_xla",
+    ),
+]
+
 ONE_PROCESS = [
     (task, trainer, precision) for task in WORKLOADS for trainer in RUNS for precision in ("fp32", "bf16")
 ]
@@ -151,6 +165,7 @@ def test_compiling_ends_within_the_warm_up_and_an_evaluation_of_any_size_compile
     assert after_five == after_all
 
 
+@pytest.mark.slow_cases("mnist_gan-tensorflow")
 @pytest.mark.parametrize("trainer", ["torch_ddp", "tensorflow"])
 @pytest.mark.parametrize("task", ["mnist_cnn", "mnist_gan"])
 def test_compiled_steps_are_observed_as_the_others_are(task: str, trainer: str) -> None:
@@ -162,6 +177,15 @@ def test_compiled_steps_are_observed_as_the_others_are(task: str, trainer: str) 
     assert len(set(steps[3:])) == 1
 
 
+@pytest.mark.slow_cases(
+    "imdb_bilstm-torch_ddp-two processes",
+    "llama_style-torch_ddp-two processes",
+    "imdb_bigru-torch_ddp-two processes",
+    "bert_base-torch_ddp-two processes",
+    "vit_b16-torch_ddp-two processes",
+    "mnist_gan-torch_xla-two hosts",
+    "gpt2-torch_ddp-two processes",
+)
 @pytest.mark.parametrize(
     ("task", "trainer", "name"),
     [
@@ -236,6 +260,16 @@ def assert_moved_the_same_way(task: str, one: Outcome, other: Outcome) -> None:
         assert apart < MOVED_APART[task] * np.linalg.norm(ours[name] - start), name
 
 
+@pytest.mark.slow_cases(
+    "imdb_bilstm",
+    "llama_style",
+    "imdb_bigru",
+    "bert_base",
+    "vit_b16",
+    "gpt2",
+    "mnist_gan tensorflow two",
+    "mnist_gan torch_xla two",
+)
 def test_two_replicas_on_a_batch_train_as_one_does(pair: tuple[str, Outcome, list[Outcome]]) -> None:
     task, alone, together = pair
     for outcome in together:
@@ -243,6 +277,16 @@ def test_two_replicas_on_a_batch_train_as_one_does(pair: tuple[str, Outcome, lis
     assert sum(outcome.samples for outcome in together) == STEPS * BATCH
 
 
+@pytest.mark.slow_cases(
+    "imdb_bilstm",
+    "llama_style",
+    "imdb_bigru",
+    "bert_base",
+    "vit_b16",
+    "gpt2",
+    "mnist_gan tensorflow two",
+    "mnist_gan torch_xla two",
+)
 def test_all_ranks_report_the_same_losses_quality_and_weights(
     pair: tuple[str, Outcome, list[Outcome]],
 ) -> None:
@@ -253,6 +297,7 @@ def test_all_ranks_report_the_same_losses_quality_and_weights(
         assert all(np.array_equal(array, first.state[name]) for name, array in outcome.state.items())
 
 
+@pytest.mark.slow_cases("mnist_gan-tensorflow-compiled")
 @pytest.mark.parametrize(
     ("task", "trainer", "name"),
     [
@@ -268,6 +313,9 @@ def test_compiled_steps_train_as_the_others_do(task: str, trainer: str, name: st
         assert_moved_the_same_way(task, plain, compiled)
 
 
+@pytest.mark.slow_cases(
+    "imdb_bilstm", "llama_style", "imdb_bigru", "bert_base", "mnist_gan", "vit_b16", "gpt2"
+)
 @pytest.mark.parametrize("task", WORKLOADS)
 @pytest.mark.parametrize("trainer", ["tensorflow", "torch_xla"])
 def test_trainers_train_the_same_from_the_same_weights(task: str, trainer: str) -> None:

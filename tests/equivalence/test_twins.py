@@ -33,6 +33,11 @@ from workloads.with_keras import network as keras_network  # noqa: E402 (likewis
 from workloads.with_torch import network as torch_network  # noqa: E402 (likewise)
 from workloads.with_torch import training as torch_training  # noqa: E402 (likewise)
 
+pytestmark = [
+    pytest.mark.more_except("mnist_cnn", "resnet18", "gpt2", "uneven"),
+    pytest.mark.slow_cases("inception_resnet_v2", "retinopathy_cnn", "imdb_bigru", "resnet34", "xception"),
+]
+
 TOLERANCE = 1e-4
 
 

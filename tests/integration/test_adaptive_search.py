@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from cli_process import ask, records_in
 
 WORDS = (
@@ -19,6 +20,7 @@ WORDS = (
 )
 
 
+@pytest.mark.more
 def test_a_search_says_what_it_does_and_the_same_command_repeats_no_trial(tmp_path):
     """On a busy host noisy trials decide nothing: the search then uses its repeats up, or says so."""
     first = ask(*WORDS, cwd=tmp_path)

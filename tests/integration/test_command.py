@@ -41,6 +41,7 @@ def test_a_failed_trial_is_told_with_class_cause_and_log_and_the_exit_code_is_on
     assert repaired.code == 1, "a report of a failure is no success either"
 
 
+@pytest.mark.more
 def test_a_result_of_another_sweep_is_adopted_and_not_run_again(tmp_path: Path) -> None:
     assert ask(*NOOP, cwd=tmp_path).code == 0
     other = ask(*NOOP, "sweep.name=other", cwd=tmp_path)
@@ -50,6 +51,7 @@ def test_a_result_of_another_sweep_is_adopted_and_not_run_again(tmp_path: Path) 
     assert adopted["result"] == records_in(tmp_path)[0]["result"]
 
 
+@pytest.mark.more
 def test_plan_starts_nothing_and_imports_no_framework(tmp_path: Path) -> None:
     script = (
         "import sys; from orchestrator.cli import main\n"
@@ -65,6 +67,7 @@ def test_plan_starts_nothing_and_imports_no_framework(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.more
 def test_a_plan_is_json_for_programs_and_counts_for_people_when_it_is_long(tmp_path: Path) -> None:
     told = ask("plan", "--json", *NOOP, cwd=tmp_path)
     plan = json.loads(told.out)
@@ -77,6 +80,7 @@ def test_a_plan_is_json_for_programs_and_counts_for_people_when_it_is_long(tmp_p
     assert full.out.count("measure  ") == 250
 
 
+@pytest.mark.more
 def test_an_absent_environment_skips_its_trials_with_the_line_that_gets_it(tmp_path: Path) -> None:
     told = ask(
         "plan",
@@ -89,6 +93,7 @@ def test_an_absent_environment_skips_its_trials_with_the_line_that_gets_it(tmp_p
     assert "no Python at /nowhere/python; get it with: make xla" in " ".join(told.out.split())
 
 
+@pytest.mark.more
 def test_a_sweep_goes_on_without_what_an_absent_environment_would_have_run(tmp_path: Path) -> None:
     words = (*NOOP, "trainer=noop,torch_xla")
     told = ask(*words, cwd=tmp_path, variables={"ORCHESTRATOR_XLA_PYTHON": "/nowhere/python"})
@@ -97,6 +102,7 @@ def test_a_sweep_goes_on_without_what_an_absent_environment_would_have_run(tmp_p
     assert [record["spec"]["trainer"] for record in records_in(tmp_path)] == ["noop"]
 
 
+@pytest.mark.more_except("command", "words2-did you mean '--all'?")
 @pytest.mark.parametrize(
     ("words", "line"),
     [
@@ -162,6 +168,7 @@ def test_outputs_that_cannot_be_written_are_refused_before_anything_runs(tmp_pat
     assert len(told.err.strip().splitlines()) == 1
 
 
+@pytest.mark.more
 def test_a_second_driver_is_told_who_holds_the_sweep_and_an_interrupt_keeps_what_is_finished(
     tmp_path: Path,
 ) -> None:
@@ -188,6 +195,7 @@ def test_a_second_driver_is_told_who_holds_the_sweep_and_an_interrupt_keeps_what
     ]
 
 
+@pytest.mark.more
 def test_a_second_sweep_waits_for_its_turn_on_the_host_and_gets_it_when_the_first_is_killed(
     tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
@@ -258,6 +266,7 @@ def test_help_tells_verbs_and_the_words_of_a_sweep(tmp_path: Path) -> None:
         assert word in told.out
 
 
+@pytest.mark.more
 def test_a_measurement_of_another_sweep_is_adopted_though_a_rehearsal_of_it_comes_first(
     tmp_path: Path,
 ) -> None:
@@ -288,6 +297,7 @@ def test_a_place_for_checkpoints_that_cannot_be_used_is_refused_before_anything_
     assert not (tmp_path / "outputs").exists()
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("order", "steps"), [("longest_first", [600, 300, 120]), ("cheapest_first", [120, 300, 600])]
 )

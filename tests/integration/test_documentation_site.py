@@ -10,6 +10,8 @@ from playwright.sync_api import sync_playwright
 from repository import ROOT
 from web_server import serving_folder
 
+pytestmark = pytest.mark.more
+
 PAGES = ("", "quick_start/", "reference/configuration/", "reference/python/", "notebook/", "decisions/")
 
 

@@ -15,6 +15,7 @@ def hardware_test(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, TOOL, *words], env=environment, capture_output=True, text=True)
 
 
+@pytest.mark.more
 def test_a_dry_run_passes_every_stage_that_a_cpu_has(tmp_path):
     pytest.importorskip("torch", reason="torch is not installed")
     ended = hardware_test(
@@ -32,6 +33,7 @@ def test_a_dry_run_passes_every_stage_that_a_cpu_has(tmp_path):
     ]
 
 
+@pytest.mark.more
 def test_a_host_without_the_accelerator_is_refused(tmp_path):
     ended = hardware_test("--device", "h100", "--out", str(tmp_path))
     assert ended.returncode == 2

@@ -62,6 +62,7 @@ def test_the_common_case_takes_twenty_lines() -> None:
     assert sum(bool(line.strip()) for line in lines) <= 20
 
 
+@pytest.mark.more
 def test_the_jobs_of_the_page_learn(elsewhere: Path) -> None:
     measured = [record for record in records_in(elsewhere) if record["provenance"] == "measured"]
     tried = {(record["spec"]["workload"], record["spec"]["trainer"]) for record in measured}
@@ -98,6 +99,7 @@ def test_typed_again_it_is_cached_while_its_code_is_the_same(installed: Path, el
     assert "0 to measure" in told.stdout
 
 
+@pytest.mark.more
 def test_it_is_trained_to_its_target(installed: Path, tmp_path: Path) -> None:
     shutil.copytree(JOBS, tmp_path / "docs/examples/jobs", ignore=shutil.ignore_patterns("keras_job.py"))
     words = (*RUNS[0][:3], "measure.target=workload", "trainer=torch_ddp", "steps=2000")
@@ -107,6 +109,7 @@ def test_it_is_trained_to_its_target(installed: Path, tmp_path: Path) -> None:
     assert record["result"]["pursuit"]["curve"][-1]["quality"] >= 0.9
 
 
+@pytest.mark.slow
 def test_a_prediction_and_the_memory_of_a_gpu_need_no_more_information(
     installed: Path, elsewhere: Path
 ) -> None:
@@ -127,6 +130,8 @@ REFUSED = {
 }
 
 
+@pytest.mark.more_except("raises", "short")
+@pytest.mark.slow_cases("uneven")
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_fault_is_one_line_before_anything_starts(name: str, installed: Path, tmp_path: Path) -> None:
     parts, words, reason = REFUSED[name]
@@ -159,6 +164,7 @@ def test_a_job_in_one_framework_is_not_given_to_a_trainer_of_the_other(
     assert "noop cannot train kerasic" in said
 
 
+@pytest.mark.more
 def test_two_jobs_of_one_folder_must_be_the_same_task(installed: Path, tmp_path: Path) -> None:
     torch_job(
         keras_job(tmp_path / "jobs/twins"), data="TensorDataset(inputs[:90], (inputs[:90].sum(1) > 0).long())"

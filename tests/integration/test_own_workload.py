@@ -38,6 +38,7 @@ def test_the_page_shows_every_file_of_the_example_as_it_is() -> None:
     assert shown == {str(file.relative_to(EXAMPLES)): file.read_text() for file in files}
 
 
+@pytest.mark.more
 def test_its_commands_are_understood(tmp_path: Path) -> None:
     commands = [shlex.split(line)[3:] for line in PAGE.splitlines() if line.startswith("python -m ")]
     assert len(commands) == 3
@@ -50,6 +51,7 @@ def test_its_commands_are_understood(tmp_path: Path) -> None:
         assert "text_transformer cpu torch_ddp fp32" in told.out
 
 
+@pytest.mark.more
 def test_both_frameworks_compute_the_same() -> None:
     parity = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", EXAMPLES]
     done = subprocess.run(parity, cwd=ROOT, capture_output=True, text=True)
@@ -70,6 +72,7 @@ def records(tmp_path_factory: pytest.TempPathFactory) -> tuple[Mapping[str, Any]
     return tuple(records_in(folder, "own"))
 
 
+@pytest.mark.more
 def test_every_trainer_trains_it_to_its_target(records: tuple[Mapping[str, Any], ...]) -> None:
     trained = sorted((record["spec"]["trainer"], record["spec"]["num_workers"]) for record in records)
     assert trained == [("tensorflow", 1), ("torch_ddp", 1), ("torch_ddp", 2), ("torch_xla", 1)]

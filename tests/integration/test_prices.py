@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from cli_process import NOOP, ask, records_in
 
 
@@ -34,6 +35,7 @@ def test_a_price_is_kept_with_the_record_and_a_report_prices_anew_only_when_aske
     assert list(records_in(tmp_path)) == [kept]
 
 
+@pytest.mark.more
 def test_another_price_is_no_other_trial(tmp_path: Path) -> None:
     said(*NOOP, "prices=none", cwd=tmp_path)
     assert "1 cached" in said(*NOOP, "prices.region=europe-west4", "prices.provisioning=spot", cwd=tmp_path)
@@ -41,6 +43,7 @@ def test_another_price_is_no_other_trial(tmp_path: Path) -> None:
     assert kept["price"] == {"reason": "prices=none has no prices"}
 
 
+@pytest.mark.more
 def test_the_host_of_a_list_of_ones_own_is_no_hypothetical_one(tmp_path: Path) -> None:
     folder = tmp_path / "conf" / "prices"
     folder.mkdir(parents=True)

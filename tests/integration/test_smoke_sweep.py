@@ -15,9 +15,12 @@ from mlflow import MlflowClient
 from mlflow.entities import Run
 from process_tracking import family
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:The ``noload`` loader strategy is deprecated:DeprecationWarning"  # mlflow 3.17
-)
+pytestmark = [
+    pytest.mark.slow_cases("fp32,bf16"),
+    pytest.mark.filterwarnings(
+        "ignore:The ``noload`` loader strategy is deprecated:DeprecationWarning"  # mlflow 3.17
+    ),
+]
 
 
 @pytest.fixture(scope="module", params=["fp32", "fp32,bf16"])
@@ -129,6 +132,7 @@ def driving(words: tuple[str, ...], folder: Path) -> Iterator["subprocess.Popen[
         driver.stdout.close()
 
 
+@pytest.mark.slow
 def test_a_killed_driver_leaves_nothing_alive_and_the_same_command_runs_what_is_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

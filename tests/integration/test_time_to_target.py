@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from cli_process import ask, records_in
 
+pytestmark = pytest.mark.more
+
 EVERY, LIMIT = 20, 104
 TWO = "{trainer: %s, precision: fp32, num_workers: 2}"
 Records = dict[tuple[str, int], dict[str, Any]]

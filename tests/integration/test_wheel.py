@@ -6,7 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from cli_process import NOOP
+
+pytestmark = pytest.mark.more
 
 
 def ask(installed: Path, *words: str, cwd: Path) -> subprocess.CompletedProcess[str]:

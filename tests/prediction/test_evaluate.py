@@ -129,6 +129,7 @@ def every_core():
     os.sched_setaffinity(0, before)
 
 
+@pytest.mark.slow_cases("9")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 @pytest.mark.usefixtures("every_core")
 def test_its_processes_end_with_a_killed_command(tmp_path, number):

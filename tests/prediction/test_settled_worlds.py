@@ -227,12 +227,14 @@ def settled(request):
     return right
 
 
+@pytest.mark.slow_cases("second")
 @pytest.mark.parametrize("goal", GOALS)
 def test_a_settled_setting_is_within_5_percent_of_the_true_best(settled, goal):
     assert len(settled[goal]) > 100
     assert np.mean(settled[goal]) >= SHARE_RIGHT
 
 
+@pytest.mark.slow_cases("second")
 @pytest.mark.parametrize("half", HALVES)
 def test_what_five_repeats_could_settle_is_settled_in_at_least_half_of_the_worlds(half):
     found = [

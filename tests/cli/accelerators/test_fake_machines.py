@@ -67,6 +67,7 @@ def test_gpus_in_no_point_are_named_with_the_word_that_adds_them(host, capsys):
     )
 
 
+@pytest.mark.more
 def test_gpus_of_an_unknown_name_are_named(host, capsys):
     host(NEW, NEW)
     lines = lines_of(capsys)
@@ -77,6 +78,15 @@ def test_gpus_of_an_unknown_name_are_named(host, capsys):
     )
 
 
+@pytest.mark.more_except("H100 PCIe", "a100_80")
+@pytest.mark.slow_cases(
+    "40GB",
+    "NVIDIA A100 80GB PCIe-a100_pcie_80",
+    "NVIDIA H100 80GB HBM3-h100",
+    "NVIDIA H100 NVL-h100_nvl",
+    "NVIDIA A10G-a10g",
+    "NVIDIA L40S-l40s",
+)
 @pytest.mark.parametrize(
     ("name", "device"),
     [
@@ -116,6 +126,7 @@ def test_a_driver_that_fails_is_named_by_a_sweep_of_the_cpu(host, capsys):
     )
 
 
+@pytest.mark.more_except("tpu_v5e_1", "tpu_v5e_8")
 @pytest.mark.parametrize(
     ("slice_type", "device"),
     [("v5litepod-1", "tpu_v5e_1"), ("v5litepod-8", "tpu_v5e_8"), ("v3-8", "tpu_v3_8")],
@@ -133,6 +144,7 @@ def test_a_host_of_a_larger_slice_says_how_the_slice_is_used(host, capsys, monke
     )
 
 
+@pytest.mark.more
 def test_auto_is_a_device_among_others(host, capsys):
     host(T4)
     assert measured(lines_of(capsys, "device=auto")) == {"cpu", "t4"}

@@ -51,6 +51,19 @@ def planned(name: str) -> dict:
     return json.loads(ended.stdout)
 
 
+@pytest.mark.more_except("one_t4", "eight_l4")
+@pytest.mark.slow_cases(
+    "unknown_card",
+    "h100_pcie",
+    "no_driver",
+    "two_kinds",
+    "h100_nvl",
+    "h100_sxm",
+    "a100_40",
+    "a100_80",
+    "v4_16",
+    "v5e_1",
+)
 @pytest.mark.parametrize("name", MEASURED)
 def test_the_usual_sweep_measures_what_is_here(name):
     measured: dict[str, set[str]] = {}

@@ -57,6 +57,7 @@ def placements(capsys, pool: Pool) -> list[Placement]:
     return list(codec.from_json(Plan, capsys.readouterr().out).placements)
 
 
+@pytest.mark.more_except("cpu", "t4-spot")
 @pytest.mark.parametrize("name", pool_names("gke"))
 def test_a_pod_has_what_a_trial_on_its_whole_node_asks_for(name, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
@@ -88,6 +89,7 @@ def test_the_job_finds_trials_for_every_pool_without_a_framework(tmp_path):
     assert {placement.provenance for placement in placements} == {"measured"}
 
 
+@pytest.mark.more
 def test_the_job_asks_nobody(tmp_path):
     """Start the entrypoint as it is printed, as KubeRay and Ray's job start it, with closed input.
 
@@ -115,6 +117,7 @@ def test_the_job_asks_nobody(tmp_path):
     assert f"process {os.getpid()}" in started.stderr.splitlines()[-1]
 
 
+@pytest.mark.more_except("cap;", "words1")
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -33,6 +33,7 @@ def test_every_folder_of_conf_is_a_group():
     assert {path.name for path in CONF.iterdir() if path.is_dir()} == {*OPTIONS, "sweep", "pools"}
 
 
+@pytest.mark.more_except("alexnet", "bert_base")
 @pytest.mark.parametrize(("group", "option"), PAIRS)
 def test_a_file_is_complete_and_named_like_what_it_is(nodes, group, option):
     plain = plain_of(nodes[group, option], group=group)
@@ -96,6 +97,7 @@ def loaded(sweep):
     return load([f"+sweep={sweep}"], working_directory=CONF.parent).sweep
 
 
+@pytest.mark.more_except("finetune_devices", "gpt2_devices")
 @pytest.mark.parametrize("sweep", SWEEPS)
 def test_a_sweep_is_loaded_under_its_own_name(sweep):
     found = loaded(sweep)

@@ -86,6 +86,7 @@ BROKEN = {
 }
 
 
+@pytest.mark.more_except("\\nfoo:", "a:\\n\\tb:")
 @pytest.mark.parametrize("text", BROKEN, ids=lambda text: text[:30])
 def test_a_broken_file_is_named_with_what_is_wrong(tmp_path, text):
     message = BROKEN[text].replace("FILE", "conf/device/mine.yaml")
@@ -128,6 +129,7 @@ def test_the_users_own_defaults_are_checked(tmp_path, config, message):
     assert str(raised.value).startswith(message)
 
 
+@pytest.mark.more_except("give", "cpu,")
 @pytest.mark.parametrize(
     ("change", "message"),
     [

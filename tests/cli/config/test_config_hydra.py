@@ -45,6 +45,7 @@ def asked(own: Path) -> Asked:
     return asked
 
 
+@pytest.mark.more_except("dir mine", "dir=mine")
 @pytest.mark.parametrize(
     "place",
     [
@@ -96,6 +97,7 @@ def test_a_folder_that_is_added_comes_before_the_shipped_one_and_after_ones_own(
     assert asked(*words).out == "5\n"
 
 
+@pytest.mark.more_except("words0", "words1")
 @pytest.mark.parametrize("words", [("plan",), ("predict", "advise"), ()])
 def test_the_composed_config_is_that_of_a_command(asked: Asked, words: tuple[str, ...]) -> None:
     answer = asked(*words, "--cfg", "job", "+sweep=smoke", "trainer=tensorflow", "-p", "trainer")
@@ -109,6 +111,7 @@ def test_interpolations_are_resolved_when_that_is_asked(asked: Asked) -> None:
     assert "\nseed: 9\n" in asked(*words, "--resolve").out
 
 
+@pytest.mark.more_except("path", "mine")
 @pytest.mark.parametrize(
     ("what", "expected"),
     [
@@ -126,12 +129,14 @@ def test_how_a_config_is_composed_is_told_once(asked: Asked, what: tuple[str, ..
     assert expected in answer.out
 
 
+@pytest.mark.more
 def test_hydras_help_lists_its_flags(asked: Asked) -> None:
     answer = asked("--hydra-help")
     assert (answer.code, answer.err) == (0, "")
     assert "--config-dir" in answer.out
 
 
+@pytest.mark.more_except("device=t5", "cpu,t4")
 @pytest.mark.parametrize(
     ("words", "message"),
     [

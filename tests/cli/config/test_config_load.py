@@ -52,6 +52,7 @@ def test_a_batch_divides_over_the_workers_unless_the_trainer_deals_it_out():
         loaded(*words, "global_batch_size=2")
 
 
+@pytest.mark.more_except("0.9", "workload")
 @pytest.mark.parametrize("target", [0.9, 1, "workload", None])
 def test_a_target_is_a_number_a_word_or_nothing(target):
     said = "null" if target is None else target
@@ -108,6 +109,7 @@ def test_interpolations_see_what_all_points_share():
     assert {point.seed for point in points} == {150}
 
 
+@pytest.mark.more_except("words0", "words1-message1")
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -220,6 +222,7 @@ def test_the_length_of_the_job_is_said_on_the_command_line():
     assert loaded(SMOKE, "report.samples=null", "report.epochs=0.5").objective == Objective(epochs=0.5)
 
 
+@pytest.mark.more_except("many", "5 must")
 @pytest.mark.parametrize(
     ("word", "message"),
     [

@@ -15,6 +15,7 @@ from orchestrator.core.result import TrialRecord
 CODE = "import pathlib; pathlib.Path('run').touch()"
 
 
+@pytest.mark.more_except("sweep._target_", "+workload")
 @pytest.mark.parametrize(
     "words",
     [
@@ -33,6 +34,7 @@ def test_no_word_runs_anything(tmp_path: Path, words: tuple[str, ...]) -> None:
     assert planned([*BASE, *words], folder=tmp_path) == WRONG_REQUEST
 
 
+@pytest.mark.more_except("apply", "name")
 @pytest.mark.parametrize(
     "text",
     [
@@ -51,6 +53,7 @@ def test_no_config_file_runs_anything(tmp_path: Path, text: str) -> None:
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.more_except(".-plan", ".-run")
 @pytest.mark.parametrize("verb", ["plan", "run", "report", "sync"])
 @pytest.mark.parametrize("name", ["../../x", "..", "/x", "a/../../x", ".x", "x\n", "x/"])
 def test_no_sweep_leaves_its_folder(

@@ -42,6 +42,7 @@ def told(verb: str, words: Sequence[str], capsys: pytest.CaptureFixture[str]) ->
     return line
 
 
+@pytest.mark.more_except("num_workers", "num_hosts")
 @pytest.mark.parametrize("key", KEYS)
 def test_a_number_that_is_too_large_is_refused_by_its_key(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], key: str
@@ -54,6 +55,7 @@ def test_a_number_that_is_too_large_is_refused_by_its_key(
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.more_except("shuffle_seed", "grid")
 @pytest.mark.parametrize(
     ("word", "named"),
     [
@@ -72,6 +74,7 @@ def test_it_is_refused_however_it_is_written(
     assert told("plan", [*BASE, word], capsys).startswith(f"error: {named}")
 
 
+@pytest.mark.more_except("[300", "grid: {seed:")
 @pytest.mark.parametrize(
     ("name", "text", "named"),
     [

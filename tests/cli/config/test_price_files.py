@@ -45,6 +45,7 @@ def test_a_command_line_that_speaks_of_prices_is_told_apart(word):
     assert load([*SWEEP, word], working_directory=ROOT).reprices
 
 
+@pytest.mark.more
 def test_every_device_that_google_sells_has_a_price_somewhere_but_two(devices):
     lists = [prices_of(f"prices.region={region}") for region in prices_of().rows]
     without = [
@@ -114,6 +115,7 @@ def test_the_documentation_names_the_keys_of_prices_and_their_defaults():
     )
 
 
+@pytest.mark.more_except("{on_demnd:", "'prices")
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -117,6 +117,7 @@ def own_record(*, step_seconds=0.1, **changes):
     return record(spec=spec, sweep="mine", result=train_result(block_seconds=((10 * step_seconds,) * 6,)))
 
 
+@pytest.mark.more
 def test_own_records_change_what_is_predicted_and_it_says_so(working_directory, capsys):
     words = ("workload=vgg16", "device=t4", "workload.image_size=64")
     before = step(working_directory, *words)
@@ -173,6 +174,7 @@ def test_a_device_without_measurements_has_a_wider_interval(working_directory):
     assert new.source == f"rough: {ELSEWHERE}"
 
 
+@pytest.mark.more_except("words0", "more)")
 @pytest.mark.parametrize(
     ("words", "source"),
     [
@@ -192,6 +194,7 @@ def test_the_source_names_the_published_steps_with_most_in_common(working_direct
     assert found.high / found.likely > 1.5
 
 
+@pytest.mark.more_except("words0", "fp32")
 @pytest.mark.parametrize(
     ("words", "reason", "to_measure"),
     [
@@ -241,6 +244,7 @@ def test_a_refusal_still_has_its_roofline(working_directory):
     assert found.roofline.bound_seconds >= found.roofline.compute_seconds
 
 
+@pytest.mark.more_except("NAME", "70b';")
 @pytest.mark.parametrize(
     ("words", "message"),
     [

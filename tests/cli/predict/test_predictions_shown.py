@@ -47,6 +47,7 @@ def test_rows_are_sorted_and_refusals_come_last(order, capsys):
     assert values == sorted(values)
 
 
+@pytest.mark.more_except("t4-1", "v100-1")
 @pytest.mark.parametrize(
     ("instance", "device", "workers"),
     [
@@ -69,6 +70,7 @@ def test_given_workers_go_before_those_of_an_instance(capsys):
     assert found["num_workers"] == 2
 
 
+@pytest.mark.more_except("t4-imdb_bilstm", "t4-imdb_bigru")
 @pytest.mark.parametrize(
     "workload",
     ["imdb_bilstm", "imdb_bigru", "mnist_gan", "mnist_dbn", "gpt2", "bert_base", "vit_b16", "llama_style"],

@@ -149,17 +149,20 @@ def expected(place: str, said: str, code: str) -> str:
     return f"error: workload 'mine': HERE/spec.py, line {line}: {said}"
 
 
+@pytest.mark.more_except("pass", "time;")
 @pytest.mark.parametrize("code", CODE)
 def test_what_it_does_when_it_is_imported_is_one_line(lines, code: str) -> None:
     assert lines(at_import(code)) == (2, [], [expected(IMPORT, CODE[code], code)])
 
 
+@pytest.mark.more_except("pass", "time;")
 @pytest.mark.parametrize("code", CODE)
 def test_what_it_does_in_make_is_one_line(lines, code: str) -> None:
     place = HERE.format(11)
     assert lines(in_make(code)) == (2, [], [expected(place, CODE[code], code)])
 
 
+@pytest.mark.more_except("BaseException-raise OSError('broken')", "BaseException-raise KeyboardInterrupt")
 @pytest.mark.parametrize(
     ("said", "told"),
     [
@@ -217,6 +220,7 @@ BROKEN_DATA = {
 }
 
 
+@pytest.mark.more_except("zero", "'Synthetic'")
 @pytest.mark.parametrize("change", BROKEN_DATA, ids=BROKEN_DATA.values())
 def test_a_broken_data_set_is_one_line(lines, change: tuple[str, str]) -> None:
     told = lines(SPEC_OF_DATA, {"mine/data.py": DATA.format(*change)})
@@ -265,6 +269,7 @@ if os.fork() == 0:
 """
 
 
+@pytest.mark.more_except("pass", "_exit(7)")
 @pytest.mark.parametrize("then", ["", "while True: pass", "os._exit(7)", "os.abort()"])
 def test_what_it_starts_ends_with_the_command(lines, started: Family, then: str) -> None:
     code, _, err = lines(at_import(DAEMON + then))

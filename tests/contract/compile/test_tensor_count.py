@@ -79,6 +79,7 @@ def count(counter: GpuTensorCounter, asked: StepProgram) -> TensorCount:
     return fit
 
 
+@pytest.mark.more
 def test_the_count_is_that_of_the_allocator_in_a_real_step(counter):
     """Operations keep some tensors of their own for a moment, which no count of their results sees."""
     told = subprocess.run(
@@ -92,11 +93,14 @@ def test_the_count_is_that_of_the_allocator_in_a_real_step(counter):
     assert 0.94 < count(counter, step(global_batch_size=8)).tensor_bytes / peak <= 1.0
 
 
+@pytest.mark.more
+@pytest.mark.slow_cases("mobilenet_v2", "imdb_bilstm", "mnist_dbn", "xception")
 @pytest.mark.parametrize("name", ["imdb_bilstm", "mnist_dbn", "mnist_gan", "mobilenet_v2", "xception"])
 def test_every_kind_of_network_can_be_counted(counter, name):
     assert count(counter, step(name, workload_options={})).tensor_bytes > MIB
 
 
+@pytest.mark.more
 def test_a_resnet50_of_128_images_fits_a_v100_since_outputs_are_freed(counter):
     """16.89 GiB when every layer's output lived until the forward pass ended."""
     fit = count(counter, step("resnet50", global_batch_size=128))
@@ -111,6 +115,7 @@ def test_too_large_a_batch_does_not_fit_and_a_smaller_one_is_named(counter):
     assert fit.batch_that_fits == 128  # 256 images take 18.4 GiB
 
 
+@pytest.mark.more
 def test_two_workers_halve_the_batch_and_keep_buckets_of_gradients(counter):
     alone = count(counter, step(global_batch_size=16))
     together = count(counter, replace(step(global_batch_size=32), num_workers=2))
@@ -119,6 +124,7 @@ def test_two_workers_halve_the_batch_and_keep_buckets_of_gradients(counter):
     assert alone.bucket_bytes == 0
 
 
+@pytest.mark.slow
 def test_half_precision_takes_less(counter):
     assert (
         count(counter, step(precision="fp16")).tensor_bytes

@@ -67,6 +67,7 @@ def cache(tmp_path_factory):
     return tmp_path_factory.mktemp("compiled")
 
 
+@pytest.mark.slow_cases("tensorflow")
 @pytest.mark.parametrize("trainer", ["torch_xla", "tensorflow"])
 def test_a_small_step_takes_some_megabytes_of_a_core(cache, trainer):
     fit = compiler(cache).fit_of(step(trainer))
@@ -85,6 +86,7 @@ def test_a_slice_of_eight_cores_divides_the_batch(cache):
     assert 3 < one.needed_bytes / eight.needed_bytes < 9
 
 
+@pytest.mark.slow_cases("tpu_v5p_8", "tpu_v7x_8", "tpu_v2_8")
 @pytest.mark.parametrize("device", ["tpu_v2_8", "tpu_v4_8", "tpu_v5p_8", "tpu_v6e_1", "tpu_v7x_8"])
 def test_every_generation_compiles(cache, device):
     fit = compiler(cache).fit_of(step(device=device))
@@ -92,6 +94,7 @@ def test_every_generation_compiles(cache, device):
     assert fit.fits
 
 
+@pytest.mark.slow
 def test_both_sides_of_a_real_limit_and_the_next_smaller_batch(cache):
     """VGG-11 at 224 pixels on one v5e; the compiler itself refuses what is said not to fit."""
     options = {"image_size": 224, "num_classes": 1000}
@@ -155,6 +158,7 @@ def test_a_compile_ends_with_the_process_that_asked_for_it(tmp_path):
         time.sleep(0.1)
 
 
+@pytest.mark.more
 def test_it_leaves_no_file_behind_and_asks_no_metadata_server(tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
     (tmp_path / "temporary").mkdir()
@@ -167,6 +171,7 @@ def timer(folder: Path, *, compiles: bool = True, seconds: float = 120) -> TpuSt
     return TpuStepCompiler(programs(folder, seconds=seconds), compiles=compiles)
 
 
+@pytest.mark.more
 def test_a_small_step_waits_for_the_host_and_its_time_is_kept(cache, monkeypatch):
     compiled = timer(cache).step_of(step(global_batch_size=1024))
     assert isinstance(compiled, CompiledStep), compiled
@@ -182,6 +187,7 @@ def test_a_small_step_waits_for_the_host_and_its_time_is_kept(cache, monkeypatch
     assert asked.step_of(step()) == compiled
 
 
+@pytest.mark.slow
 def test_a_step_costs_more_cycles_with_more_samples_and_fewer_seconds_on_a_newer_tpu(tmp_path):
     cnn = step(workload="cifar10_cnn", device="tpu_v5e_1", global_batch_size=256)
     small, large, newer = (
@@ -199,6 +205,7 @@ def test_a_step_costs_more_cycles_with_more_samples_and_fewer_seconds_on_a_newer
     assert newer.on_device_seconds < small.on_device_seconds
 
 
+@pytest.mark.slow
 def test_a_loop_counts_once_for_every_trip(tmp_path):
     """Twice the tokens take about twice the cycles: the recurrent layers are loops over the tokens."""
     short, long = (
@@ -212,6 +219,7 @@ def test_a_loop_counts_once_for_every_trip(tmp_path):
     assert 1.6 < long.device_seconds / short.device_seconds < 2.4
 
 
+@pytest.mark.more
 def test_a_short_step_of_tensorflow_has_no_time_because_its_host_is_not_known(cache):
     compiled = timer(cache).step_of(step("tensorflow"))
     assert compiled == NotCompiled(
@@ -248,6 +256,7 @@ def planning(folder: Path, *words: str) -> tuple[list[str], dict[str, str]]:
     return [*command, *words], variables
 
 
+@pytest.mark.slow
 def test_an_interrupted_plan_ends_at_once_and_goes_on_where_it_was(tmp_path):
     command, variables = planning(
         tmp_path, "workload=cifar10_cnn", "global_batch_size=2048,4096", "compile=full"
@@ -274,6 +283,7 @@ def test_an_interrupted_plan_ends_at_once_and_goes_on_where_it_was(tmp_path):
     assert len([*tmp_path.glob("cache/compiled/*.cost.json")]) == 2
 
 
+@pytest.mark.slow
 def test_a_plan_skips_what_does_not_fit_and_says_what_does(tmp_path):
     command, variables = planning(
         tmp_path, "workload=vgg11", "workload.image_size=224", "global_batch_size=8192,64"

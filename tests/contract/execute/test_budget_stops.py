@@ -92,6 +92,7 @@ def test_what_the_cap_stops_goes_on_from_its_checkpoint_under_a_larger_one(
     assert resumed.result.steps == STEPS
 
 
+@pytest.mark.more_cases("on_ray")
 @pytest.mark.parametrize("executor", [inline, on_ray])
 def test_the_cap_stops_a_trial_wherever_it_runs_and_nothing_starts_after_it(
     executor: Callable[[], Executor], tmp_path: Path

@@ -54,6 +54,7 @@ def records_of(
     return records
 
 
+@pytest.mark.slow_cases("ray")
 def test_each_failure_has_its_class_and_the_healthy_trials_go_on(
     executor_of: Callable[[Inventory], Executor], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -81,6 +82,7 @@ def test_each_failure_has_its_class_and_the_healthy_trials_go_on(
         assert (tmp_path / record.log_path / "rank0.log").exists()
 
 
+@pytest.mark.slow_cases("ray")
 def test_no_rehearsal_runs_beside_a_measured_trial(
     executor_of: Callable[[Inventory], Executor], tmp_path: Path
 ) -> None:
@@ -95,6 +97,7 @@ def test_no_rehearsal_runs_beside_a_measured_trial(
     assert max(end for _, end in spans["measured"]) <= min(start for start, _ in spans["rehearsed"])
 
 
+@pytest.mark.more_except("inline")
 def test_what_never_fits_is_infeasible_and_says_what_there_is(
     executor_of: Callable[[Inventory], Executor], tmp_path: Path
 ) -> None:
@@ -128,6 +131,7 @@ class Killer(Unwatched):
                 os.kill(supervisor.pid, signal.SIGKILL)
 
 
+@pytest.mark.slow
 def test_a_killed_supervisor_on_ray_is_a_lost_worker_and_the_sweep_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -139,6 +143,7 @@ def test_a_killed_supervisor_on_ray_is_a_lost_worker_and_the_sweep_goes_on(
     assert sorted(ends) == [(0, 1, "finished"), (1, 1, "worker_lost"), (1, 2, "finished"), (2, 1, "finished")]
 
 
+@pytest.mark.slow
 def test_two_sweeps_of_one_process_run_on_two_clusters(tmp_path: Path) -> None:
     for seed in (1, 2):
         [record] = records_of(on_ray(HERE), context(tmp_path), [noop(seed=seed)])
@@ -154,6 +159,7 @@ if "orchestrator.train.worker" in sys.orig_argv:
 """
 
 
+@pytest.mark.more_except("inline")
 def test_a_trial_sees_the_gpus_of_its_host_by_their_ids_and_no_others(
     executor_of: Callable[[Inventory], Executor], tmp_path: Path
 ) -> None:
@@ -198,6 +204,7 @@ def test_each_part_of_a_trial_sees_its_own_gpus_and_has_its_own_threads(tmp_path
     assert sorted(note.read_text().splitlines()) == [" 5", "id-0,id-1 1", "id-0,id-1 1", "id-v 1"]
 
 
+@pytest.mark.more
 def test_what_ray_reads_anew_for_every_trial_names_none_of_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

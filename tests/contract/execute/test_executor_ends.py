@@ -27,6 +27,8 @@ def on_ray(address):
     return RayTuneExecutor(HERE, address=address)
 
 
+@pytest.mark.more_cases("ray-error0")
+@pytest.mark.slow_cases("ray-error1")
 @pytest.mark.parametrize("error", [RecordError("no space left on device"), KeyboardInterrupt()])
 def test_an_error_while_a_record_is_kept_ends_the_run(executor, tmp_path, monkeypatch, error):
     def keep(record):
@@ -49,6 +51,7 @@ def test_a_cluster_that_is_not_there_is_told_with_what_is_possible(tmp_path):
     )
 
 
+@pytest.mark.more
 def test_ray_runs_where_the_temporary_folder_has_a_long_name(tmp_path, monkeypatch):
     folder = tmp_path / ("x" * 60)
     folder.mkdir()

@@ -73,6 +73,7 @@ class Stopper(Unwatched):
             os.kill(self.stopped, signal.SIGSTOP)
 
 
+@pytest.mark.more
 def test_a_killed_agent_loses_the_trial_in_flight_alone_and_it_is_tried_again(tmp_path, relatives):
     told = context(tmp_path, deadlines=PATIENT, retry_limits={"worker_lost": 1})
     placements = [noop(seed=1), VICTIM, noop(seed=2)]
@@ -82,6 +83,7 @@ def test_a_killed_agent_loses_the_trial_in_flight_alone_and_it_is_tried_again(tm
     assert ends == [(1, 1, None), (0, 1, lost), (0, 2, lost), (2, 1, None)]
 
 
+@pytest.mark.slow
 def test_a_stopped_agent_costs_one_trial_its_start_deadline_and_is_replaced(tmp_path, relatives):
     deadlines = Deadlines(resources_seconds=120.0, start_seconds=10.0, run_seconds=120.0)
     told = context(tmp_path, deadlines=deadlines)
@@ -93,6 +95,7 @@ def test_a_stopped_agent_costs_one_trial_its_start_deadline_and_is_replaced(tmp_
     assert has_ended(stopper.stopped)
 
 
+@pytest.mark.slow
 def test_an_agent_that_is_stopped_when_the_sweep_ends_is_ended_with_it(tmp_path, relatives):
     class StopsLast(Unwatched):
         def ended(self, _record):
@@ -102,6 +105,7 @@ def test_an_agent_that_is_stopped_when_the_sweep_ends_is_ended_with_it(tmp_path,
     assert record.failure is None
 
 
+@pytest.mark.more
 def test_what_rays_memory_monitor_kills_is_out_of_memory(tmp_path, relatives, monkeypatch):
     monkeypatch.setenv("RAY_memory_usage_threshold", "0.001")  # any host uses more
     (record,) = records_of([VICTIM], context(tmp_path, deadlines=PATIENT), watcher=Unwatched())

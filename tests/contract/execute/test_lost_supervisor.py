@@ -51,6 +51,7 @@ class Killer(Unwatched):
         os.kill(supervisor, self._how)
 
 
+@pytest.mark.more
 def test_a_supervisor_killed_in_mid_trial_loses_the_trial_ends_its_workers_and_the_sweep_goes_on(
     tmp_path, monkeypatch, capfd
 ):
@@ -74,6 +75,7 @@ def test_a_supervisor_killed_in_mid_trial_loses_the_trial_ends_its_workers_and_t
     assert "Traceback" not in "".join(capfd.readouterr())
 
 
+@pytest.mark.slow
 def test_a_stopped_supervisor_is_ended_with_its_workers_after_the_deadlines_and_the_sweep_goes_on(
     tmp_path, monkeypatch
 ):

@@ -68,6 +68,7 @@ def run(executor: Executor, told: SweepContext, *trials: Placement, search: InOr
     return records
 
 
+@pytest.mark.more_cases("on_ray")
 @pytest.mark.parametrize("executor", [inline, on_ray])
 def test_a_trial_that_cannot_win_is_ended_between_two_blocks_and_the_next_one_runs(
     executor: Callable[[], Executor], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -88,6 +89,7 @@ def test_a_trial_that_cannot_win_is_ended_between_two_blocks_and_the_next_one_ru
     assert search.ended == [early, whole]
 
 
+@pytest.mark.slow_cases("on_ray")
 @pytest.mark.parametrize("executor", [inline, on_ray])
 def test_a_training_tells_every_block_in_its_order(executor: Callable[[], Executor], tmp_path: Path) -> None:
     told = context(tmp_path, hears_progress=True)

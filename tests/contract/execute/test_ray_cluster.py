@@ -72,6 +72,7 @@ def test_another_user_cannot_reach_the_files_of_an_embedded_ray():
     assert "Permission denied" in as_nobody.stderr
 
 
+@pytest.mark.more
 def test_a_workload_that_is_too_large_to_be_sent_is_told_in_one_line(cluster, monkeypatch):
     from orchestrator.execute.on_ray import cluster as ray_cluster
 
@@ -88,6 +89,7 @@ def test_a_workload_that_is_too_large_to_be_sent_is_told_in_one_line(cluster, mo
     )
 
 
+@pytest.mark.more
 def test_trials_run_on_a_cluster_of_this_host_alone_and_on_no_larger_one(cluster, tmp_path):
     from orchestrator.execute.on_ray.executor import RayTuneExecutor
 
@@ -107,6 +109,7 @@ def test_trials_run_on_a_cluster_of_this_host_alone_and_on_no_larger_one(cluster
     assert len(records) == 1
 
 
+@pytest.mark.more
 def test_a_thread_may_embed_a_cluster_though_it_can_set_no_signal():
     from orchestrator.execute.on_ray import cluster as ray_cluster
 

@@ -140,6 +140,7 @@ def test_a_trial_is_a_record_with_a_result(tmp_path, start_method):
     assert log_of(record, tmp_path) == ""
 
 
+@pytest.mark.more_except("was")
 @pytest.mark.parametrize(
     ("fault", "kind", "message"),
     [
@@ -179,6 +180,7 @@ def test_two_workers_take_the_same_steps_together(tmp_path, start_method):
     assert sorted(path.name for path in (tmp_path / record.log_path).iterdir()) == ["rank0.log", "rank1.log"]
 
 
+@pytest.mark.more_except("raise-error-RuntimeError")
 @pytest.mark.parametrize(
     ("fault", "kind", "rank"),
     [
@@ -262,6 +264,7 @@ def test_a_framework_that_is_not_installed_fails_the_trial_with_the_way_to_get_i
     )
 
 
+@pytest.mark.more_except("alone")
 @pytest.mark.parametrize(
     "before",
     [
@@ -287,6 +290,7 @@ def test_a_worker_that_breaks_before_its_job_leaves_its_traceback(tmp_path):
     assert log_of(record, tmp_path).endswith("ImportError: half an installation\n")
 
 
+@pytest.mark.more_except("none-fork")
 @pytest.mark.parametrize("start_method", ["fork", "spawn"])
 @pytest.mark.parametrize("fault", ["none", "raise", "hang"])
 def test_what_a_worker_has_started_does_not_outlive_its_trial(tmp_path, family, agent, fault, start_method):
@@ -437,6 +441,7 @@ def test_a_fork_server_that_does_not_answer_is_ended_with_its_workers_and_replac
     assert recorded(attempt, context(tmp_path), fork_server_of=agent.fork_server).failure is None
 
 
+@pytest.mark.more
 def test_a_fork_server_that_stops_when_a_trial_begins_costs_no_more_than_the_start_deadline(
     tmp_path, family, agent
 ):

@@ -50,6 +50,7 @@ def test_a_copy_of_the_template_is_a_database_of_mlflow(cache, tmp_path):
     assert (after.st_mtime_ns, after.st_size) == (before.st_mtime_ns, before.st_size)
 
 
+@pytest.mark.more
 def test_a_new_database_has_the_permissions_of_a_new_file(cache, tmp_path):
     for name in ("first.db", "second.db"):
         opened(tmp_path / name)
@@ -59,6 +60,7 @@ def test_a_new_database_has_the_permissions_of_a_new_file(cache, tmp_path):
     assert not list(tmp_path.rglob(".*"))  # nothing half made is left
 
 
+@pytest.mark.more
 def test_a_database_with_runs_is_no_template(cache, tmp_path):
     client = opened(tmp_path / "mlflow.db")
     (template,) = cache.glob("mlflow-*.db")
@@ -68,6 +70,7 @@ def test_a_database_with_runs_is_no_template(cache, tmp_path):
     assert not [*cache.iterdir()]
 
 
+@pytest.mark.more
 def test_another_mlflow_has_another_template(cache, tmp_path, monkeypatch):
     opened(tmp_path / "mlflow.db")
     assert database_template.copy_template(tmp_path / "same.db", cache=cache)
@@ -84,6 +87,7 @@ def test_a_database_that_is_there_is_not_replaced(cache, tmp_path):
     assert theirs.read_bytes() == b"theirs"
 
 
+@pytest.mark.more
 def test_a_cache_that_cannot_be_written_costs_the_template_alone(tmp_path, monkeypatch):
     (tmp_path / "cache").write_text("a file, not a folder")
     monkeypatch.setenv("ORCHESTRATOR_CACHE", str(tmp_path / "cache"))

@@ -166,6 +166,7 @@ def test_an_attached_report_is_shown(tmp_path, monkeypatch):
     assert artifact.read_text() == "second"
 
 
+@pytest.mark.more
 def test_a_finished_sweep_typed_again_imports_no_mlflow_and_a_lost_database_is_made_again(tmp_path):
     words = [word for word in NOOP if word != "tracking=none"]
     assert ask(*words, cwd=tmp_path).code == 0

@@ -118,6 +118,7 @@ def asked_in(plan: bytes) -> set[str]:
     return {trial.trial_id for trial in from_json(Plan, plan.decode()).asked}
 
 
+@pytest.mark.more
 def test_a_command_reports_from_mlflow_what_it_reports_from_the_ledger(tmp_path: Path) -> None:
     words = [
         *(item for item in NOOP if item != "tracking=none"),
@@ -139,6 +140,7 @@ def test_a_command_reports_from_mlflow_what_it_reports_from_the_ledger(tmp_path:
     assert not (folder / "records.jsonl").exists()
 
 
+@pytest.mark.slow
 def test_a_report_from_mlflow_prices_anew_when_it_is_asked_to(tmp_path: Path) -> None:
     words = [item for item in NOOP if item != "tracking=none"]
     assert ask(*words, cwd=tmp_path).code == 0

@@ -32,9 +32,10 @@ from orchestrator.record.tracking.mlflow_store import MlflowStore
 from orchestrator.record.tracking.tracker import NoTracker, Tracker
 
 # mlflow 3.17 uses what SQLAlchemy 2.1 deprecates
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:The ``noload`` loader strategy is deprecated:DeprecationWarning"
-)
+pytestmark = [
+    pytest.mark.slow_cases("server"),
+    pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy is deprecated:DeprecationWarning"),
+]
 
 METRICS = {"time/samples_per_second": 6400.0, "quality/final_training_loss": 0.1}
 
@@ -396,6 +397,7 @@ def test_an_experiment_that_the_user_deleted_comes_back_with_its_sweep(uri, swee
     assert only_child(uri, sweep).info.status == "FINISHED"
 
 
+@pytest.mark.more
 def test_a_bare_mlflow_ui_shows_the_default_database_with_its_artifacts(server, folder):
     assert "Using sqlite:///mlflow.db" in (folder / "server.log").read_text()
     child = only_child(server, "shown")
@@ -443,6 +445,7 @@ def proxy(server, monkeypatch):
         yield found
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("fault", ["error", "garbage"])
 def test_a_server_that_answers_nonsense_misses_all_and_gets_each_record_once(proxy, sweep, caplog, fault):
     records = [record(attempt=attempt) for attempt in (1, 2, 3)]
@@ -465,6 +468,7 @@ WRITES = {
 }
 
 
+@pytest.mark.more_except("the experiment-error-2", "the experiment-lost-1")
 @pytest.mark.parametrize(("fault", "times"), [("error", 2), ("lost", 1), ("lost", 2)])
 @pytest.mark.parametrize("write", WRITES)
 def test_a_write_that_fails_or_whose_answer_is_lost_leaves_one_run_of_each_attempt(
@@ -506,6 +510,7 @@ def test_a_uri_of_another_kind_is_refused_with_what_is_possible(wrong):
     assert "hunter2" not in str(told.value)
 
 
+@pytest.mark.more
 def test_a_first_start_prints_nothing(tmp_path):
     code = (
         "from pathlib import Path\n"

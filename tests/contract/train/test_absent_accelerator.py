@@ -24,6 +24,8 @@ WITHOUT_CUDA = {
 }
 
 
+@pytest.mark.more
+@pytest.mark.slow_cases("tensorflow")
 @pytest.mark.parametrize("trainer", WITHOUT_CUDA)
 def test_a_cpu_build_on_a_gpu_is_a_failure_of_the_environment(trainer, tmp_path):
     if accelerator_versions("gpu", trainer_info(trainer).packages).get("cuda") != NO_CUDA:

@@ -65,6 +65,8 @@ def result_of(place: Placement) -> TrainResult:
     return record.result
 
 
+@pytest.mark.more
+@pytest.mark.slow_cases("tensorflow", "torch_xla")
 @pytest.mark.parametrize("trainer", RANKS)
 def test_a_trial_that_was_asked_knows_its_utilisation_of_a_calibrated_peak(trainer: str) -> None:
     place = trial(trainer)
@@ -76,6 +78,8 @@ def test_a_trial_that_was_asked_knows_its_utilisation_of_a_calibrated_peak(train
     assert "mfu" not in metrics  # nobody has published that peak
 
 
+@pytest.mark.more_cases("tensorflow")
+@pytest.mark.slow_cases("torch_xla")
 @pytest.mark.parametrize("trainer", RANKS)
 def test_a_trial_that_was_not_asked_has_no_utilisation(trainer: str) -> None:
     place = trial(trainer, calibrate=False)
@@ -83,6 +87,7 @@ def test_a_trial_that_was_not_asked_has_no_utilisation(trainer: str) -> None:
     assert not [key for key in metrics_of(records_of(trainer)[place.trial_id]) if "mfu" in key]
 
 
+@pytest.mark.slow_cases("torch_xla")
 @pytest.mark.parametrize("trainer", RANKS)
 def test_all_processes_of_a_trial_multiply(trainer: str) -> None:
     ranks = result_of(trial(trainer, workers=2)).calibration.seconds

@@ -11,6 +11,7 @@ from orchestrator.train.environment import cpu_model
 from workloads.data.sources import resolve
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workload", ["imdb_bilstm", "imdb_bigru"])
 def test_a_compiled_recurrent_layer_loops_over_its_steps(workload, tmp_path):
     pytest.importorskip("tensorflow", reason="TensorFlow is not installed")

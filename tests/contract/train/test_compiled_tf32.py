@@ -18,6 +18,7 @@ torch.testing.assert_close(compiled(*matrices), matrices[0] @ matrices[1])
 """
 
 
+@pytest.mark.more
 def test_a_product_compiles_under_the_switches_of_tf32(tmp_path):
     """In a process of its own, because the switches hold for all of it."""
     pytest.importorskip("torch", reason="torch is not installed")

@@ -63,6 +63,8 @@ def record_on(device: str, folder: Path, monkeypatch: pytest.MonkeyPatch, **chan
     return record
 
 
+@pytest.mark.more
+@pytest.mark.slow_cases("tpu_v5e_1", "tpu_v5e_4")
 @pytest.mark.parametrize("device", ["tpu_v5e_1", "tpu_v5e_4", "tpu_v3_8"])
 def test_a_trial_on_every_chip_of_a_host_has_a_result(
     device: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from builders import placement, trial_spec
 from busy_hosts import with_result
 from noop_trials import context, python_with, run
@@ -34,6 +35,7 @@ if "orchestrator.train.process.fork_server" in sys.orig_argv:
 """
 
 
+@pytest.mark.more
 def test_the_start_of_the_collective_library_is_in_the_set_up_and_not_in_the_training(
     tmp_path: Path,
 ) -> None:

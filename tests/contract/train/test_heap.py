@@ -34,6 +34,7 @@ def faults_per_step(how: str) -> float:
     return int(done.stdout) / STEPS
 
 
+@pytest.mark.more
 def test_kept_memory_is_used_again_and_trimmed_memory_fetched_anew() -> None:
     assert faults_per_step("kept") < PAGES_PER_STEP / 2 < faults_per_step("trimmed")
 

@@ -44,6 +44,8 @@ def train(tmp_path):
     return trained
 
 
+@pytest.mark.more
+@pytest.mark.slow_cases("tensorflow", "torch_xla")
 @pytest.mark.parametrize("trainer", ROUNDING)
 def test_a_variable_that_rounds_float32_changes_nothing(train, monkeypatch, trainer):
     before = train(trainer)

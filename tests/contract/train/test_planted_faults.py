@@ -140,6 +140,15 @@ def records_of(trainer: str, faults: tuple[str, ...]) -> Mapping[str, TrialRecor
         return {record.trial_id: record for record in records}
 
 
+@pytest.mark.more_cases("tensorflow")
+@pytest.mark.slow_cases(
+    "torch_xla",
+    "tensorflow-tells_its_first_loss_for_ever",
+    "tensorflow-trains_on_half_of_each_batch",
+    "tensorflow-runs_on_another_processor",
+    "tensorflow-learns_at_a_rate_of_zero",
+    "tensorflow-computes_in_float32",
+)
 @pytest.mark.parametrize(("trainer", "fault"), CASES)
 def test_a_faulty_trainer_leaves_no_result_but_all_that_was_measured(
     trainer: str, fault: str, records: Mapping[str, TrialRecord]
@@ -154,6 +163,14 @@ def test_a_faulty_trainer_leaves_no_result_but_all_that_was_measured(
     assert [len(blocks) for blocks in failure.refused.block_seconds] == [placed.trial.timing.max_blocks]
 
 
+@pytest.mark.slow_cases(
+    "torch_xla",
+    "tensorflow-tells_its_first_loss_for_ever",
+    "tensorflow-trains_on_half_of_each_batch",
+    "tensorflow-runs_on_another_processor",
+    "tensorflow-learns_at_a_rate_of_zero",
+    "tensorflow-computes_in_float32",
+)
 @pytest.mark.parametrize(("trainer", "fault"), CASES)
 def test_the_healthy_twin_of_each_fault_has_a_result(
     trainer: str, fault: str, records: Mapping[str, TrialRecord]

@@ -149,6 +149,7 @@ def assert_same_training(resumed: TrialRecord, whole: TrialRecord) -> None:
     }
 
 
+@pytest.mark.slow_cases("2", "on_ray-torch_ddp-1")
 @pytest.mark.parametrize(
     ("executor", "trainer", "workers"),
     [
@@ -178,6 +179,7 @@ def test_a_killed_worker_is_made_up_for_from_the_checkpoint(
     assert_same_training(resumed, whole)
 
 
+@pytest.mark.slow
 def test_shares_that_are_dealt_anew_count_every_sample(
     told: SweepContext, tmp_path: Path, relatives: Family
 ) -> None:
@@ -190,6 +192,8 @@ def test_shares_that_are_dealt_anew_count_every_sample(
     assert sum(device.batch_share.samples for device in result.devices) == 64
 
 
+@pytest.mark.more
+@pytest.mark.slow_cases("tensorflow-2", "torch_xla-1")
 @pytest.mark.parametrize(("trainer", "workers"), [("torch_ddp", 2), ("tensorflow", 2), ("torch_xla", 1)])
 def test_a_notice_to_leave_makes_a_checkpoint_at_once(
     told: SweepContext, tmp_path: Path, relatives: Family, trainer: str, workers: int

@@ -49,6 +49,7 @@ def kept(disk: Path, which: str):
         (disk / "outputs").mkdir()
 
 
+@pytest.mark.more
 def test_a_full_disk_ends_the_sweep_in_one_line_and_keeps_what_has_finished(disk):
     assert said(disk, "first") == (
         2,
@@ -59,6 +60,7 @@ def test_a_full_disk_ends_the_sweep_in_one_line_and_keeps_what_has_finished(disk
     assert 0 < len(done) < _NUM_TRIALS
 
 
+@pytest.mark.more
 def test_the_same_command_runs_what_is_missing_once_there_is_room(disk):
     assert said(disk, "second") == (0, "")
     before, after = kept(disk, "first"), kept(disk, "second")

@@ -31,6 +31,7 @@ def ended(driver: "subprocess.Popen[str]") -> tuple[int, str]:
     return driver.returncode, out
 
 
+@pytest.mark.slow_cases("ray")
 @pytest.mark.parametrize("executor", ["inline", "ray"])
 def test_a_cancelled_sweep_ends_with_a_report_of_what_it_has(
     tmp_path: Path, driven: Driven, executor: str
@@ -61,6 +62,7 @@ def test_a_cancelled_sweep_ends_with_a_report_of_what_it_has(
     ]
 
 
+@pytest.mark.more
 def test_a_paused_sweep_ends_when_nothing_runs_and_the_same_command_runs_exactly_the_rest(
     tmp_path: Path, driven: Driven
 ) -> None:
@@ -79,6 +81,7 @@ def test_a_paused_sweep_ends_when_nothing_runs_and_the_same_command_runs_exactly
     assert (len(every), len(set(every))) == (40, 40)
 
 
+@pytest.mark.more
 def test_a_sweep_that_waits_for_its_turn_on_the_host_can_be_cancelled(tmp_path: Path, driven: Driven) -> None:
     first = driven(*HANGS, "sweep.name=first")
     wait_for_stage(tmp_path, "running", trials=2, sweep="first")

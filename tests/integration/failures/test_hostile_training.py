@@ -45,6 +45,15 @@ ENDS = {
 """What the code does in a worker -> kind of the failure, and how its message begins."""
 
 
+@pytest.mark.more_except("sys.exit(7)")
+@pytest.mark.slow_cases(
+    'all_of(lambda each: os.write(each, b\'{"event":',
+    "all_of(lambda each: os.write(each, b'[]\\\\n'))",
+    "raise KeyboardInterrupt",
+    "os._exit(7)",
+    "os.abort()",
+    "raise Odd",
+)
 @pytest.mark.parametrize("code", ENDS)
 def test_a_trial_whose_code_misbehaves_ends_with_a_class_and_a_cause(
     code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

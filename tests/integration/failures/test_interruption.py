@@ -32,6 +32,8 @@ def relatives(monkeypatch):
         yield started
 
 
+@pytest.mark.more_except("inline-ctrl_c")
+@pytest.mark.slow_cases("ray-terminate")
 @pytest.mark.parametrize("interrupt", [ctrl_c, terminate])
 @pytest.mark.parametrize("executor", ["inline", "ray"])
 def test_an_interrupted_sweep_says_one_line_and_leaves_nothing_alive(

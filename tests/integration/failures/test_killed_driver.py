@@ -59,6 +59,7 @@ def kill_driver_after(count: int, folder: Path, relatives: Family, *, executor: 
     return kept_in(folder)
 
 
+@pytest.mark.slow_cases("ray")
 @pytest.mark.parametrize("executor", ["inline", "ray"])
 def test_the_same_command_goes_on_from_the_newest_checkpoint_and_leaves_none(tmp_path, relatives, executor):
     *_, newest = kill_driver_after(2, tmp_path, relatives, executor=executor)
@@ -72,6 +73,7 @@ def test_the_same_command_goes_on_from_the_newest_checkpoint_and_leaves_none(tmp
     assert kept_in(tmp_path) == []
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("victim", ["raylet", "gcs_server"])
 def test_a_killed_process_of_ray_ends_the_command_in_one_line_and_the_same_command_resumes(
     tmp_path, relatives, victim
@@ -101,6 +103,7 @@ def test_a_killed_process_of_ray_ends_the_command_in_one_line_and_the_same_comma
     assert record["result"]["resumed_from_step"] > 0
 
 
+@pytest.mark.more
 def test_a_checkpoint_that_was_cut_in_half_is_told_and_the_one_before_is_taken(tmp_path, relatives):
     *_, before, newest = kill_driver_after(2, tmp_path, relatives, executor="inline")
     arrays = newest / "arrays.npz"

@@ -54,6 +54,7 @@ def num_results(folder: Path) -> int:
     return sum(record["result"] is not None for record in records_in(folder))
 
 
+@pytest.mark.slow_cases("ray")
 @pytest.mark.parametrize("words", [NOOP, ON_RAY], ids=["inline", "ray"])
 def test_a_run_whose_reader_goes_away_keeps_every_record_and_reports(
     tmp_path: Path, words: tuple[str, ...]
@@ -65,12 +66,14 @@ def test_a_run_whose_reader_goes_away_keeps_every_record_and_reports(
     assert "3 trials measured" in (tmp_path / "outputs/smoke/report.md").read_text()
 
 
+@pytest.mark.more
 def test_a_run_whose_errors_lose_their_reader_too_keeps_its_exit_code(tmp_path: Path) -> None:
     words = [*NOOP, "trainer.fault=none,raise"]
     assert told_after_its_first_line(words, cwd=tmp_path, with_errors=True).code == 1
     assert num_results(tmp_path) == 1
 
 
+@pytest.mark.more_except("words0")
 @pytest.mark.parametrize(
     "words", [("--help",), ("--version",), ("plan", *NOOP), ("plan", "--json", *NOOP), ("--cfg", "job")]
 )
@@ -80,6 +83,7 @@ def test_an_answer_that_nobody_reads_to_its_end_is_no_error(tmp_path: Path, word
     assert told.out
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("how", [">&-", "<&- >&-", "<&- >&- 2>&-"])
 def test_closed_streams_are_written_to_nowhere_and_least_of_all_to_the_records(
     tmp_path: Path, how: str
@@ -91,6 +95,7 @@ def test_closed_streams_are_written_to_nowhere_and_least_of_all_to_the_records(
         json.loads(line)
 
 
+@pytest.mark.more_except("plan")
 @pytest.mark.parametrize(
     "words", [(*NOOP, REPEATS), ("plan", *NOOP), ("--help",)], ids=lambda words: words[0]
 )

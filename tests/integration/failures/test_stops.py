@@ -107,6 +107,7 @@ def driving(words: tuple[str, ...], *, cwd: Path) -> Iterator["subprocess.Popen[
             driver.kill()
 
 
+@pytest.mark.more_except("SIGTERM-inline")
 @pytest.mark.parametrize("executor", ["inline", "ray"])
 @pytest.mark.parametrize("kind", ["SIGTERM", "cancel"])
 def test_a_stop_between_slow_steps_leaves_a_checkpoint_within_the_grace_period_and_is_resumed(
@@ -136,6 +137,7 @@ def test_a_stop_between_slow_steps_leaves_a_checkpoint_within_the_grace_period_a
     assert records_in(tmp_path, SWEEP)[-1]["result"]["resumed_from_step"] == stopped_step
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("executor", ["inline", "ray"])
 def test_a_preemption_notice_between_slow_steps_leaves_a_checkpoint_that_the_retry_resumes(
     tmp_path: Path, metadata: dict[str, str], executor: str

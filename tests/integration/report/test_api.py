@@ -29,6 +29,7 @@ def test_a_plan_is_a_value_and_starts_nothing(notebook):
     assert not (folder / "outputs").exists()
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(("num_repeats", "executor"), [(1, "ray"), (2, "ray"), (3, "inline")])
 def test_sweeps_run_one_after_the_other_in_one_process_and_say_plain_lines(notebook, num_repeats, executor):
     kernel, folder, _ = notebook
@@ -74,6 +75,7 @@ def test_a_mistake_is_one_line_and_no_traceback(notebook, call, line):
     assert len(shown.splitlines()) == 1
 
 
+@pytest.mark.more
 def test_a_cluster_that_the_notebook_uses_is_left_alone(notebook):
     kernel, _, _ = notebook
     kernel.run("import ray")
@@ -86,6 +88,7 @@ def test_a_cluster_that_the_notebook_uses_is_left_alone(notebook):
     assert kernel.run("ray.is_initialized(), ray.shutdown()") == "(True, None)"
 
 
+@pytest.mark.more_except("inline")
 @pytest.mark.parametrize("executor", ["inline", "ray"])
 def test_an_interrupted_cell_leaves_nothing_alive_and_the_next_one_goes_on(notebook, executor):
     kernel, folder, started = notebook

@@ -37,6 +37,7 @@ def shapes_of(cell):
         yield sorted(output.data), re.findall(r"<th>(.*?)</th>", page) if is_frame else page.count("<table>")
 
 
+@pytest.mark.slow
 def test_it_gives_what_it_shows(kept, again):
     assert [cell.source for cell in code(again)] == [cell.source for cell in code(kept)]
     assert [[*shapes_of(cell)] for cell in code(again)] == [[*shapes_of(cell)] for cell in code(kept)]

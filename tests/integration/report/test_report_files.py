@@ -51,6 +51,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.more_except("report.html")
 @pytest.mark.parametrize("name", NAMES)
 def test_a_folder_in_the_place_of_a_file_costs_this_file_alone(measured: Path, name: str) -> None:
     place = measured / FOLDER / name

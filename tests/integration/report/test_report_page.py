@@ -39,6 +39,8 @@ def page(browser, tmp_path):
         yield found.page
 
 
+@pytest.mark.more_except("tpu_vs_gpu-360-light", "tpu_vs_gpu-1440-light")
+@pytest.mark.slow_cases("1024-dark", "360-dark")
 @pytest.mark.parametrize("theme", THEMES)
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("case", CASES)
@@ -69,6 +71,8 @@ CUT = """drawings => drawings.flatMap(drawing => {
 """Labels that are cut at the edge of their drawing."""
 
 
+@pytest.mark.more_except("1440-dark")
+@pytest.mark.slow_cases("hostile", "split")
 @pytest.mark.parametrize(("width", "theme"), [(390, "light"), (1440, "dark")])
 @pytest.mark.parametrize("case", CASES)
 def test_the_page_is_accessible(browser, tmp_path, case, width, theme):
@@ -137,6 +141,7 @@ def trainers(page):
 CAME = ["torch_ddp", "torch_xla", "tensorflow"]
 
 
+@pytest.mark.more_except("samples/s-ascending0-descending0")
 @pytest.mark.parametrize(
     ("header", "ascending", "descending"),
     [
@@ -160,6 +165,7 @@ def test_a_table_is_sorted_by_value_and_the_third_press_restores_it(
             assert found.page.locator("#measured th[aria-sort$=ending]").count() == (order != "none")
 
 
+@pytest.mark.more_except("Enter")
 @pytest.mark.parametrize("key", ["Enter", "Space"])
 def test_a_key_sorts_as_the_mouse_does_and_keeps_the_focus(browser, tmp_path, key):
     with opened(browser, unequal(), tmp_path) as found:
@@ -305,6 +311,7 @@ def test_without_scripts_the_page_is_whole_but_for_what_they_add(browser, tmp_pa
         assert visible_rows(found.page.locator("#measured table")) == 6
 
 
+@pytest.mark.more
 def test_a_report_of_ten_thousand_records_is_small_and_soon_usable(browser, tmp_path):
     records = [
         measured(trainer, precision=precision, global_batch_size=batch, steps=300 + steps, repeat=repeat)

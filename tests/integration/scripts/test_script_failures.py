@@ -84,6 +84,8 @@ FAILURES = {
 }
 
 
+@pytest.mark.more_except("crash")
+@pytest.mark.slow_cases("exhausted", "mute")
 @pytest.mark.parametrize("name", FAILURES)
 def test_a_script_that_fails_is_a_classified_failure(name: str, tmp_path: Path) -> None:
     code, kind, reason = FAILURES[name]
@@ -97,6 +99,7 @@ def test_a_script_that_fails_is_a_classified_failure(name: str, tmp_path: Path) 
     ]
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(("last", "code"), [("pass", 0), ("time.sleep(100 * (i == 20))", 1)])
 def test_all_that_a_script_starts_ends_with_its_trial(last: str, code: int, tmp_path: Path) -> None:
     mark = f"import time; time.sleep(300)  # {tmp_path.name}"
@@ -109,6 +112,7 @@ def test_all_that_a_script_starts_ends_with_its_trial(last: str, code: int, tmp_
     wait_until_gone(mark)
 
 
+@pytest.mark.more
 def test_daemons_that_replace_themselves_end_with_their_trial(tmp_path: Path) -> None:
     mark = tmp_path.name
     (tmp_path / "train.py").write_text(
@@ -151,6 +155,7 @@ def test_a_killed_script_is_the_cause_and_the_error_of_another_rank_its_conseque
     assert "killed by signal 9" in record["failure"]["message"]
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("code", "kind", "reason"),
     [
@@ -165,6 +170,9 @@ def test_a_run_that_fails_is_a_classified_failure(code: str, kind: str, reason: 
     assert (record["failure"]["kind"], reason in record["failure"]["message"]) == (kind, True)
 
 
+@pytest.mark.more_except(
+    "words0-script.command names nothere.py, which is not in", "words1-unknown placeholder {batchsize}"
+)
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
@@ -192,6 +200,7 @@ for _ in range(100):
 """
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("words", "reason"),
     [

@@ -175,6 +175,8 @@ for _ in range(50):
 """
 
 
+@pytest.mark.more
+@pytest.mark.slow_cases("accelerate", "nano")
 @pytest.mark.parametrize("name", ["nano", "hugging_face", "lightning", "accelerate", "keras"])
 def test_scripts_of_well_known_shapes_are_measured(name: str, tmp_path: Path) -> None:
     package = {"nano": "torch", "hugging_face": "transformers"}.get(name, name)
@@ -208,6 +210,7 @@ def test_a_script_of_one_worker_has_neither_our_settings_nor_ranks_of_a_schedule
     assert "what hangs on a scheduler: SLURM_* are left out" in record["result"]["unchecked"]
 
 
+@pytest.mark.more
 def test_one_callback_fits_a_framework_beside_the_others(tmp_path: Path) -> None:
     others = [name for name in ("transformers", "lightning") if importlib.util.find_spec(name)]
     (tmp_path / "train.py").write_text("".join(f"import {name}\n" for name in others) + KERAS)

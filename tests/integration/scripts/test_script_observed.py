@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from script_runs import EVALUATE, PATIENT, records_in, require_without_evaluations, run
 
 LOOP = (
@@ -45,6 +46,7 @@ def test_a_loop_is_measured_without_its_evaluations_and_marked(tmp_path: Path) -
     require_without_evaluations(record["result"], tmp_path)
 
 
+@pytest.mark.more
 def test_a_loop_of_two_optimizers_is_refused(tmp_path: Path) -> None:
     out = measure(tmp_path, "torch.optim.SGD(model.parameters(), 0.1).step()")
     assert "two optimizers make steps" in out

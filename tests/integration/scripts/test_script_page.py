@@ -39,6 +39,7 @@ def test_the_page_shows_every_script_as_it_is() -> None:
     assert shown == {file.name: file.read_text() for file in SCRIPTS.glob("*.py")}
 
 
+@pytest.mark.more
 def test_the_scripts_of_the_page_are_measured(page: Path) -> None:
     records = records_in(page)
     found = {(record["spec"]["precision"], record["spec"]["num_workers"]) for record in records}
@@ -72,6 +73,7 @@ def test_typed_again_it_is_cached_until_the_script_changes(page: Path) -> None:
     script.write_text(code)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("num_workers", [1, 2])
 def test_a_script_without_the_callback_is_measured_as_a_whole(num_workers: int, tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("import time\nwhile time.process_time() < 0.3: pass\ntime.sleep(1.5)")
@@ -121,6 +123,7 @@ def test_a_context_ends_the_script_and_a_loop_goes_on_behind_it(tmp_path: Path) 
     assert (tmp_path / "behind").read_text() == "99"
 
 
+@pytest.mark.more
 def test_a_module_of_the_folder_is_a_command(tmp_path: Path) -> None:
     (tmp_path / "tools").mkdir()
     module = tmp_path / "tools/train.py"
@@ -132,6 +135,7 @@ def test_a_module_of_the_folder_is_a_command(tmp_path: Path) -> None:
     assert "1 to measure" in ask(*words, cwd=tmp_path).out
 
 
+@pytest.mark.more
 def test_another_interpreter_is_what_python_means(tmp_path: Path) -> None:
     interpreter = tmp_path / "bin/python"
     interpreter.parent.mkdir()
@@ -157,6 +161,7 @@ def test_outside_a_trial_the_callback_times_and_prints(tmp_path: Path) -> None:
     assert re.fullmatch(pattern, done.stderr)
 
 
+@pytest.mark.more
 def test_the_callback_has_a_wheel_of_its_own_without_dependencies(tmp_path: Path) -> None:
     pip = [sys.executable, "-m", "pip", "--quiet", "install", "--no-deps", "--target", str(tmp_path)]
     subprocess.run([*pip, str(ROOT / "orchestrator/callback")], check=True, timeout=120)
@@ -169,6 +174,7 @@ def test_the_callback_has_a_wheel_of_its_own_without_dependencies(tmp_path: Path
     assert told.stdout == "[]\n"
 
 
+@pytest.mark.more
 def test_python_is_the_interpreter_of_the_orchestrator(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

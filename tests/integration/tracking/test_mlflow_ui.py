@@ -178,6 +178,7 @@ def test_the_printed_table_has_measured_trials_alone_the_fastest_in_the_first_ro
         expect(names.first).to_have_text(max(rates, key=rates.get), timeout=PATIENCE)
 
 
+@pytest.mark.more
 def test_the_printed_charts_have_cost_and_time_of_measured_trials(page, server, tuned):
     _, charts = find_addresses(server, tuned.experiment_id)
     with unfailing(page):
@@ -187,6 +188,7 @@ def test_the_printed_charts_have_cost_and_time_of_measured_trials(page, server, 
             expect(page.get_by_text(section, exact=True).first).to_be_visible(timeout=PATIENCE)
 
 
+@pytest.mark.more
 def test_the_sweep_s_page_has_its_axes_its_numbers_and_its_trials_by_name(page, server, tuned):
     with unfailing(page):
         page.goto(f"{server}/experiments/{tuned.experiment_id}/runs/{tuned.parent_id}")
@@ -203,6 +205,7 @@ def test_the_sweep_s_page_has_its_axes_its_numbers_and_its_trials_by_name(page, 
         expect(page.get_by_text("best/samples_per_second").first).to_be_visible(timeout=PATIENCE)
 
 
+@pytest.mark.more
 def test_a_failed_trial_s_page_has_its_cause_its_log_and_its_data(page, server, tuned):
     with unfailing(page):
         page.goto(f"{server}/experiments/{tuned.experiment_id}/runs/{tuned.failed_id}")
@@ -211,12 +214,14 @@ def test_a_failed_trial_s_page_has_its_cause_its_log_and_its_data(page, server, 
         expect(page.get_by_text("mnist-v1 (stand-in)").first).to_be_attached()
 
 
+@pytest.mark.more
 def test_the_sweep_is_described_by_the_headline_of_its_report(page, server, swept):
     page.goto(f"{experiment_of(server, swept)}/runs/{swept[1].run_id}")
     told = page.get_by_text("2 trials measured, 0 rehearsed, 0 failed, 0 points skipped.")
     expect(told).to_be_visible(timeout=PATIENCE)
 
 
+@pytest.mark.more
 def test_the_report_opens_in_the_viewer_of_artifacts_and_its_scripts_run(page, server, swept):
     page.goto(f"{experiment_of(server, swept)}/runs/{swept[1].run_id}/artifacts/report.html")
     report = page.frame_locator("iframe")
@@ -226,6 +231,7 @@ def test_the_report_opens_in_the_viewer_of_artifacts_and_its_scripts_run(page, s
     expect(report.locator("th[aria-sort]").first).to_be_attached(timeout=PATIENCE)  # set by its script
 
 
+@pytest.mark.more
 def test_a_trial_has_its_numbers_and_what_its_host_did(page, server, swept):
     run = f"{experiment_of(server, swept)}/runs/{swept[2][0]}"
     page.goto(run)
@@ -234,6 +240,7 @@ def test_a_trial_has_its_numbers_and_what_its_host_did(page, server, swept):
     expect(page.get_by_text("system_memory_usage_megabytes").first).to_be_attached(timeout=PATIENCE)
 
 
+@pytest.mark.more
 def test_a_comparison_has_the_axis_of_the_grid_beside_the_rate(page, server, swept):
     runs, experiments = (quote(json.dumps(value)) for value in (swept[2], [swept[1].experiment_id]))
     page.goto(f"{server}/compare-runs?runs={runs}&experiments={experiments}")

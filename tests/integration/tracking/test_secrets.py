@@ -21,6 +21,7 @@ VARIABLES = {
 PLANTED = (IN_URI, *VARIABLES.values())
 
 
+@pytest.mark.more
 def test_no_secret_is_written_or_said_or_on_the_command_line_of_a_child(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,6 +9,8 @@ import pytest
 from cli_process import NOOP, Answer, ask, records_in
 from tracking_server import Server, postgresql, tracking_server
 
+pytestmark = pytest.mark.more
+
 for package, name in (("mlflow", "MLflow"), ("psycopg2", "psycopg2-binary"), ("flask_wtf", "mlflow[auth]")):
     pytest.importorskip(package, reason=f"{name} is not installed")
 
