@@ -71,8 +71,8 @@ def test_a_command_line_is_a_command_flags_and_overrides(words, expected):
         (
             ["pln"],
             r"^unknown command 'pln'; did you mean 'plan'\? known: cancel, cluster, completion bash, "
-            r"completion zsh, doctor, doctor cluster, "
-            r"next, pause, plan, predict, predict advise, predict calibrate, predict evaluate, predict explain, "
+            r"completion zsh, doctor, doctor cluster, next, "
+            r"pause, plan, predict, predict advise, predict calibrate, predict evaluate, predict explain, "
             r"predict split, predict transfer, "
             r"report, run, status, sync$",
         ),
