@@ -230,6 +230,9 @@ def sync_sweep(settings: Settings) -> Synced:
     if tracker.missed:
         missing = counted(tracker.missed, "record")
         raise RecordError(f"{missing} could not be sent; sync again when the server answers")
+    if tracker.refused:
+        refused = counted(tracker.refused, "record")
+        raise RecordError(f"{refused} refused by the tracking server; only the ledger has what it refuses")
     return Synced(sent=tracker.sent, tracked=tracked_lines(settings, tracker.experiment_id))
 
 

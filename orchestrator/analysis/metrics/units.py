@@ -60,8 +60,17 @@ _TAKEN = frozenset({"quality/training_loss", *(name for name, _ in TRACKED.value
 
 
 def in_tracked_units(metrics: Mapping[str, float]) -> dict[str, float]:
-    """Return the metrics of an attempt under their names in MLflow and in the units of these names."""
-    return dict(_tracked(name, value) for name, value in metrics.items())
+    """Return the metrics of an attempt under their names in MLflow and in the units of these names.
+
+    Where two names would become one, that which needs no other change keeps it, and the other ends in `_`.
+    """
+    found: dict[str, float] = {}
+    for name in sorted(metrics, key=lambda name: (not _tracked(name, 0)[0].endswith(f"/{name}"), name)):
+        tracked_name, value = _tracked(name, metrics[name])
+        while tracked_name in found:
+            tracked_name += "_"
+        found[tracked_name] = value
+    return found
 
 
 def _tracked(name: str, value: float) -> tuple[str, float]:

@@ -5,7 +5,7 @@ from dataclasses import fields
 
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.trial_spec import TrialSpec, axes_of
-from orchestrator.record.tracking.keys import key_of_name
+from orchestrator.record.tracking.keys import keys_of_names
 
 DEFAULT = "default"
 """Value of an option in trials that do not set it, where others do."""
@@ -43,7 +43,8 @@ def params_of(spec: TrialSpec) -> dict[str, str]:
         **{f"trainer.{name}": value for name, value in spec.trainer_options.items()},
         **{f"measure.{name}": value for name, value in timing.items()},
     }
-    return {key_of_name(name): format_value(value) for name, value in axes.items()}
+    keys = keys_of_names(axes)
+    return {keys[name]: format_value(value) for name, value in axes.items()}
 
 
 def values_in(specs: Iterable[TrialSpec]) -> dict[str, tuple[str, ...]]:

@@ -43,6 +43,11 @@ class BackgroundTracker:
         return self._tracker.missed + self._left
 
     @property
+    def refused(self) -> int:
+        """Records that the server does not take."""
+        return self._tracker.refused
+
+    @property
     def sent(self) -> int:
         """Records that the server was given."""
         return self._tracker.sent

@@ -10,7 +10,7 @@ from orchestrator.core.price import Price
 from orchestrator.core.price_label import priced_as
 from orchestrator.core.result import TrialRecord
 from orchestrator.record.tracking.axes import format_value
-from orchestrator.record.tracking.keys import key_of_name
+from orchestrator.record.tracking.keys import keys_of_names
 from orchestrator.record.tracking.summary import outcome_of
 
 _LOSS_CURVE = "quality/training_loss"
@@ -91,7 +91,8 @@ def tags_of(record: TrialRecord) -> dict[str, str]:
         **_price_of(record),
         **_told_by_compilers(record),
     }
-    return {key_of_name(name): value[:LONGEST_TAG] for name, value in tags.items() if value}
+    keys = keys_of_names(name for name, value in tags.items() if value)
+    return {key: tags[name][:LONGEST_TAG] for name, key in keys.items()}
 
 
 def _price_of(record: TrialRecord) -> dict[str, str]:
@@ -123,14 +124,19 @@ def points_of(record: TrialRecord, metrics: Mapping[str, float]) -> Iterator[Met
 
 def metrics_of(record: TrialRecord, metrics: Mapping[str, float]) -> Iterator[tuple[str, float, int]]:
     """(name, value, step): the caller's metrics, then the curves: the loss, the quality on the way to a
-    target, and the loss of each of several networks.
+    target, and the loss of each of several networks. Each has a name that MLflow accepts.
     """
-    yield from ((key_of_name(name), value, 0) for name, value in metrics.items())
+    named = [*((name, value, 0) for name, value in metrics.items()), *_curves_of(record)]
+    keys = keys_of_names(name for name, *_ in named)
+    yield from ((keys[name], value, step) for name, value, step in named)
+
+
+def _curves_of(record: TrialRecord) -> Iterator[tuple[str, float, int]]:
     if record.result is None:
         return
     yield from ((_LOSS_CURVE, loss, step) for step, loss in record.result.losses)
     if record.result.pursuit:
-        metric = key_of_name(f"quality/pursuit.{record.result.pursuit.target.metric}")
+        metric = f"quality/pursuit.{record.result.pursuit.target.metric}"
         yield from (
             (metric, evaluation.quality, evaluation.steps) for evaluation in record.result.pursuit.curve
         )

@@ -103,6 +103,8 @@ class MlflowStore:
         self._is_down = False
         self._is_told = False
         self._missed: list[LoggedRecord] = []
+        self._is_refused = False
+        self.refused = 0
         self.sent = 0
         self.experiment_id: str | None = None
 
@@ -145,8 +147,12 @@ class MlflowStore:
         """Write one attempt as a run of its own, unless the server has it."""
         self._logged[key_of(record)] = record, metrics
         if not self._is_down:
+            self._is_refused = False
             with self._survivable():
                 self._write_once(record, metrics)
+                return
+            if self._is_refused:
+                self.refused += 1
                 return
         self._missed.append((record, metrics))
 
@@ -165,6 +171,12 @@ class MlflowStore:
             logger.warning(
                 "%d records are not in MLflow at %s; the next run of the sweep sends them",
                 self.missed,
+                without_secrets(self._uri),
+            )
+        if self.refused:
+            logger.warning(
+                "%d records are refused by MLflow at %s; only the ledger has them, no run sends them again",
+                self.refused,
                 without_secrets(self._uri),
             )
 
@@ -240,7 +252,7 @@ class MlflowStore:
         parent_id = self._opened().parent_id
         self._log(parent_id, files)
         self._summarise(parent_id)
-        if files and not self._missed:
+        if files and not self._missed and not self.refused:
             self._mark(parent_id, files)
         self._client.set_terminated(parent_id, status="FINISHED" if files else "KILLED")
 
@@ -344,7 +356,8 @@ class MlflowStore:
             yield
         except Exception as error:  # noqa: BLE001  it raises its own, SQLAlchemy's, Alembic's and requests' errors
             # A refusal concerns one record; anything else will concern the next one as well.
-            self._is_down = getattr(error, "error_code", None) != "INVALID_PARAMETER_VALUE"
+            self._is_refused = getattr(error, "error_code", None) == "INVALID_PARAMETER_VALUE"
+            self._is_down = not self._is_refused
             if not self._is_told:
                 logger.warning("MLflow at %s failed: %s", without_secrets(self._uri), cause_of(error))
             self._is_told = True

@@ -8,7 +8,7 @@ from orchestrator.core.placement import task_name
 from orchestrator.core.price import Price
 from orchestrator.core.price_label import priced_as
 from orchestrator.core.result import TrialRecord, latest
-from orchestrator.record.tracking.keys import key_of_name
+from orchestrator.record.tracking.keys import keys_of_names
 from orchestrator.record.tracking.tracker import LoggedRecord
 
 Outcome = Literal["measured", "rehearsed", "failed", "pruned"]
@@ -66,8 +66,9 @@ def _best_of(standing: Iterable[LoggedRecord]) -> dict[str, float]:
         if outcome_of(record) == "measured" and record.placement.trains:
             task = task_name(record.spec.workload, record.spec.workload_options)
             by_task.setdefault(task, []).append(metrics)
+    keys = keys_of_names(by_task)
     return {
-        f"{best}.{key_of_name(task)}" if len(by_task) > 1 else best: choose(values)
+        f"{best}.{keys[task]}" if len(by_task) > 1 else best: choose(values)
         for task, measured in by_task.items()
         for metric, (best, choose) in _BEST.items()
         if (values := [metrics[metric] for metrics in measured if metric in metrics])

@@ -47,6 +47,10 @@ class Tracker(Protocol):
         """Records of this sweep that the server could not be given so far."""
 
     @property
+    def refused(self) -> int:
+        """Records that it does not take, however often they are sent."""
+
+    @property
     def sent(self) -> int:
         """Records that it was given."""
 
@@ -83,7 +87,7 @@ class Tracker(Protocol):
 class NoTracker:
     """`tracking=none`: the ledger is enough."""
 
-    missed = sent = 0
+    missed = refused = sent = 0
     experiment_id = None
 
     def shows(self, files: Sequence[Path], *, outline: SweepOutline, kept: Iterable[LoggedRecord]) -> bool:  # noqa: ARG002

@@ -503,6 +503,29 @@ def test_a_server_that_does_not_answer_does_not_stop_the_sweep(sweep, caplog, mo
     assert "timed out" in caplog.text.lower()
 
 
+def test_metrics_of_any_name_are_kept_and_two_names_stay_two(database):
+    names = ("quality/val//accuracy", "quality//acc", "quality/acc@1", "quality/acc#1", "quality/..")
+    values = {name: float(index) for index, name in enumerate(names)}
+    store = MlflowStore(database)
+    store.begin(outline("odd names", record()))
+    store.keep(record(), values)
+    store.finish([])
+    assert (store.sent, store.missed, store.refused) == (1, 0, 0)
+    found = only_child(database, "odd names").data.metrics
+    assert (found["quality/val/accuracy"], found["quality/acc"]) == (0.0, 1.0)
+    assert sorted(value for name, value in found.items() if name.startswith("quality/acc_1.")) == [2.0, 3.0]
+    assert found["quality/__"] == 4.0
+
+
+def test_what_mlflow_refuses_is_not_promised_to_the_next_run(database, caplog):
+    store = MlflowStore(database)
+    finish_sweep(store, "n" * 501, records=[record()])  # no experiment can have so long a name
+    assert (store.sent, store.missed, store.refused) == (0, 0, 1)
+    last = caplog.records[-1].getMessage()
+    assert last.startswith("1 records are refused by MLflow at ")
+    assert "the next run of the sweep sends them" not in caplog.text
+
+
 @pytest.mark.parametrize("wrong", ["sqlite:///", "./mlruns", "postgresql://user:hunter2@host/mlflow"])
 def test_a_uri_of_another_kind_is_refused_with_what_is_possible(wrong):
     with pytest.raises(RecordError, match="is not understood; possible: sqlite:///<file>, http://…") as told:

@@ -19,7 +19,7 @@ class Slow:
 
     def __init__(self):
         self.told = []
-        self.missed = self.sent = 0
+        self.missed = self.refused = self.sent = 0
         self.experiment_id = "7"
         self.ended = threading.Event()
         self._may_go_on = threading.Semaphore(0)

@@ -48,3 +48,14 @@ def test_a_quality_with_the_name_of_a_number_or_a_parameter_has_a_prefix(name):
     found = metrics_of(record(result=train_result(quality={name: 0.5})))
     assert found[f"quality.{name}"] == 0.5
     assert found.get(name) != 0.5
+
+
+@pytest.mark.parametrize(
+    "names", [("quality.acc", "acc"), ("training_loss", "training_loss_at_the_end"), ("acc", "quality.acc")]
+)
+def test_two_qualities_never_have_one_name_in_mlflow(names):
+    quality = dict(zip(names, (0.25, 0.75), strict=True))
+    found = in_tracked_units(metrics_of(record(result=train_result(quality=quality))))
+    assert sorted(value for value in found.values() if value in (0.25, 0.75)) == [0.25, 0.75]
+    first = in_tracked_units(metrics_of(record(result=train_result(quality=dict([*quality.items()][::-1])))))
+    assert first == found
