@@ -45,7 +45,8 @@ def next_step(line: CommandLine, screen: Screen) -> int:
             return DONE
         screen.line(f"next: {step.why}")
         if not step.is_here:
-            raise ConfigError(f"its device is not here; where it is, run: {step.command}")
+            screen.line(f"where its device is, run: {step.command}")
+            raise ConfigError("the device of the next measurement is not here")
         outcomes = [_run(words_of_step, line, screen) for words_of_step in _split_commands(step.command)]
         if _is_part_of(outcomes, found.findings.plan):
             return end(sweep.report(settings, console=screen.console), line, screen)
