@@ -8,6 +8,7 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 
 from orchestrator.config.composer import Composer
+from orchestrator.config.device_names import canonical_name
 from orchestrator.config.overrides import ParsedOverride, read
 from orchestrator.config.places import split_places
 from orchestrator.config.points import device_of
@@ -155,6 +156,7 @@ def _pool_of(name: str, plain: Mapping[str, Any], devices: Mapping[str, Device],
 
 
 def _device(name: str, devices: Mapping[str, Device], *, key: str) -> Device:
-    if name not in devices:
+    found = canonical_name(name, devices, lambda: devices)
+    if found not in devices:
         raise UnknownNameError(key, name, known=devices)
-    return devices[name]
+    return devices[found]

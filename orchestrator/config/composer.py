@@ -3,6 +3,8 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import deepcopy
+from dataclasses import replace
 from datetime import date, datetime, timedelta, timezone
 from functools import cached_property
 from pathlib import Path
@@ -51,7 +53,8 @@ class CheckedFiles(ConfigRepository):
         """Read one. Raises ConfigError for one that is too large, no regular file, or a broken workload's."""
         if config_path not in self._read:
             self._read[config_path] = self._load(config_path)
-        return self._read[config_path]
+        found = self._read[config_path]
+        return found and replace(found, config=deepcopy(found.config))  # Hydra merges other files into it
 
     def _load(self, config_path: str) -> ConfigResult | None:
         group, _, option = config_path.removesuffix(".yaml").partition("/")

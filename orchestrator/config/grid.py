@@ -1,6 +1,6 @@
 """A sweep's configuration and a command line -> combinations of options and values."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass
 from itertools import chain, product
 from math import prod
@@ -9,6 +9,7 @@ from typing import Any
 from omegaconf import DictConfig
 
 from orchestrator.config.available_devices import AvailableDevices, with_available
+from orchestrator.config.device_names import with_canonical_names
 from orchestrator.config.error_messages import shown
 from orchestrator.config.request import Request, check_axis, check_option, values_of_axis
 from orchestrator.config.schema import DEVICES, FOLLOWING_DEVICES
@@ -50,19 +51,25 @@ class Grid:
 
 
 def grid_of(
-    sweep: DictConfig, request: Request, *, base: Mapping[str, Any], available: AvailableDevices
+    sweep: DictConfig,
+    request: Request,
+    *,
+    base: Mapping[str, Any],
+    available: AvailableDevices,
+    name_of: Callable[[str], str],
 ) -> Grid:
     """Put the grid together: the sweep's axes, the command line's choices, and one value of every other key.
 
     Args:
         base: key of a point -> its value where neither sweep nor command line says any.
         available: names the devices that `auto` stands for.
+        name_of: name of a device -> the name of its file.
 
     Raises:
         ConfigError: a part of the sweep that has another shape, or names an axis that points do not have;
             more combinations than a sweep may have trials.
     """
-    plain = resolved(sweep)
+    plain = with_canonical_names(resolved(sweep), name_of)
     common = _checked(plain["common"] or {}, where="sweep.common")
     axes = {**_axes(plain["grid"], dropped=request.dropped), **request.axes}
     chosen = _with_devices(request.choices, available)

@@ -12,6 +12,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 
 from orchestrator.config.composer import config_loader, hydra_1_3, require_primary
 from orchestrator.config.error_messages import one_line_errors
+from orchestrator.config.loader import device_words
 from orchestrator.config.places import split_places
 from orchestrator.config.script_overrides import with_script_overrides
 from orchestrator.core.errors import ConfigError
@@ -57,7 +58,8 @@ def show_hydras_help(*, working_directory: Path) -> None:
 @contextmanager
 def _hydra(overrides: Sequence[str], working_directory: Path) -> Iterator[tuple[Hydra, str, list[str]]]:
     """Yield Hydra, the name of the primary file, and the words as Hydra takes them."""
-    places, rest = split_places(overrides, working_directory=working_directory)
+    named = device_words(overrides, working_directory=working_directory)
+    places, rest = split_places(named.words, working_directory=working_directory)
     words = [_picked(word) for word in with_script_overrides(rest)]
     with hydra_1_3(), one_line_errors():
         _require_one_value(words)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from omegaconf import DictConfig
 from orchestrator.config.available_devices import AUTO, available_devices, known_devices
 from orchestrator.config.cluster import declared, price_list_of
 from orchestrator.config.composer import Composer
+from orchestrator.config.device_names import CanonicalWords, canonical_name, canonical_words
 from orchestrator.config.grid import grid_of
 from orchestrator.config.options import (
     apply_combination,
@@ -63,19 +64,23 @@ def _loaded(
     overrides: Sequence[str], places: ConfigPlaces, rest: Sequence[str], *, working_directory: Path
 ) -> Settings:
     composer = Composer(working_directory, places)
+    options, known = composer.options("device"), cache(lambda: known_devices(composer))
+    overrides = canonical_words(overrides, options, known).words
+    _, rest = split_places(overrides, working_directory=working_directory)
     words = with_script_overrides(rest)
     request = classify_overrides(read(words, options=composer.options))
     base, chosen, named = _base(composer, request)
     cluster = declared(base.pools, composer, option=named["pools"])
     available = partial(available_devices, composer, cluster)
-    grid = grid_of(base.sweep, request, base=chosen, available=available)
+    name_of = partial(canonical_name, options=options, devices_of=known)
+    grid = grid_of(base.sweep, request, base=chosen, available=available, name_of=name_of)
     combinations = grid.combinations()
-    options = options_of(composer, (*combinations, *grid.exclude))
-    knobs = knobs_of(combinations, options)
+    composed = options_of(composer, (*combinations, *grid.exclude))
+    knobs = knobs_of(combinations, composed)
     differing = differing_keys(combinations)
-    reject_interpolations(base, options, combinations, differing=differing)
-    apply_combination(base, combinations[0], options)
-    maker = PointMaker(base, options, knobs=knobs, label=differing, baseline=grid.baseline)
+    reject_interpolations(base, composed, combinations, differing=differing)
+    apply_combination(base, combinations[0], composed)
+    maker = PointMaker(base, composed, knobs=knobs, label=differing, baseline=grid.baseline)
     points = maker.points(combinations)
     require_one_training(points)
     settings = _settings(
@@ -103,6 +108,17 @@ def devices_named(working_directory: Path, added: tuple[Path, ...] = ()) -> Mapp
         ConfigError: a file that cannot be understood.
     """
     return known_devices(Composer(working_directory, ConfigPlaces(folders=added)))
+
+
+def device_words(overrides: Sequence[str], *, working_directory: Path) -> CanonicalWords:
+    """Return the words with the names of device files, and the instances that were given for them.
+
+    Raises:
+        ConfigError: a name of no device or of several, or a file that cannot be understood.
+    """
+    places, _ = split_places(overrides, working_directory=working_directory)
+    composer = Composer(working_directory, places)
+    return canonical_words(overrides, composer.options("device"), lambda: known_devices(composer))
 
 
 def _base(composer: Composer, request: Request) -> tuple[DictConfig, dict[str, Any], Mapping[str, str]]:

@@ -35,6 +35,9 @@ UNSOUND: tuple[FailureKind, ...] = ("diverged", "device_mismatch", "invalid_meas
 """Kinds that speak against the training itself; the others are the host's or its limits' doing."""
 
 
+_MOST_COMPARED = 3
+
+
 class OrchestratorError(Exception):
     """Error with a message of one line: what was asked, what is wrong, what is possible; lower case, no final
     dot.
@@ -69,12 +72,22 @@ class UnknownNameError(ConfigError):
 
     def __init__(self, kind: str, name: str, *, known: Iterable[str]) -> None:
         names = sorted(known)
-        nearest = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+        nearest = [
+            other
+            for other in difflib.get_close_matches(name, names, n=_MOST_COMPARED, cutoff=0.5)
+            if _shares_letter(name, other)
+        ]
         hint = f"did you mean {nearest[0]!r}? " if nearest else ""
         self.kind = kind
         self.listed = ", ".join(names) or "none"
         self.brief = f"unknown {kind} {name!r}{f'; nearest: {nearest[0]}' if nearest else ''}"
         super().__init__(f"unknown {kind} {name!r}; {hint}known: {self.listed}")
+
+
+def _shares_letter(name: str, other: str) -> bool:
+    """Return whether names have more in common than digits: `p100` is no slip of the pen for `v100`."""
+    letters = {character for character in name.lower() if character.isalpha()}
+    return not letters or not letters.isdisjoint(other.lower())
 
 
 class PlacementError(OrchestratorError):

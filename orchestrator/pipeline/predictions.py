@@ -11,7 +11,7 @@ from orchestrator.analysis.recommendation.jobs.length import JobLength, known_le
 from orchestrator.analysis.recommendation.jobs.settings_of_records import is_failed_run, is_run
 from orchestrator.analysis.recommendation.model.criteria import criteria_of
 from orchestrator.analysis.recommendation.recommend import recommend
-from orchestrator.config.loader import devices_named, load
+from orchestrator.config.loader import device_words, load
 from orchestrator.core.calibration import DeviceBenchmark
 from orchestrator.core.command_text import command_text
 from orchestrator.core.errors import ConfigError, UnknownNameError
@@ -32,7 +32,6 @@ from orchestrator.plan.pricing import PriceBook
 from orchestrator.plan.slots import Slot, find_slots, host_cpu_of, hosts_of
 from orchestrator.plan.trial_specs import train_samples_of, unsuitable, workload_of
 from orchestrator.predict.advised_jobs import KnownSetting, full_training_of, job_of, overrides_of
-from orchestrator.predict.instance_names import with_devices
 from orchestrator.predict.jobs import describe_job, jobs_of
 from orchestrator.predict.kernel_split import SplitOutlook, require_known, split_outlooks
 from orchestrator.predict.memory_need import MemoryNeed, memory_need_of
@@ -162,8 +161,8 @@ def predicted(overrides: Sequence[str], *, working_directory: Path) -> tuple[Pre
         ConfigError: an invalid override.
         RecordError: the sweep's own records cannot be read.
     """
-    words, instances = _with_devices(overrides, working_directory)
-    inputs = _inputs_of(_settings_of(words, working_directory))
+    named = device_words(overrides, working_directory=working_directory)
+    inputs = _inputs_of(_settings(named.words, working_directory))
     models, corrected = inputs.models, inputs.corrected_by(inputs.own)
     repeated = repeated_words_of(inputs.settings)
     alike: dict[Hashable, list[Point]] = defaultdict(list)
@@ -201,7 +200,7 @@ def predicted(overrides: Sequence[str], *, working_directory: Path) -> tuple[Pre
             price=inputs.price_of(point),
             memory=None if isinstance(query, Refusal) else _memory_need(query),
             breakdown=None if isinstance(query, Refusal) else breakdown_of(point, query),
-            instance=instances.get(point.device.name),
+            instance=named.instances.get(point.device.name),
             command=_command_of(point, repeated_words=repeated),
             length=None if isinstance(query, Refusal) else length_of(query.spec, point),
             input="" if isinstance(query, Refusal) else describe_input(point),
@@ -321,18 +320,6 @@ def _in_phases(query: StepQuery) -> Refusal | None:
 
 
 def _settings(overrides: Sequence[str], working_directory: Path) -> Settings:
-    return _settings_of(_with_devices(overrides, working_directory)[0], working_directory)
-
-
-def _with_devices(
-    overrides: Sequence[str], working_directory: Path
-) -> tuple[tuple[str, ...], Mapping[str, str]]:
-    """Return the words with devices in place of instances, and the instance that was given by device."""
-    named = with_devices(overrides, lambda: devices_named(working_directory))
-    return named.words, named.instances
-
-
-def _settings_of(overrides: Sequence[str], working_directory: Path) -> Settings:
     try:
         settings = load(_with_sweep(overrides), working_directory=working_directory)
     except UnknownNameError as error:

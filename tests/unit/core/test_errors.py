@@ -24,6 +24,11 @@ def test_a_name_that_resembles_nothing_gets_no_guess():
     assert str(error) == "unknown device 'quantum'; known: cpu, t4"
 
 
+@pytest.mark.parametrize("name", ["P100", "b100", "k100"])
+def test_a_name_that_shares_digits_alone_gets_no_guess(name):
+    assert "did you mean" not in str(UnknownNameError("device", name, known=("h100", "v100", "t4")))
+
+
 def test_where_nothing_exists_that_is_said():
     assert str(UnknownNameError("sweep", "smoke", known=())) == "unknown sweep 'smoke'; known: none"
 
