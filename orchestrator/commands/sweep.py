@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from orchestrator.analysis.recommendation.answer.answer import Recommendation
 from orchestrator.analysis.tables.plan import memory_lines, time_lines
 from orchestrator.config.loader import devices_named, load
 from orchestrator.core.budget import BudgetStatus
@@ -20,8 +19,6 @@ from orchestrator.core.price import Price, Unpriced
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Settings
 from orchestrator.core.trial_spec import TrialSpec
-from orchestrator.execute.executor import TrialCallback
-from orchestrator.pipeline.budget import Ask
 from orchestrator.pipeline.components import ledger_of, require_places
 from orchestrator.pipeline.planning import (
     answers_so_far,
@@ -33,9 +30,12 @@ from orchestrator.pipeline.planning import (
 from orchestrator.pipeline.preflight import PreflightState, inspect, unused_accelerators
 from orchestrator.pipeline.status import Status, running_status_of, status_of
 from orchestrator.plan.pricing import prices_in
-from orchestrator.terminal.printing import display_path, download_bar, print_line, totals_of
+from orchestrator.terminal.printing import display_path, print_line, totals_of
 
 if TYPE_CHECKING:  # a plan needs no report, which takes pandas
+    from orchestrator.analysis.recommendation.answer.answer import Recommendation
+    from orchestrator.execute.executor import TrialCallback
+    from orchestrator.pipeline.budget import Ask
     from orchestrator.pipeline.report import SweepReport
 
 logger = logging.getLogger(__name__)
@@ -57,7 +57,7 @@ class PlanPreview:
     downloads: tuple[str, ...]
     balance: BudgetStatus
     expected: tuple[str, ...] = ()
-    recommendations: tuple[Recommendation, ...] = ()
+    recommendations: "tuple[Recommendation, ...]" = ()
     remarks: tuple[str, ...] = ()
 
 
@@ -67,7 +67,7 @@ def settings_of(overrides: Sequence[str]) -> Settings:
 
 
 def run(
-    settings: Settings, *, console: Console, ask: Ask | None = None, is_plain: bool = False
+    settings: Settings, *, console: Console, ask: "Ask | None" = None, is_plain: bool = False
 ) -> "SweepReport":
     """Run the missing trials of the sweep, and report.
 
@@ -150,8 +150,7 @@ def _check_places(settings: Settings) -> None:
 def _preflight(
     settings: Settings, console: Console, *, download: bool, compiles: bool = False
 ) -> PreflightState:
-    with download_bar(console) as progress:
-        preflight = inspect(settings, download=download, progress=progress)
+    preflight = _inspect(settings, console, download=download)
     for ref in preflight.data.values() if compiles else ():  # status and report train on nothing
         print_line(console, f"data: {ref.description}")
         if ref.missing:
@@ -171,10 +170,19 @@ def _preflight(
     return with_compilers(preflight, settings, decided, compiles=compiles, say=say)
 
 
+def _inspect(settings: Settings, console: Console, *, download: bool) -> PreflightState:
+    if not download:
+        return inspect(settings, download=False)
+    from orchestrator.terminal.download import download_bar
+
+    with download_bar(console) as progress:
+        return inspect(settings, download=True, progress=progress)
+
+
 @contextmanager
 def _watch(
     console: Console, plan: Plan, earlier: Sequence[TrialRecord], *, ledger: Path, is_plain: bool
-) -> Iterator[TrialCallback]:
+) -> "Iterator[TrialCallback]":
     from orchestrator.terminal.live_view import watching
 
     print_line(console, totals_of(plan))

@@ -10,7 +10,6 @@ from rich.console import Console
 from rich.text import Text
 
 from orchestrator.analysis.formatting import counted
-from orchestrator.analysis.recommendation.answer.summary import sentence_of
 from orchestrator.analysis.tables.budget import prospect_line, question
 from orchestrator.commands import sweep
 from orchestrator.commands.catalogue.sweeps import ALL, FULL, JSON, PLAIN, QUIET, RERUN, RERUN_FAILED, YES
@@ -21,9 +20,8 @@ from orchestrator.core.printable import without_secrets
 from orchestrator.core.settings import Rerun, Settings
 from orchestrator.execute.scheduling.stop import StopRequest
 from orchestrator.pipeline.status import halt_sweep
-from orchestrator.terminal.printing import display_path, print_ending, print_plan
+from orchestrator.terminal.printing import display_path, print_ending
 from orchestrator.terminal.screen import Screen
-from orchestrator.terminal.status import print_status
 
 if TYPE_CHECKING:
     from orchestrator.pipeline.report import SweepReport
@@ -69,6 +67,8 @@ def confirm(screen: Screen, text: str) -> bool:
 
 def plan(line: CommandLine, screen: Screen) -> int:
     """Print what becomes of every point."""
+    from orchestrator.terminal.plan import print_plan
+
     settings, console = settings_of(line), screen.console
     if JSON.name in line.flags:
         text = codec.to_json(sweep.plan(settings, console=Console(quiet=True)).plan)
@@ -80,8 +80,11 @@ def plan(line: CommandLine, screen: Screen) -> int:
     preview = sweep.plan(settings, console=console)
     print_plan(console, preview.plan, prices=preview.prices, list_all=ALL.name in line.flags)
     _print_budget(preview, screen)
-    for recommendation in preview.recommendations:
-        screen.line(sentence_of(recommendation))
+    if preview.recommendations:
+        from orchestrator.analysis.recommendation.answer.summary import sentence_of
+
+        for recommendation in preview.recommendations:
+            screen.line(sentence_of(recommendation))
     for download in preview.downloads:
         screen.line(f"run would first try to download: {download}")
     for remark in preview.remarks:
@@ -114,6 +117,8 @@ def status(line: CommandLine, screen: Screen) -> int:
 
         print_document(status_document(found, now=time.time()))
         return DONE
+    from orchestrator.terminal.status import print_status
+
     print_status(
         screen.console,
         found.plan,

@@ -1,4 +1,4 @@
-"""Config files, the user's before the shipped ones: each option of a group is composed once, by Hydra."""
+"""Config files, the user's before the shipped ones: usual ones are merged, and Hydra composes all others."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,6 +27,7 @@ from orchestrator.config.error_messages import one_line_errors
 from orchestrator.config.places import NO_PLACES, ConfigPlaces, config_folders
 from orchestrator.config.price_rows import complete_rows
 from orchestrator.config.schema import OPTIONS, POINT_GROUPS, SETTINGS_GROUPS, register, register_workload
+from orchestrator.config.usual_files import UsualFiles
 from orchestrator.config.values import check_schema
 from orchestrator.core.errors import ConfigError, UnknownNameError
 from workloads.data.files import require_regular
@@ -157,6 +158,16 @@ def _added(word: str) -> str:
     return f"+{word}" if word.startswith("sweep=") else word
 
 
+def _beside(nodes: Mapping[tuple[str, str], DictConfig | None]) -> Mapping[tuple[str, str], DictConfig]:
+    """Put options beside each other in a configuration of their own, as Hydra composes them."""
+    groups: dict[str, dict[str, DictConfig | None]] = {group: {} for group, _ in nodes}
+    for i, ((group, _), node) in enumerate(nodes.items()):
+        groups[group][f"at{i}"] = node
+    root = OmegaConf.create({OPTIONS: groups})
+    OmegaConf.set_struct(root, True)
+    return {pair: root[OPTIONS][pair[0]][f"at{i}"] for i, pair in enumerate(nodes)}
+
+
 class Composer:
     """Composes options of groups and whole configurations."""
 
@@ -164,6 +175,7 @@ class Composer:
         self._loader = config_loader(working_directory, places.folders)
         self._name = places.name
         self._files = self._loader.repository
+        self._usual = UsualFiles(self._files)
         self._options: dict[str, tuple[str, ...]] = {}
 
     def options(self, group: str) -> tuple[str, ...]:
@@ -190,13 +202,11 @@ class Composer:
 
     def base(self, picks: Mapping[str, object]) -> tuple[DictConfig, Mapping[str, str]]:
         """The configuration with one option of every group, and the names of those options."""
-        words = [f"{group}={self.check(group, option)}" for group, option in picks.items()]
-        try:  # to ask first whether the primary file has a sweep costs as much as a composition
-            config, choices = self._compose(self._name, [_added(word) for word in words])
-        except ConfigError:
-            if self.sweep is None:
-                raise
-            config, choices = self._compose(self._name, words)
+        options = {group: self.check(group, option) for group, option in picks.items()}
+        with hydra_1_3():
+            merged = self._usual.primary(self._name, options)
+        config, choices = merged or self._composed(options)
+        OmegaConf.set_struct(config, True)
         chosen = {group: self._choice(group, choices) for group in (*POINT_GROUPS, *SETTINGS_GROUPS, "sweep")}
         for group, option in chosen.items():
             check_schema(config[group], group=group, option=option)
@@ -205,12 +215,27 @@ class Composer:
     def nodes(self, wanted: Mapping[str, Sequence[str]]) -> Mapping[tuple[str, str], DictConfig]:
         """(group, option) -> its typed configuration, all of them in one composition."""
         pairs = [(group, option) for group, options in wanted.items() for option in options]
-        overrides = [f"+{group}@{OPTIONS}.{group}.at{i}={option}" for i, (group, option) in enumerate(pairs)]
-        composed = self._compose(OPTIONS, overrides)[0][OPTIONS]
-        nodes = {(group, option): composed[group][f"at{i}"] for i, (group, option) in enumerate(pairs)}
+        with hydra_1_3():
+            merged = {pair: self._usual.option(*pair) for pair in pairs}
+        nodes = self._composed_beside(pairs) if None in merged.values() else _beside(merged)
         for (group, option), config in nodes.items():
             check_schema(config, group=group, option=option)
         return nodes
+
+    def _composed(self, picks: Mapping[str, str]) -> tuple[DictConfig, Mapping[str, str | None]]:
+        words = [f"{group}={option}" for group, option in picks.items()]
+        try:  # to ask first whether the primary file has a sweep costs as much as a composition
+            return self._compose(self._name, [_added(word) for word in words])
+        except ConfigError:
+            if self.sweep is None:
+                raise
+            return self._compose(self._name, words)
+
+    def _composed_beside(self, pairs: Sequence[tuple[str, str]]) -> Mapping[tuple[str, str], DictConfig]:
+        overrides = [f"+{group}@{OPTIONS}.{group}.at{i}={option}" for i, (group, option) in enumerate(pairs)]
+        composed = self._compose(OPTIONS, overrides)[0]
+        OmegaConf.set_struct(composed, True)
+        return {pair: composed[OPTIONS][pair[0]][f"at{i}"] for i, pair in enumerate(pairs)}
 
     def _compose(self, name: str, overrides: list[str]) -> tuple[DictConfig, Mapping[str, str | None]]:
         """Compose as `hydra.compose` does, with the option of every group, but without Hydra's own
@@ -219,7 +244,6 @@ class Composer:
         with hydra_1_3(), one_line_errors():
             defaults = self._defaults(name, overrides)
             config = self._loader._compose_config_from_defaults_list(defaults.defaults, self._files)
-            OmegaConf.set_struct(config, True)
         return config, defaults.overrides.known_choices
 
     def _defaults(self, name: str, overrides: Sequence[str]) -> DefaultsList:

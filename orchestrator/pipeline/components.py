@@ -13,7 +13,6 @@ from orchestrator.core.errors import ConfigError
 from orchestrator.core.inventory import Inventory
 from orchestrator.core.printable import without_secrets
 from orchestrator.core.settings import Settings
-from orchestrator.execute.executor import Executor
 from orchestrator.plan.pricing import PriceBook
 from orchestrator.record.journal import JOURNAL_NAME, Journal
 from orchestrator.record.ledger import FILE_NAME, Ledger
@@ -23,6 +22,7 @@ from orchestrator.record.tracking.mlflow_client import database_of
 from orchestrator.record.tracking.tracker import NoTracker, Tracker
 
 if TYPE_CHECKING:
+    from orchestrator.execute.executor import Executor
     from orchestrator.execute.trial.checkpoints import CheckpointStore
 
 
@@ -87,7 +87,7 @@ def checkpoints_of(settings: Settings) -> "CheckpointStore | None":
     return CheckpointStore(settings.checkpointing.url)
 
 
-def executor_of(settings: Settings, inventory: Inventory) -> Executor:
+def executor_of(settings: Settings, inventory: Inventory) -> "Executor":
     """Build the executor of the sweep."""
     if settings.executor == "inline":
         from orchestrator.execute.inline import InlineExecutor

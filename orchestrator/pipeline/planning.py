@@ -5,7 +5,6 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
-from orchestrator.analysis.recommendation.answer.answer import Recommendation
 from orchestrator.analysis.recommendation.jobs.length import check_lengths, check_quality
 from orchestrator.analysis.tables.budget import expected_line
 from orchestrator.core.budget import BudgetStatus
@@ -14,7 +13,6 @@ from orchestrator.core.placement import Placement, Plan
 from orchestrator.core.result import TrialRecord, latest
 from orchestrator.core.settings import Settings
 from orchestrator.core.sweep import Sweep
-from orchestrator.pipeline.budget import budget_tracker_of
 from orchestrator.pipeline.components import command_words_of, repeated_words_of
 from orchestrator.pipeline.preflight import PreflightState
 from orchestrator.plan.order import running_order, weight_of
@@ -26,6 +24,7 @@ from workloads.data.sources import DataRef
 from workloads.registry import cached_workload
 
 if TYPE_CHECKING:
+    from orchestrator.analysis.recommendation.answer.answer import Recommendation
     from orchestrator.predict.step_time.estimator import BasisOf
     from orchestrator.predict.step_time.loader_rates import LoaderRates
     from orchestrator.predict.step_time.own_records import StepMeasurement
@@ -95,7 +94,7 @@ def with_predictions(decided: Plan, settings: Settings, preflight: PreflightStat
 
 def answers_so_far(
     settings: Settings, preflight: PreflightState, decided: Plan
-) -> tuple[Recommendation, ...]:
+) -> "tuple[Recommendation, ...]":
     """Recommend from the records of all sweeps that a run would reuse; empty without measurements.
 
     Args:
@@ -114,6 +113,8 @@ def answers_so_far(
 
 def prospect_of(settings: Settings, preflight: PreflightState, todo: Plan) -> BudgetStatus:
     """Estimate the time and cost of a plan's trials, and the budget status after them."""
+    from orchestrator.pipeline.budget import budget_tracker_of
+
     budget_tracker = budget_tracker_of(
         settings, preflight.ledgers, preflight.price_book, step_of=_steps_of(settings, preflight)
     )

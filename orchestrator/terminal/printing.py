@@ -1,35 +1,22 @@
-"""Lines, plans and findings in a terminal."""
+"""Lines, tables and the end of a run in a terminal."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console, JustifyMethod
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from orchestrator.analysis.formatting import list_inputs
-from orchestrator.analysis.measurements.setting import names_in
-from orchestrator.analysis.predictions.forecasts import predicted_of, predicted_table
-from orchestrator.analysis.table import Column, Rank, Table, cut
-from orchestrator.analysis.tables.costs import prices_table
-from orchestrator.analysis.tables.outcomes import stale_table
-from orchestrator.analysis.tables.plan import plan_table
-from orchestrator.analysis.tables.plan_groups import plan_groups_table, skipped_groups_table
+from orchestrator.analysis.table import Column, Rank, Table
 from orchestrator.core.placement import Cached, Plan
-from orchestrator.core.price import Price, Unpriced
 from orchestrator.core.printable import printable
-from orchestrator.core.trial_spec import TrialSpec
 from orchestrator.terminal.table_layout import fitted, widths_of
 
 if TYPE_CHECKING:  # a plan has no ending, and that knows all findings
     from orchestrator.terminal.ending import Ending
-
-_MOST_ROWS = 100  # of one table, unless --all is given
 
 
 def print_line(console: Console, line: str) -> None:
@@ -85,33 +72,6 @@ def _with_commands_below(table: Table) -> tuple[Table, tuple[str, ...]]:
     return numbered, tuple(f"{number}  {command}" for number, command in commands if command)
 
 
-def print_plan(
-    console: Console, plan: Plan, *, prices: Iterable[tuple[TrialSpec, Price | Unpriced]], list_all: bool
-) -> None:
-    """What is to run, what is not and why, what the hardware costs, and the totals.
-
-    Args:
-        prices: prices of the trials that would run.
-        list_all: every point in a row of its own, in place of settings and reasons with their counts.
-    """
-    of_points = (
-        [plan_table(plan)]
-        if list_all
-        else [
-            plan_groups_table(plan),
-            skipped_groups_table(plan.skipped),
-            *([stale_table(plan.cached, names_in(plan))] if any(one.stale for one in plan.cached) else []),
-        ]
-    )
-    for table in (*of_points, prices_table(prices), predicted_table(predicted_of(plan.forecasts))):
-        if table.rows:
-            shown = cut(table, most_rows=_MOST_ROWS, others="--all lists every one")
-            print_table(console, table if list_all else shown)
-    for line in list_inputs(plan.inputs.items()):
-        print_line(console, line)
-    console.print(totals_of(plan), highlight=False)
-
-
 def print_ending(console: Console, ending: "Ending", *, remarks: Iterable[str]) -> None:
     """Print the answers, the best settings, the facts and the next commands; each command is one line."""
     for job in ending.jobs:
@@ -144,16 +104,3 @@ def _kinds_of(cached: Sequence[Cached]) -> str:
         return ""
     counts = (("measured", kinds["measured"]), ("rehearsed", kinds["rehearsed"]), ("stale", stale))
     return f" ({', '.join(f'{number:,} {kind}' for kind, number in counts if number)})"
-
-
-@contextmanager
-def download_bar(console: Console) -> Iterator[Callable[[int, int | None], None]]:
-    """Hand out what is told (bytes so far, bytes in all or None) while the body downloads."""
-    columns = (TextColumn("download"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("download", visible=False)
-
-        def tell(done: int, total: int | None) -> None:
-            bar.update(task, completed=done, total=total, visible=True)
-
-        yield tell

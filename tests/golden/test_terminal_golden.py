@@ -23,7 +23,8 @@ from orchestrator.record.running_plan import RunningPlan
 from orchestrator.terminal.ending import ending_of
 from orchestrator.terminal.live_screen import drawn
 from orchestrator.terminal.live_view import LiveProgress
-from orchestrator.terminal.printing import print_ending, print_plan, print_table
+from orchestrator.terminal.plan import print_plan
+from orchestrator.terminal.printing import print_ending, print_table
 from orchestrator.terminal.progress import Progress
 from orchestrator.terminal.status import print_status
 

@@ -4,7 +4,7 @@ import io
 
 from rich.console import Console
 
-from orchestrator.terminal.printing import download_bar
+from orchestrator.terminal.download import download_bar
 
 
 def drawn(*, is_terminal: bool) -> str:

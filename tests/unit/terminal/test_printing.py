@@ -10,7 +10,8 @@ from orchestrator.analysis.formatting import UNKNOWN
 from orchestrator.analysis.table import Column, Table
 from orchestrator.core.placement import Cached, Failed, Plan, Skipped
 from orchestrator.core.price import Unpriced
-from orchestrator.terminal.printing import print_plan, print_table, totals_of
+from orchestrator.terminal.plan import print_plan
+from orchestrator.terminal.printing import print_table, totals_of
 
 
 def shown(draw, *things, width=160, **options):
