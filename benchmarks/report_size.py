@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from orchestrator.__main__ import collect_rarely
 from orchestrator.core.codec import to_json
 from orchestrator.core.objective import FASTEST
 from orchestrator.core.placement import Aim, Baseline, Cached, Placement, Plan
@@ -128,24 +129,35 @@ def plan_of(count: int) -> Plan:
     )
 
 
+def _cpu_seconds(*whose: int) -> float:
+    """CPU seconds of this process and of those that ended, or of one of both kinds."""
+    usages = map(resource.getrusage, whose or (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--records", type=int, default=10_000)
     count = parser.parse_args().records
+    collect_rarely()  # as the command does
     with tempfile.TemporaryDirectory() as outputs:
         ledger = Path(outputs) / "many" / FILE_NAME
         ledger.parent.mkdir()
         with ledger.open("w") as file:
             file.writelines(to_json(record_of(spec, i)) + "\n" for i, spec in enumerate(specs(count)))
         plan = plan_of(count)
-        start = time.perf_counter()
+        start, cpu = time.perf_counter(), _cpu_seconds()
         records = Ledger(ledger).records()
         read = time.perf_counter()
         outcome = write_report(ledger.parent, records, plan, FASTEST)
         written = time.perf_counter()
+        used = _cpu_seconds() - cpu
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
         print(f"{count:,} records, {len(outcome.findings.measured):,} settings: {written - start:.1f} s")
         print(f"  reading the ledger {read - start:.1f} s, the report {written - read:.1f} s")
+        print(
+            f"  CPU {used:.1f} s, of which drawings beside it {_cpu_seconds(resource.RUSAGE_CHILDREN):.1f} s"
+        )
         print(f"  peak memory {peak / 1e9:.2f} GB")
         for file in outcome.files:
             print(f"  {file.name} {file.stat().st_size / 1e6:.1f} MB")

@@ -133,17 +133,17 @@ class Findings:
         return tuple(table for table in tables if table.rows)
 
 
+def _with_epoch(record: TrialRecord, plan: Plan) -> TrialRecord:
+    samples = plan.epoch_samples_of(record.spec) if record.epoch_samples is None else None
+    return record if samples is None else replace(record, epoch_samples=samples)
+
+
 def findings_of(records: Sequence[TrialRecord], plan: Plan, objective: Objective = FASTEST) -> Findings:
     """Sort a ledger's records by what the plan asks for.
 
     Records from before they had it get the epoch of the plan's job.
     """
-    records = [
-        record
-        if record.epoch_samples is not None
-        else replace(record, epoch_samples=plan.epoch_samples_of(record.spec))
-        for record in records
-    ]
+    records = [_with_epoch(record, plan) for record in records]
     standing = latest(records)
     trials = dict.fromkeys(trial.trial_id for trial in plan.asked)
     places = {trial: place for place, trial in enumerate(trials)}

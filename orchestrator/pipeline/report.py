@@ -6,12 +6,14 @@ from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 
+from orchestrator.analysis.figures.vega_lite import Figure
 from orchestrator.analysis.findings import Findings, findings_of
 from orchestrator.analysis.formatting import counted
+from orchestrator.analysis.report.drawings import Drawings
 from orchestrator.analysis.report.export import comparisons_frame, csv_of, storable
 from orchestrator.analysis.report.figures import figures_of
 from orchestrator.analysis.report.markdown import markdown_of
-from orchestrator.analysis.report.page import render
+from orchestrator.analysis.report.page import drawings_wanted, render
 from orchestrator.core.codec import to_json
 from orchestrator.core.command_text import command_text
 from orchestrator.core.errors import ConfigError, RecordError
@@ -95,15 +97,17 @@ def write_report(
     """
     findings = findings_of(records, plan, objective)
     errors: dict[Path, str] = {}
-    with _catch_errors(folder, errors):
+    figures = figures_of(findings)
+    with _catch_errors(folder, errors), Drawings(_former_page(folder)) as drawings:
+        drawings.begin(drawings_wanted(figures))
         folder.mkdir(parents=True, exist_ok=True)
-        for name, write in _writers(findings, plan, former=_former_page(folder)).items():
+        for name, write in _writers(findings, plan, figures, drawings).items():
             with _catch_errors(folder / name, errors), written_whole(folder / name) as new:
                 write(new)
         with _catch_errors(folder / _IMAGES, errors):
             forget_images(folder / _IMAGES)
             if images:
-                draw_images(figures_of(findings), folder / _IMAGES)
+                draw_images(figures, folder / _IMAGES)
     return SweepReport(
         records=tuple(records),
         findings=findings,
@@ -128,7 +132,9 @@ def _former_page(folder: Path) -> str:
         return ""
 
 
-def _writers(findings: Findings, plan: Plan, *, former: str) -> Mapping[str, _Write]:
+def _writers(
+    findings: Findings, plan: Plan, figures: Mapping[str, Figure], drawings: Drawings
+) -> Mapping[str, _Write]:
     """Return the writer of each file by its name, the page last: no fault of it costs another file."""
     writers = {
         "results.csv": _writer_of(lambda: csv_of(findings.frame)),
@@ -139,7 +145,11 @@ def _writers(findings: Findings, plan: Plan, *, former: str) -> Mapping[str, _Wr
     if find_spec("pyarrow"):  # it comes with MLflow, which need not be installed
         writers["results.parquet"] = lambda path: storable(findings.frame).to_parquet(path, index=False)
     version = own_version() or ""
-    page = _writer_of(lambda: render(sweep=plan.sweep, findings=findings, version=version, former=former))
+    page = _writer_of(
+        lambda: render(
+            sweep=plan.sweep, findings=findings, version=version, figures=figures, drawings=drawings
+        )
+    )
     return {**writers, PAGE_NAME: page}
 
 

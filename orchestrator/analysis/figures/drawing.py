@@ -13,7 +13,9 @@ from orchestrator.analysis.figures.palette import FAINT, LINE, PAGE, TEXT, on_pa
 from orchestrator.analysis.figures.vega_lite import Figure, Spec
 from orchestrator.core.printable import printable
 
-_VERSION = "6.4"  # of Vega-Lite
+VERSION = "6.4"
+"""Of Vega-Lite."""
+
 _NAMESPACE = "http://www.w3.org/2000/svg"
 _HAS_DECIMALS = re.compile(r"-?\d+\.\d{2,}")
 _FONT = "Arial, 'Liberation Sans', Helvetica, 'DejaVu Sans Condensed', sans-serif"
@@ -69,15 +71,21 @@ def svg_of(figure: Figure, *, width: int) -> str:
 
     A mark with a description gets a title, and the id of its row as `data-row`.
     """
+    return simplified(vega_svg(whole_spec(figure, width)))
+
+
+def vega_svg(spec: Spec) -> str:
+    """Draw an inert specification."""
     import vl_convert  # a quarter of a second
 
-    return _simplified(vl_convert.vegalite_to_svg(_whole_spec(figure, width), vl_version=_VERSION))
+    svg: str = vl_convert.vegalite_to_svg(spec, vl_version=VERSION)
+    return svg
 
 
-def drawing_key(figure: Figure, *, width: int) -> str:
+def drawing_key(spec: Spec) -> str:
     """Hash all that a drawing depends on: specification, version of the drawing library, and this module."""
-    spec = json.dumps(_whole_spec(figure, width), sort_keys=True)
-    digest = hashlib.sha256(f"{version('vl-convert-python')} {_VERSION} {spec}".encode())
+    text = json.dumps(spec, sort_keys=True)
+    digest = hashlib.sha256(f"{version('vl-convert-python')} {VERSION} {text}".encode())
     digest.update(_own_code())
     return digest.hexdigest()[:16]
 
@@ -87,7 +95,8 @@ def _own_code() -> bytes:
     return Path(__file__).read_bytes()
 
 
-def _whole_spec(figure: Figure, width: int) -> Spec:
+def whole_spec(figure: Figure, width: int) -> Spec:
+    """Return the specification of a figure about as wide as requested, inert and in the page's style."""
     room = width - _PADDING["left"] - _PADDING["right"]
     return {**_inert(figure.spec_of(room)), "config": _config_for(width), "padding": _PADDING}
 
@@ -126,7 +135,7 @@ def _inert(value: Any) -> Any:
     return list(map(_inert, value)) if isinstance(value, list) else value
 
 
-def _simplified(svg: str) -> str:
+def simplified(svg: str) -> str:
     """Turn descriptions into titles, drop other roles and empty shapes, and round coordinates."""
     ElementTree.register_namespace("", _NAMESPACE)
     root = ElementTree.fromstring(svg)  # noqa: S314 - own markup

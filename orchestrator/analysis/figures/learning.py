@@ -14,6 +14,7 @@ from orchestrator.analysis.figures.vega_lite import (
     axis,
     colours,
     dashes,
+    drawn_as_groups,
     left_out,
     log_axis,
     mark_label,
@@ -37,11 +38,14 @@ class Curve:
     """The curves of one setting over its seeds and repeats.
 
     Attributes:
-        points: (place, median, least, greatest), the median over the trials that have this point.
+        points: (place, median, least, greatest), the median over the trials that have this point; of many
+            points, those of groups of neighbours.
+        num_points: points of the curve, before neighbours were grouped.
     """
 
     setting: Setting
     num_trials: int
+    num_points: int
     points: tuple[tuple[float, float, float, float], ...]
 
 
@@ -124,11 +128,14 @@ def curves_of(records: Sequence[TrialRecord], points_of: Callable[[TrialRecord],
         groups[setting_of(record.spec)].append(
             [(place, value) for place, value in points_of(record) if math.isfinite(value)]
         )
-    return [
-        Curve(setting=setting, num_trials=len(trials), points=tuple(_thinned(list(_joined(trials)))))
-        for setting, trials in groups.items()
-        if any(trials)
-    ]
+    return [_curve(setting, trials) for setting, trials in groups.items() if any(trials)]
+
+
+def _curve(setting: Setting, trials: Sequence[Sequence[Point]]) -> Curve:
+    points = list(_joined(trials))
+    return Curve(
+        setting=setting, num_trials=len(trials), num_points=len(points), points=tuple(_grouped(points))
+    )
 
 
 def _joined(trials: Sequence[Sequence[Point]]) -> Iterator[tuple[float, float, float, float]]:
@@ -138,10 +145,16 @@ def _joined(trials: Sequence[Sequence[Point]]) -> Iterator[tuple[float, float, f
         yield median(place for place, _ in points), median(values), min(values), max(values)
 
 
-def _thinned(points: list[tuple[float, float, float, float]]) -> list[tuple[float, float, float, float]]:
-    """Keep the first point, the last one, and a regular part of those between."""
-    stride = math.ceil(len(points) / _MOST_POINTS)
-    return [*points[:-1:stride], *points[-1:]]
+def _grouped(points: list[tuple[float, float, float, float]]) -> Iterator[tuple[float, float, float, float]]:
+    """Join neighbours where there are too many to part by eye; the first and the last point stay alone."""
+    size = math.ceil(len(points) / _MOST_POINTS)
+    yield points[0]
+    for start in range(1, len(points) - 1, size):
+        group = points[start : min(start + size, len(points) - 1)]
+        places, middles, lows, highs = zip(*group, strict=True)
+        yield median(places), median(middles), min(lows), max(highs)
+    if len(points) > 1:
+        yield points[-1]
 
 
 def _figure(curves: Sequence[Curve], view: _View) -> Figure:
@@ -156,13 +169,16 @@ def _figure(curves: Sequence[Curve], view: _View) -> Figure:
         for value in _values_of(curve, panel)
     ]
     spec = _spec(values, view)
+    longest = max(curves, key=lambda curve: curve.num_points)
 
     def spec_of(width: int) -> Spec:
         return panels(names, spec, by="panel", width=width, height=_HEIGHT_PIXELS)
 
     return Figure(
         title=view.title,
-        caption=view.caption + left_out(len(found), _MOST_PANELS, "groups of settings, the first"),
+        caption=view.caption
+        + drawn_as_groups(longest.num_points, _MOST_POINTS, len(longest.points), "points of a curve")
+        + left_out(len(found), _MOST_PANELS, "groups of settings, the first"),
         alternative=_describe(curves, view),
         spec_of=spec_of,
     )

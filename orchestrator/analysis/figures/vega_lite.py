@@ -112,6 +112,11 @@ def mark_label(words: str, *, row: str = "") -> str:
     return f"{row}\n{words}"
 
 
+def drawn_as_groups(count: int, most: int, groups: int, what: str) -> str:
+    """Return the caption's addition where neighbours are drawn together, as an eye could not part them."""
+    return f" {count:,} {what} are drawn as {groups:,} groups of neighbours." if count > most else ""
+
+
 def left_out(count: int, most: int, what: str) -> str:
     """Return the caption's addition where a figure cannot show everything; tables and CSV files can."""
     return f" It shows {most:,} of {count:,} {what}." if count > most else ""

@@ -119,6 +119,8 @@ def find_deciding(rates: Sequence[float], quiet: Sequence[bool]) -> tuple[bool, 
         rates: samples or steps per second of each repeat.
         quiet: for each repeat, True if its record shows no disturbance.
     """
+    if rates and max(rates) <= _MOST_APART * min(rates):
+        return tuple(quiet)
     repeats = list(zip(rates, quiet, strict=True))
     fastest_noisy = max((rate for rate, is_quiet in repeats if not is_quiet), default=0.0)
     credible = [is_quiet and rate * _MOST_APART >= fastest_noisy for rate, is_quiet in repeats]

@@ -79,6 +79,15 @@ class Setting:
 
 def setting_of(spec: TrialSpec) -> Setting:
     """Return the setting of a trial: equal in all its seeds and repeats, and in nothing else."""
+    return _setting(spec, steps=spec.steps, timing=_timing_text(spec.timing))
+
+
+def setting_of_job(spec: TrialSpec) -> Setting:
+    """Name the setting that a trial is a run of: length and timing protocol are not part of it."""
+    return _setting(spec, steps=0, timing="")
+
+
+def _setting(spec: TrialSpec, *, steps: int, timing: str) -> Setting:
     return Setting(
         workload=spec.workload,
         device=spec.device_label,
@@ -88,13 +97,13 @@ def setting_of(spec: TrialSpec) -> Setting:
         num_hosts="" if spec.num_hosts == 1 else str(spec.num_hosts),
         replicas="" if spec.replicas == spec.num_workers else str(spec.replicas),
         global_batch_size=spec.global_batch_size,
-        steps=spec.steps,
+        steps=steps,
         workload_options=_options_of(
             "script" if spec.workload == "script" else "workload", spec.workload_options
         ),
         trainer_options=_options_of("trainer", spec.trainer_options),
         process_model=spec.process_model,
-        timing=_timing_text(spec.timing),
+        timing=timing,
         data=spec.data,
         host=spec.host_cpu or "",
         workload_version=spec.workload_version,

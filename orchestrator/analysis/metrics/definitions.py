@@ -38,7 +38,9 @@ def metrics_of(record: TrialRecord) -> dict[str, float]:
     result = record.result
     if result is None:
         return costs_of(record)
-    result = replace(result, train_samples=_epoch_samples(record, result))
+    samples = _epoch_samples(record, result)
+    if samples != result.train_samples:  # a copy of a result takes as long as its metrics
+        result = replace(result, train_samples=samples)
     keys = _keys_of(record, result)
     values = {key: METRICS[key].of(record.spec.global_batch_size, result) for key in keys}
     return {

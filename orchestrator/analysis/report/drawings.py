@@ -1,8 +1,12 @@
 """Drawings of a page, taken from its former version where they show the same."""
 
 import re
+from collections.abc import Iterable, Mapping
+from types import TracebackType
+from typing import Self
 
-from orchestrator.analysis.figures.drawing import drawing_key, svg_of
+from orchestrator.analysis.figures.drawing import VERSION, drawing_key, simplified, vega_svg, whole_spec
+from orchestrator.analysis.figures.drawing_process import DrawingProcess
 from orchestrator.analysis.figures.vega_lite import Figure
 
 _START = '<svg xmlns="http://www.w3.org/2000/svg" '
@@ -16,12 +20,34 @@ class Drawings:
         former: markup of the page that is replaced; empty: there is none.
     """
 
-    def __init__(self, former: str) -> None:
+    def __init__(self, former: str = "") -> None:
         self._former = {drawing[1]: drawing[0] for drawing in _DRAWING.finditer(former)}
+        self._process: DrawingProcess | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        if self._process:
+            self._process.close()
+
+    def begin(self, requests: Iterable[tuple[Figure, int]]) -> None:
+        """Begin to draw figures of a width in pixels, beside the work of this process."""
+        specs = {drawing_key(spec): spec for spec in (whole_spec(*request) for request in requests)}
+        new = {key: spec for key, spec in specs.items() if key not in self._former}
+        try:
+            self._process = DrawingProcess(new, version=VERSION) if new else None
+        except OSError:  # no process is left: each is drawn when it is asked for
+            self._process = None
 
     def svg_of(self, figure: Figure, *, width: int) -> str:
         """Return the drawing of a figure about as wide as requested, with its hash as `data-drawing`."""
-        key = drawing_key(figure, width=width)
+        spec = whole_spec(figure, width)
+        key = drawing_key(spec)
         if key in self._former:
             return self._former[key]
-        return svg_of(figure, width=width).replace(_START, f'{_START}data-drawing="{key}" ', 1)
+        drawn: Mapping[str, str] = self._process.svgs() if self._process else {}
+        svg = simplified(drawn[key] if key in drawn else vega_svg(spec))
+        return svg.replace(_START, f'{_START}data-drawing="{key}" ', 1)

@@ -65,12 +65,28 @@ class Section:
         return bool(self.table or self.terms)
 
 
-def render(*, sweep: str, findings: Findings, version: str = "", former: str = "") -> str:
+def drawings_wanted(figures: Mapping[str, Figure]) -> Iterator[tuple[Figure, int]]:
+    """Yield each figure with the widths in pixels in which a page shows it."""
+    for figure in figures.values():
+        yield figure, _WIDE_PIXELS
+        if not figure.is_detail:
+            yield figure, _NARROW_PIXELS
+
+
+def render(
+    *,
+    sweep: str,
+    findings: Findings,
+    version: str = "",
+    figures: Mapping[str, Figure] | None = None,
+    drawings: Drawings | None = None,
+) -> str:
     """Make the page of a sweep: the same for the same arguments, whenever it is made.
 
     Args:
         version: version of the orchestrator.
-        former: the page that is replaced; its drawings are kept where they show the same.
+        figures: those of the findings; None: made here.
+        drawings: drawings that there are, or that have begun; None: each is drawn.
     """
     script = _asset("report.js")
     return "\n".join(
@@ -79,7 +95,13 @@ def render(*, sweep: str, findings: Findings, version: str = "", former: str = "
             '<html lang="en">',
             _head(title_of(findings, sweep), script),
             "<body>",
-            *_body(sweep, findings, Drawings(former), version=version),
+            *_body(
+                sweep,
+                findings,
+                figures_of(findings) if figures is None else figures,
+                drawings or Drawings(),
+                version=version,
+            ),
             element("script", script),
             "</body>",
             "</html>\n",
@@ -113,8 +135,10 @@ def _policy(script: str) -> str:
     )
 
 
-def _body(sweep: str, findings: Findings, drawings: Drawings, *, version: str) -> Iterator[str]:
-    jobs, sections = findings.recommendations, tuple(_sections_of(findings))
+def _body(
+    sweep: str, findings: Findings, figures: Mapping[str, Figure], drawings: Drawings, *, version: str
+) -> Iterator[str]:
+    jobs, sections = findings.recommendations, tuple(_sections_of(findings, figures))
     ids = names_for(("Contents", *map(_title_of_job, jobs), *(section.title for section in sections)))
     contents, *names = ids
     of_jobs, of_sections = names[: len(jobs)], names[len(jobs) :]
@@ -158,12 +182,11 @@ def _title_of_job(recommendation: Recommendation) -> str:
     return f"{_EVERY_SETTING} of {recommendation.job}"
 
 
-def _sections_of(findings: Findings) -> Iterator[Section]:
+def _sections_of(findings: Findings, figures: Mapping[str, Figure]) -> Iterator[Section]:
     """Yield the sections after the settings: heat map, figures, all other tables, method."""
     for one in findings.recommendations:
         if heat_map := heat_map_of(one):
             yield Section(title=f"Device by precision: {one.job}", note=HEAT_NOTE, heat_map=heat_map)
-    figures = figures_of(findings)
     if figures:
         yield Section(title="Figures", figures=figures)
     for table in findings.tables:

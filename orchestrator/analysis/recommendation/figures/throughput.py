@@ -1,5 +1,6 @@
 """Samples per second over the batch size, a panel per device: measured marks filled, all others hollow."""
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -11,6 +12,7 @@ from orchestrator.analysis.figures.vega_lite import (
     colours,
     counts_axis,
     dashes,
+    drawn_as_groups,
     left_out,
     log_axis,
     mark_label,
@@ -22,6 +24,7 @@ from orchestrator.analysis.recommendation.answer.answer import RankedSetting, Re
 _BATCH, _DEVICE, _TRAINER, _PRECISION = "global_batch_size", "device", "trainer", "precision"
 _AXES = (_BATCH, _DEVICE, _TRAINER, _PRECISION)
 _MOST_PANELS = 24
+_MOST_POINTS = 40  # of a line: at the width of a panel more of them touch each other
 _MOST_WORDS = 12
 _HEIGHT_PIXELS = 220
 
@@ -54,12 +57,13 @@ def _lines_of(recommendation: Recommendation) -> dict[Line, list[RankedSetting]]
 def _figure(job: str, lines: Mapping[Line, Sequence[RankedSetting]], row_ids: RowIds) -> Figure:
     found = list(dict.fromkeys(panel for panel, _, _ in lines))
     names = found[:_MOST_PANELS]
+    shown = {line: points for line, points in lines.items() if line[0] in names}
     values = [
-        _value(line, point, row=row_ids[job, point.setting])
-        for line, points in lines.items()
-        if line[0] in names
-        for point in points
+        _value(line, group, row=row_ids[job, middle_of(group).setting])
+        for line, points in shown.items()
+        for group in groups_of(points)
     ]
+    longest = max(shown.values(), key=len)
     spec = _spec(values)
 
     def spec_of(width: int) -> Spec:
@@ -70,26 +74,44 @@ def _figure(job: str, lines: Mapping[Line, Sequence[RankedSetting]], row_ids: Ro
         caption=(
             "Log axes. Filled: measured, with the range of the repeats. Hollow: predicted or compiled, with "
             "the interval that is to hold 90 of 100 measurements. Where a line is flat, a larger batch gains "
-            "nothing." + left_out(len(found), _MOST_PANELS, "devices, the likeliest first")
+            "nothing."
+            + drawn_as_groups(
+                len(longest), _MOST_POINTS, len(groups_of(longest)), "measurements or predictions of a line"
+            )
+            + left_out(len(found), _MOST_PANELS, "devices, the likeliest first")
         ),
         alternative=_describe(lines),
         spec_of=spec_of,
     )
 
 
-def _value(line: Line, point: RankedSetting, *, row: str) -> dict[str, Any]:
+def groups_of(points: Sequence[RankedSetting]) -> list[Sequence[RankedSetting]]:
+    """Group neighbours of a line where it has more points than an eye can part; else each is a group."""
+    size = math.ceil(len(points) / _MOST_POINTS)
+    return [points[start : start + size] for start in range(0, len(points), size)]
+
+
+def middle_of(group: Sequence[RankedSetting]) -> RankedSetting:
+    """Return the setting of a group whose rate is the median one."""
+    return sorted(group, key=lambda one: one.samples_per_second.median)[len(group) // 2]
+
+
+def _value(line: Line, group: Sequence[RankedSetting], *, row: str) -> dict[str, Any]:
+    """Return the mark of a group: its median setting, with the range of all of them."""
     panel, trainer, precision = line
+    point = middle_of(group)
     rate = point.samples_per_second
-    words = f"{point.setting}: {number(rate.median)} samples/s, {point.provenance}"
+    others = f", one of {len(group)} drawn together" if len(group) > 1 else ""
+    words = f"{point.setting}: {number(rate.median)} samples/s, {point.provenance}{others}"
     return {
         "panel": panel,
         "trainer": trainer,
         "precision": precision,
         "batch": point.batch_size,
         "rate": rate.median,
-        "low": rate.low,
-        "high": rate.high,
-        "measured": bool(point.rates),
+        "low": min(one.samples_per_second.low for one in group),
+        "high": max(one.samples_per_second.high for one in group),
+        "measured": any(one.rates for one in group),
         "label": mark_label(words, row=row),
     }
 

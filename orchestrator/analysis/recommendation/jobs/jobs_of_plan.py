@@ -5,7 +5,14 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from orchestrator.analysis.measurements.setting import DETAILS, Setting, label_of, setting_of, varying
+from orchestrator.analysis.measurements.setting import (
+    DETAILS,
+    Setting,
+    label_of,
+    setting_of,
+    setting_of_job,
+    varying,
+)
 from orchestrator.analysis.recommendation.jobs.command import words_of
 from orchestrator.analysis.recommendation.jobs.length import JobLength, job_length
 from orchestrator.analysis.recommendation.jobs.settings_of_records import (
@@ -19,7 +26,6 @@ from orchestrator.analysis.recommendation.jobs.settings_of_records import (
     latest_price,
     pruned_run_of,
     run_of,
-    setting_of_job,
 )
 from orchestrator.analysis.recommendation.model.candidate import CandidateSetting, Job, PrunedRun
 from orchestrator.analysis.recommendation.model.model import INDEPENDENT

@@ -3,10 +3,9 @@
 import math
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import replace
 
 from orchestrator.analysis.measurements.noise import noise_of
-from orchestrator.analysis.measurements.setting import Setting, setting_of
+from orchestrator.analysis.measurements.setting import setting_of, setting_of_job
 from orchestrator.analysis.metrics.metric import step_seconds_of
 from orchestrator.analysis.recommendation.model.candidate import PrunedRun, Run
 from orchestrator.core.errors import FailureKind
@@ -34,11 +33,6 @@ def job_key_of(spec: TrialSpec) -> JobKey:
         setting.data,
         None if target is None or isinstance(target, str) else float(target),
     )
-
-
-def setting_of_job(spec: TrialSpec) -> Setting:
-    """Name the setting that a trial is a run of: length and timing protocol are not part of it."""
-    return replace(setting_of(spec), steps=0, timing="")
 
 
 def identity_of(record: TrialRecord) -> Hashable:

@@ -9,7 +9,7 @@ from PIL import Image
 from report_builders import HOSTILE
 
 from orchestrator.analysis.figures import drawing
-from orchestrator.analysis.figures.drawing import drawing_key, png_of, svg_of
+from orchestrator.analysis.figures.drawing import drawing_key, png_of, svg_of, whole_spec
 from orchestrator.analysis.figures.palette import BLUE, PAGE, on_paper
 from orchestrator.analysis.figures.vega_lite import Figure, axis, colours, mark_label, panels, single
 
@@ -55,7 +55,7 @@ def test_colours_are_variables_with_their_value_on_white():
 
 def test_the_key_of_a_drawing_is_that_of_all_it_depends_on(monkeypatch):
     def key(width=500, **changes):
-        return drawing_key(figure(**changes), width=width)
+        return drawing_key(whole_spec(figure(**changes), width))
 
     first = key()
     assert key() == first

@@ -69,6 +69,30 @@ def test_many_panels_are_cut_and_the_caption_says_so():
     assert figure.caption.endswith("It shows 24 of 25 devices, the likeliest first.")
 
 
+def test_a_line_of_many_batches_is_drawn_in_groups_and_the_caption_says_so():
+    (figure,) = throughput_of(findings(over_batches(range(64, 164))))
+    values = values_in(figure)
+    assert len(values) == 34
+    assert "100 measurements or predictions of a line are drawn as 34 groups of neighbours." in figure.caption
+    rates = [batch / (0.01 + 0.0001 * batch) for batch in range(64, 164)]
+    assert min(value["low"] for value in values) <= rates[0]
+    assert max(value["high"] for value in values) >= rates[-1]
+    assert values[0]["label"].endswith("one of 3 drawn together")
+    (few,) = throughput_of(findings(over_batches(range(64, 104))))
+    assert (len(values_in(few)), "groups" in few.caption) == (40, False)
+
+
+def test_a_curve_of_many_points_is_drawn_in_groups_that_lose_no_extreme():
+    losses = [(step, 100.0 if step == 777 else 2.0) for step in range(1, 1001)]
+    (figure,) = loss_figures([measured(recorded={"losses": tuple(losses)})])
+    values = values_in(figure)
+    assert len(values) <= 62
+    assert "1,000 points of a curve are drawn as" in figure.caption
+    assert [values[0]["x"], values[-1]["x"]] == [1, 1000]
+    assert max(value["high"] for value in values) == 100.0
+    assert [value["end"] for value in values].count(True) == 1
+
+
 def test_scaling_lies_beside_the_ideal():
     records = [
         measured(num_workers=count, replicas=count, step_seconds=0.06 / count**0.5) for count in (1, 2, 4)

@@ -9,8 +9,10 @@ from builders import record, trial_spec
 from report_builders import HOSTILE, hostile, measured, plan_of, rehearsed, tpu_vs_gpu
 
 from orchestrator.analysis.findings import findings_of
+from orchestrator.analysis.report.drawings import Drawings
+from orchestrator.analysis.report.figures import figures_of
 from orchestrator.analysis.report.method import environment_table
-from orchestrator.analysis.report.page import render
+from orchestrator.analysis.report.page import drawings_wanted, render
 
 OURS = {"html", "head", "meta", "title", "style", "body", "script", "section", "div", "p", "ul", "li"}
 OURS |= {"h1", "h2", "h3", "table", "thead", "tbody", "tfoot", "tr", "th", "td", "dl", "dt", "dd"}
@@ -44,15 +46,39 @@ def page_of(case):
 def test_a_page_with_the_drawings_of_its_former_version_is_the_same(case, monkeypatch):
     records, plan = case()
     first = render(sweep="example", findings=findings_of(records, plan))
-    monkeypatch.setattr("orchestrator.analysis.report.drawings.svg_of", None)  # nothing is drawn
-    assert render(sweep="example", findings=findings_of(records, plan), former=first) == first
+    monkeypatch.setattr("orchestrator.analysis.report.drawings.vega_svg", None)  # nothing is drawn
+    assert render(sweep="example", findings=findings_of(records, plan), drawings=Drawings(first)) == first
+
+
+def test_a_page_whose_figures_another_process_draws_is_the_same(monkeypatch):
+    records, plan = tpu_vs_gpu()
+    findings = findings_of(records, plan)
+    here = render(sweep="example", findings=findings)
+    figures = figures_of(findings)
+    monkeypatch.setattr("orchestrator.analysis.report.drawings.vega_svg", None)  # nothing is drawn here
+    with Drawings() as drawings:
+        drawings.begin(drawings_wanted(figures))
+        assert render(sweep="example", findings=findings, figures=figures, drawings=drawings) == here
+
+
+@pytest.mark.parametrize("program", ["false", "no such program"])
+def test_figures_are_drawn_here_where_another_process_fails_or_cannot_start(program, monkeypatch):
+    records, plan = tpu_vs_gpu()
+    findings = findings_of(records, plan)
+    monkeypatch.setattr("sys.executable", program)
+    with Drawings() as drawings:
+        drawings.begin(drawings_wanted(figures_of(findings)))
+        page = render(sweep="example", findings=findings, drawings=drawings)
+    assert page == render(sweep="example", findings=findings)
 
 
 def test_what_shows_something_else_is_drawn_again():
     records, plan = tpu_vs_gpu()
     former = render(sweep="example", findings=findings_of(records, plan))
     fewer = findings_of(records[:-1], plan_of(records[:-1]))
-    assert render(sweep="example", findings=fewer, former=former) == render(sweep="example", findings=fewer)
+    assert render(sweep="example", findings=fewer, drawings=Drawings(former)) == render(
+        sweep="example", findings=fewer
+    )
 
 
 @pytest.mark.parametrize("case", [tpu_vs_gpu, hostile])
