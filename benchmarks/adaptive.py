@@ -1,32 +1,37 @@
 """Replay of `search=adaptive` on published measurements: cost of a clear answer, and how often it is right.
 
     python benchmarks/adaptive.py $ORCHESTRATOR_DATA/profet [--every N] [--setups 0,60,600] [--json]
+        [--confidence 0.95] [--world published|drawn|wrong|near|noisy]
 
 A job is one of the published networks that are known here, at one image size; its settings are devices at one
 batch size, or devices and batch sizes together. A trial is 100 steps after a set-up, at the device's price.
 Its result is the median of the published repeats, with the spread of one repeat drawn around it. Every
 decision is the product's: `orchestrator.search.decision.next_trial`. It stops by itself: at a chance of 95%
-that its choice lies within 5% of the best. A first trial of a setting that cannot win is pruned by the
-product's rule (`orchestrator.search.pruning.pruning_of`) once the default protocol has timed two blocks of
-it; it costs its set-up and the steps until then.
+(`--confidence`) that its choice lies within 5% of the best. A first trial of a setting that cannot win is
+pruned by the product's rule (`orchestrator.search.pruning.pruning_of`) once the default protocol has timed
+two blocks of it; it costs its set-up and the steps until then.
 
 Three states of knowledge: `known`, the devices were measured with other networks; `new`, the devices were
 never seen; `cold`, nothing is predicted, as on a CPU with a job of one's own. Rules beside it see the same
 noise: random search and cheapest first with the money that the adaptive search spent in that case; successive
 halving on steps (4, 12, 36, 100; a third goes on; the set-up is paid again); the whole grid; and the cheapest
 good setting alone, which nobody knows before: no rule that measures what it recommends can spend less.
+
+`--world` replaces the published steps by others (`adaptive_worlds.py`): the four devices of the published
+data do not show whether a stated chance holds on other ones.
 """
 
 import argparse
 import json
 import math
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+from adaptive_worlds import WORLDS, case_in
 from advise import Case, cases_of, read_jobs
 
 from orchestrator.analysis.recommendation.answer.judgement import Judgement, judge
@@ -42,6 +47,10 @@ from orchestrator.search.pruning import pruning_of
 
 TOLERANCE, CONFIDENCE = 0.05, 0.95
 KNOWLEDGE = ("known", "new", "cold")
+PARTS = ("winner", "losers", "pruned", "repeats")
+"""What a search pays for: the first whole trial of its choice and those of other settings, pruned trials,
+and further trials of a setting."""
+
 _STEPS, _SAMPLES = 100, 10**6
 _RUNGS, _KEPT = (4, 12, 36, 100), 3
 _SECONDS_PER_HOUR = 3600
@@ -59,6 +68,7 @@ class Outcome:
         chance: what the rule says its chance to be right is; NaN where it says nothing.
         looks: share of the settings that were measured.
         pruned: share of the settings that were pruned.
+        parts: part of PARTS -> share of the cost of the whole grid.
     """
 
     is_right: bool
@@ -66,6 +76,7 @@ class Outcome:
     chance: float = math.nan
     looks: float = math.nan
     pruned: float = 0.0
+    parts: Mapping[str, float] = field(default_factory=dict)
 
 
 class Trials:
@@ -92,7 +103,7 @@ class Trials:
 
     def noisy_step(self, setting: int) -> float:
         """Return the seconds of a step in a trial of its own, and leave the bill as it is."""
-        noise = self.case.prior.repeat * self._random.standard_normal()
+        noise = self.case.noise * self._random.standard_normal()
         return math.exp(float(self.case.truth[setting]) + noise)
 
     @property
@@ -101,10 +112,11 @@ class Trials:
         return sum(self.cost(setting) for setting in range(len(self.case.truth)))
 
 
-def adaptive(case: Case, *, setup: float, seed: int, is_cold: bool) -> Outcome:
+def adaptive(case: Case, *, setup: float, seed: int, is_cold: bool, confidence: float) -> Outcome:
     """Let the product choose trial after trial until it stops."""
     trials = Trials(case, setup=setup, seed=seed)
-    job, criteria, errors = question_of(case, is_cold=is_cold)
+    job, criteria, errors = question_of(case, is_cold=is_cold, confidence=confidence)
+    bills: list[tuple[str, float]] = []
     while True:
         known = judge(job, criteria, errors)
         decided = next_trial(
@@ -112,7 +124,9 @@ def adaptive(case: Case, *, setup: float, seed: int, is_cold: bool) -> Outcome:
         )
         if not isinstance(decided, Choice):
             break
+        before = trials.spent
         job = _with_trial(job, decided.setting, trials, known, criteria, errors)
+        bills.append((decided.setting, trials.spent - before))
     leader = decided.leader
     return Outcome(
         is_right=_is_right(case, leader, job),
@@ -120,7 +134,27 @@ def adaptive(case: Case, *, setup: float, seed: int, is_cold: bool) -> Outcome:
         chance=leader.chance if leader else math.nan,
         looks=sum(bool(one.runs) for one in job.candidates) / len(job.candidates),
         pruned=sum(bool(one.pruned) for one in job.candidates) / len(job.candidates),
+        parts=_parts_of(bills, job, leader, grid=trials.grid),
     )
+
+
+def _parts_of(
+    bills: Sequence[tuple[str, float]], job: Job, leader: Leader | None, *, grid: float
+) -> dict[str, float]:
+    """Divide the cost: the pruned trials of a setting come before its whole ones."""
+    pruned = {one.label: len(one.pruned) for one in job.candidates}
+    seen: Counter[str] = Counter()
+    parts = dict.fromkeys(PARTS, 0.0)
+    for setting, usd in bills:
+        seen[setting] += 1
+        if seen[setting] <= pruned[setting]:
+            part = "pruned"
+        elif seen[setting] > pruned[setting] + 1:
+            part = "repeats"
+        else:
+            part = "winner" if leader is not None and setting == leader.setting else "losers"
+        parts[part] += usd / grid
+    return parts
 
 
 def _is_right(case: Case, leader: Leader | None, job: Job) -> bool:
@@ -185,7 +219,7 @@ def _run_of(one: CandidateSetting, step: float, setup: float) -> Run:
     )
 
 
-def question_of(case: Case, *, is_cold: bool) -> tuple[Job, Criteria, ErrorModel]:
+def question_of(case: Case, *, is_cold: bool, confidence: float) -> tuple[Job, Criteria, ErrorModel]:
     """Ask the product what the case asks."""
     candidates = tuple(
         CandidateSetting(
@@ -215,7 +249,7 @@ def question_of(case: Case, *, is_cold: bool) -> tuple[Job, Criteria, ErrorModel
         repeat=case.prior.repeat,
         quantile=case.prior.quantile,
     )
-    return job, Criteria(objective=_objective(case), confidence=CONFIDENCE, learns=True), errors
+    return job, Criteria(objective=_objective(case), confidence=confidence, learns=True), errors
 
 
 def _objective(case: Case) -> Objective:
@@ -286,12 +320,14 @@ def _best_of(case: Case, seen: dict[int, float], trials: Trials) -> Outcome:
     )
 
 
-def outcomes_of(cases: Sequence[Case], *, setup: float, is_cold: bool) -> dict[str, list[Outcome]]:
+def outcomes_of(
+    cases: Sequence[Case], *, setup: float, is_cold: bool, confidence: float = CONFIDENCE
+) -> dict[str, list[Outcome]]:
     """Collect rule -> its outcome in each case."""
     found: dict[str, list[Outcome]] = defaultdict(list)
     for seed, case in enumerate(cases):
         random = np.random.default_rng(seed)
-        ours = adaptive(case, setup=setup, seed=seed, is_cold=is_cold)
+        ours = adaptive(case, setup=setup, seed=seed, is_cold=is_cold, confidence=confidence)
         trials = Trials(case, setup=setup, seed=seed)
         costs = [trials.cost(setting) for setting in range(len(case.truth))]
         most, any_order = ours.share * trials.grid, random.permutation(len(costs)).tolist()
@@ -315,6 +351,8 @@ def plain_of(outcomes: Sequence[Outcome]) -> dict[str, float]:
         "median_share": float(np.median([one.share for one in outcomes])),
         "looks": float(np.mean([one.looks for one in outcomes])),
         "pruned": float(np.mean([one.pruned for one in outcomes])),
+        **{part: float(np.mean([one.parts.get(part, math.nan) for one in outcomes])) for part in PARTS},
+        "said": float(np.mean([one.chance for one in outcomes])),
         "n": len(outcomes),
     }
 
@@ -341,6 +379,9 @@ def lines_of(title: str, found: dict[str, list[Outcome]], kinds: Sequence[str]) 
             f"  {rule:20} {told['right']:5.0%}  {told['share']:8.0%} ({told['median_share']:.0%})"
             f"{told['looks']:33.0%}{told['pruned']:8.0%}"
         )
+    ours = plain_of(found["adaptive"])
+    paid = ", ".join(f"{part} {ours[part]:.1%}" for part in PARTS)
+    yield f"  the adaptive search paid for: {paid}; said {ours['said']:.1%}, right {ours['right']:.1%}"
     cells = (
         f"{row['said']:.0%} -> {row['right']:.0%} ({row['n']})" for row in calibration_of(found["adaptive"])
     )
@@ -362,15 +403,20 @@ def main() -> None:
     parser.add_argument("--every", type=int, default=1, help="take one question of so many")
     parser.add_argument("--setups", default="0,60,600")
     parser.add_argument("--knowledge", default=",".join(KNOWLEDGE))
+    parser.add_argument("--confidence", type=float, default=CONFIDENCE)
+    parser.add_argument("--world", choices=WORLDS, default="published")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     measured, usd = read_jobs(arguments.data)
     told: dict[str, object] = {}
     for knowledge in arguments.knowledge.split(","):
-        cases = list(cases_of(measured, usd, is_new=knowledge == "new"))[:: arguments.every]
+        asked = list(cases_of(measured, usd, is_new=knowledge == "new"))[:: arguments.every]
+        cases = [case_in(arguments.world, case, seed=seed) for seed, case in enumerate(asked)]
         for setup in map(float, arguments.setups.split(",")):
             title = f"{knowledge}, set-up {setup:g} s"
-            found = outcomes_of(cases, setup=setup, is_cold=knowledge == "cold")
+            found = outcomes_of(
+                cases, setup=setup, is_cold=knowledge == "cold", confidence=arguments.confidence
+            )
             told[title] = {
                 "rules": {rule: plain_of(outcomes) for rule, outcomes in found.items()},
                 "calibration": calibration_of(found["adaptive"]),

@@ -70,6 +70,7 @@ class Case:
         correlation: correlation of their errors.
         usd_per_hour: [setting] price.
         goal: what is asked for, in words.
+        noise: deviation of the logarithm of one run.
     """
 
     kind: str
@@ -83,6 +84,7 @@ class Case:
     correlation: ErrorCorrelation
     usd_per_hour: FloatArray
     goal: str
+    noise: float
 
     @property
     def costs(self) -> FloatArray:
@@ -220,6 +222,7 @@ def cases_of(
                     correlation=correlation,
                     usd_per_hour=prices * _SECONDS_PER_HOUR,
                     goal=asked,
+                    noise=models.prior.repeat,
                 )
 
 
