@@ -9,6 +9,7 @@ from orchestrator.analysis.measurements.setting import Namer, names_in
 from orchestrator.analysis.metrics.cost import marks_in
 from orchestrator.analysis.metrics.definitions import metrics_of
 from orchestrator.analysis.predictions.forecasts import Predicted
+from orchestrator.analysis.recommendation.answer.answer import NextStep
 from orchestrator.analysis.recommendation.tables import plain_of
 from orchestrator.analysis.report.headline import headline_of
 from orchestrator.analysis.tables.costs import Cost, total_of
@@ -201,6 +202,12 @@ def _under_way(left: Sequence[Placement], at: dict[str, TrialEvent], name_of: Na
                 "stage": step.stage,
                 "since": step.at,
             }
+
+
+def next_document(step: NextStep | None, sweep: str) -> Document:
+    """Make the document of `next` where nothing runs."""
+    plain: Document = codec.to_nulls({"sweep": sweep, "next_step": step})
+    return plain
 
 
 def sync_document(sent: int, server: str | None) -> Document:

@@ -6,12 +6,15 @@ from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
+from orchestrator.analysis.recommendation.answer.answer import NextStep
 from orchestrator.commands import sweep
 from orchestrator.commands.arguments import parsed_arguments
 from orchestrator.commands.catalogue.catalogue import COMMANDS
 from orchestrator.commands.catalogue.shared_flags import SHARED_FLAGS
 from orchestrator.commands.catalogue.sweeps import PRINT
 from orchestrator.commands.command_line import DONE, CommandLine, parse
+from orchestrator.commands.documents import next_document
+from orchestrator.commands.json_output import print_document, progress_screen, wants_json
 from orchestrator.commands.sweep_commands import end, run_line
 from orchestrator.config.loader import load
 from orchestrator.core.command_text import PROGRAM
@@ -34,23 +37,33 @@ def next_step(line: CommandLine, screen: Screen) -> int:
     typed = [word for word in line.overrides if not word.startswith(of_folder) and word not in stored.words]
     with parsed_arguments((*stored.words, *typed) if stored.words else line.overrides) as words:
         settings = sweep.settings_of(words)
-        found = sweep.report(settings, console=screen.console)
-        steps = [step for step in steps_of(found.findings) if step.command]
-        if not steps:
-            screen.line(f"{settings.sweep.name}: no measurement is known to help; `report` has the answer")
-            return DONE
-        step = steps[0]
-        if PRINT.name in line.flags:
-            screen.line(step.command)
-            return DONE
-        screen.line(f"next: {step.why}")
+        with progress_screen(line, screen) as progress:
+            found = sweep.report(settings, console=progress.console)
+        step = next((step for step in steps_of(found.findings) if step.command), None)
+        if step is None or PRINT.name in line.flags:
+            return _show(step, settings.sweep.name, line, screen)
+        with progress_screen(line, screen) as progress:
+            progress.line(f"next: {step.why}")
         if not step.is_here:
             screen.line(f"where its device is, run: {step.command}")
             raise ConfigError("the device of the next measurement is not here")
         outcomes = [_run(words_of_step, line, screen) for words_of_step in _split_commands(step.command)]
         if _is_part_of(outcomes, found.findings.plan):
-            return end(sweep.report(settings, console=screen.console), line, screen)
+            with progress_screen(line, screen) as progress:
+                whole = sweep.report(settings, console=progress.console)
+            return end(whole, line, screen)
     return end(outcomes[-1], line, screen)
+
+
+def _show(step: NextStep | None, name: str, line: CommandLine, screen: Screen) -> int:
+    """Print the command of a step, or that there is none, and run nothing."""
+    if wants_json(line):
+        print_document(next_document(step, name))
+    elif step is None:
+        screen.line(f"{name}: no measurement is known to help; `report` has the answer")
+    else:
+        screen.line(step.command)
+    return DONE
 
 
 def _named(words: Sequence[str]) -> Settings:

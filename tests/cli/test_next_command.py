@@ -43,6 +43,21 @@ def test_what_is_left_of_the_stored_plan_is_printed_and_run(
     assert f"{len(records_in(tmp_path)) + 1} trials" not in told
 
 
+def test_with_json_the_step_and_what_it_ran_are_one_document_each(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", *ASKED]) == DONE
+    assert main(["report", *ASKED, "num_workers=1,2"]) == NO_RESULT
+    capsys.readouterr()
+    assert main([*NEXT, "--print", "--json"]) == DONE
+    told = json.loads(capsys.readouterr().out)
+    assert told["sweep"] == "single-mnist_cnn"
+    assert shlex.split(told["next_step"]["command"])[3:] == [*ASKED, "num_workers=1,2"]
+
+    assert main([*NEXT, "--json"]) == DONE
+    assert json.loads(capsys.readouterr().out)["counts"]["measured"] == 2
+    assert main([*NEXT, "--json"]) == DONE
+    assert json.loads(capsys.readouterr().out) == {"sweep": "single-mnist_cnn", "next_step": None}
+
+
 def test_a_trial_that_failed_is_run_again_though_its_failure_is_remembered(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -79,9 +79,9 @@ COMMANDS = (
         arguments="+sweep=NAME",
         summary="Run the trial that the last report proposes.",
         run="orchestrator.commands.next_step:next_step",
-        flags=(PRINT, YES, FULL, PLAIN, QUIET),
+        flags=(PRINT, YES, FULL, PLAIN, QUIET, JSON),
         keys=(_OUTPUTS,),
-        examples=("next +sweep=tpu_vs_gpu --print", "next +sweep=smoke"),
+        examples=("next +sweep=tpu_vs_gpu --print", "next +sweep=smoke", "next +sweep=smoke --print --json"),
     ),
     Command(
         name="pause",
