@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+from orchestrator.commands.catalogue.machines import CLEAR
 from orchestrator.commands.catalogue.sweeps import JSON
 from orchestrator.commands.cluster import render
 from orchestrator.commands.command_line import DONE, NO_RESULT, CommandLine
@@ -14,6 +15,7 @@ from orchestrator.core import codec
 from orchestrator.core.diagnosis import ClusterDiagnosis, Diagnosis
 from orchestrator.pipeline.cluster_doctor import diagnose_cluster
 from orchestrator.pipeline.doctor import diagnose
+from orchestrator.pipeline.leftovers import clear_leftovers
 from orchestrator.terminal.diagnosis import cluster_lines_of, lines_of
 from orchestrator.terminal.screen import Screen
 
@@ -29,7 +31,9 @@ def load_diagnosis(overrides: Sequence[str]) -> Diagnosis:
 
 
 def doctor(line: CommandLine, screen: Screen) -> int:
-    """Print what this machine can train on."""
+    """Print what this machine can train on; with `--clear` after what commands have left is removed."""
+    if CLEAR.name in line.flags:
+        clear_leftovers()
     diagnosis = load_diagnosis(line.overrides)
     _print(diagnosis, lines_of(diagnosis), line, screen)
     return DONE if diagnosis.is_ready else NO_RESULT

@@ -92,6 +92,22 @@ class PlaceState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Leftovers:
+    """Files in one folder that earlier commands have left, and that `doctor --clear` removes.
+
+    Attributes:
+        purpose: `errors`: whole texts of long errors; `temporary`: folders of processes that were killed.
+        num_files: files, or folders of killed processes.
+        size_bytes: of all of them.
+    """
+
+    purpose: Literal["errors", "temporary"]
+    path: str
+    num_files: int
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceState:
     """A package or server that a sweep uses.
 
@@ -121,6 +137,7 @@ class Diagnosis:
     trainers: tuple[TrainerState, ...]
     places: tuple[PlaceState, ...]
     services: tuple[ServiceState, ...]
+    leftovers: tuple[Leftovers, ...] = ()
     checks: tuple[Check, ...] = ()
 
     @property

@@ -21,6 +21,7 @@ from orchestrator.execute.machine.environment_probe import trainer_environment
 from orchestrator.execute.machine.gpus import GpuReadings, gpu_readings, usable_gpus
 from orchestrator.execute.machine.inventory import slice_type_of
 from orchestrator.execute.trial.host_usage import host_use
+from orchestrator.pipeline.leftovers import describe_leftovers
 from orchestrator.plan.compatibility import reason_against_card
 from orchestrator.plan.diagnosis import checks_of
 from orchestrator.record.tracking.mlflow_answer import require_address
@@ -51,6 +52,7 @@ def diagnose(settings: Settings, devices: Mapping[str, Device]) -> Diagnosis:
             _place("data cache", default_cache()),
         ),
         services=(_ray(settings), _mlflow(settings.tracking_uri)),
+        leftovers=describe_leftovers(),
     )
     return replace(seen, checks=checks_of(seen, devices))
 

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from orchestrator.core.command_text import command_text
 from orchestrator.core.diagnosis import (
     ClusterDiagnosis,
     Diagnosis,
     GpuState,
     HostState,
+    Leftovers,
     PoolState,
     TrainerState,
 )
@@ -30,6 +32,9 @@ def lines_of(diagnosis: Diagnosis) -> Iterator[str]:
         yield _line(place.purpose, f"{place.path}, {place.free_bytes / 1e9:,.0f} GB free")
     for service in diagnosis.services:
         yield _line(service.name, service.version or "not installed")
+    for leftovers in diagnosis.leftovers:
+        if leftovers.num_files or leftovers.purpose == "errors":
+            yield _line(leftovers.purpose, _leftovers(leftovers))
     yield from (f"{check.status}: {check.message}" for check in diagnosis.checks)
     yield _summary(diagnosis.trainers)
 
@@ -66,6 +71,15 @@ def _trainer(trainer: TrainerState) -> str:
     devices = ", ".join(trainer.usable_devices) or "no device of this machine"
     builds = _listed({_WORDS.get(name, name): version for name, version in trainer.builds.items()})
     return f"on {devices}: {_listed(trainer.versions)}{f' ({builds})' if builds else ''}, {trainer.python}"
+
+
+def _leftovers(leftovers: Leftovers) -> str:
+    if not leftovers.num_files:
+        return f"{leftovers.path}, none kept"
+    kind = "whole texts of errors" if leftovers.purpose == "errors" else "folders of killed processes"
+    clear = command_text(["--clear"], verb="doctor")
+    size = f"{leftovers.size_bytes / 1e6:,.2f} MB"
+    return f"{leftovers.path}, {kind}: {leftovers.num_files}, {size}; to remove them: {clear}"
 
 
 def _listed(versions: Mapping[str, str]) -> str:

@@ -1,15 +1,10 @@
 """An error in a terminal: one line, and where that is too long a file with all of it."""
 
-import tempfile
-
 from rich.console import Console
 from rich.text import Text
 
-from orchestrator.core.printable import MOST_OF_AN_ERROR, cut, one_line, printable, without_secrets
-from workloads.data.sources import default_cache
-
-_MOST_FILES = 20
-"""So many long errors are kept in the cache; the oldest goes first."""
+from orchestrator.core.printable import MOST_OF_AN_ERROR, cut, one_line, without_secrets
+from orchestrator.record.error_files import keep_error
 
 
 def error_line(text: str) -> str:
@@ -28,14 +23,6 @@ def print_error(text: str) -> None:
 
 def _kept(text: str) -> str:
     try:
-        folder = default_cache() / "errors"
-        folder.mkdir(parents=True, exist_ok=True)
-        for old in sorted(folder.glob("*.txt"), key=lambda path: path.stat().st_mtime)[: -_MOST_FILES + 1]:
-            old.unlink(missing_ok=True)
-        with tempfile.NamedTemporaryFile(
-            "w", dir=folder, suffix=".txt", encoding="utf-8", delete=False
-        ) as file:
-            file.write(f"{printable(text)}\n")
+        return f"all of it: {keep_error(text)}"
     except OSError:  # the line is more than nothing
         return f"{len(text):,} characters"
-    return f"all of it: {file.name}"

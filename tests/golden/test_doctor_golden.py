@@ -17,7 +17,7 @@ def stable(text: str, folder: Path) -> str:
     text = text.replace(str(folder), "FOLDER")
     text = re.sub(r"^host .*$", "host         HOST", text, flags=re.MULTILINE)
     text = re.sub(r"[\d,]+ GB free", "N GB free", text)
-    of_this_host = r"^warning: (?:other processes keep|outputs: |data cache: ).*\n"
+    of_this_host = r"^warning: (?:other processes keep|outputs: |data cache: ).*\n|^temporary .*\n"
     text = re.sub(of_this_host, "", text, flags=re.MULTILINE)
     return re.sub(r"^(Ray|MLflow)( +)\S+$", r"\1\2VERSION", text, flags=re.MULTILINE)
 

@@ -5,6 +5,7 @@ from orchestrator.commands.command_line import Command, Flag, Key
 
 CHECK = Flag(name="--check", value="[FILE]", summary="tell all that is wrong with it, or with FILE")
 DIFF = Flag(name="--diff", value="FILE", summary="print a unified diff between FILE and it")
+CLEAR = Flag(name="--clear", summary="first remove kept errors and folders of killed processes")
 LINE = Flag(name="--line", value="TEXT", summary="print the words that complete a command line")
 
 _POOLS = (
@@ -25,12 +26,12 @@ COMMANDS = (
         arguments="tracking.uri=URI",
         summary="Tell what this machine can train on, and what it lacks.",
         run="orchestrator.commands.doctor:doctor",
-        flags=(JSON,),
+        flags=(CLEAR, JSON),
         keys=(
             Key(usage="tracking.uri=http://HOST:5000", summary="tracking server to ask"),
             Key(usage="device=t4", summary="devices that the sweep would need"),
         ),
-        examples=("doctor", "doctor tracking.uri=http://localhost:5000", "doctor --json"),
+        examples=("doctor", "doctor tracking.uri=http://localhost:5000", "doctor --json", "doctor --clear"),
     ),
     Command(
         name="doctor cluster",

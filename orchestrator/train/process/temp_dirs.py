@@ -17,17 +17,25 @@ _OWNER = "owner"
 @contextlib.contextmanager
 def temporary_folder(prefix: str) -> Iterator[Path]:
     """A folder with mode 0700, whose sockets' names are short enough for the kernel; removed at the end."""
-    place = tempfile.gettempdir()
-    if len(place) > _LONGEST:
-        place = "/tmp"  # noqa: S108  what is made in it is random and has mode 0700
-    for folder in Path(place).glob(f"{prefix}*"):
-        if _is_abandoned(folder):
-            shutil.rmtree(folder, ignore_errors=True)
+    for folder in find_abandoned(prefix):
+        shutil.rmtree(folder, ignore_errors=True)
     with (
-        tempfile.TemporaryDirectory(prefix=prefix, dir=place, ignore_cleanup_errors=True) as made,
+        tempfile.TemporaryDirectory(prefix=prefix, dir=parent_folder(), ignore_cleanup_errors=True) as made,
         _owned(Path(made)),
     ):
         yield Path(made)
+
+
+def parent_folder() -> Path:
+    """Return the folder in which temporary folders are made."""
+    place = tempfile.gettempdir()
+    # what is made there is random and has mode 0700
+    return Path(place if len(place) <= _LONGEST else "/tmp")  # noqa: S108
+
+
+def find_abandoned(prefix: str) -> tuple[Path, ...]:
+    """Find the temporary folders of processes of this user that were killed."""
+    return tuple(folder for folder in parent_folder().glob(f"{prefix}*") if _is_abandoned(folder))
 
 
 @contextlib.contextmanager

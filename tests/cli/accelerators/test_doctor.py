@@ -1,6 +1,9 @@
 """The command `doctor` on this host, and what it says of a tracking server."""
 
 import json
+import shutil
+import tempfile
+from pathlib import Path
 
 import pytest
 from web_server import serving
@@ -64,3 +67,46 @@ def test_a_word_that_is_wrong_is_refused(capsys):
     assert capsys.readouterr().err.startswith("error: ")
     assert main(["doctor", "--jsn"]) == 2
     assert "unknown flag of 'doctor': '--jsn'; did you mean '--json'?" in capsys.readouterr().err
+
+
+@pytest.fixture
+def leftovers(tmp_path, monkeypatch):
+    """Ten bytes of a long error, and a folder of a killed process with 20 bytes; beside them other files."""
+    temporary = Path(tempfile.mkdtemp(prefix="t-", dir="/tmp"))  # a short name, as sockets need
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    monkeypatch.setenv("ORCHESTRATOR_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "cache/errors").mkdir(parents=True)
+    (tmp_path / "cache/errors/tmp1.txt").write_text("0123456789")
+    (tmp_path / "cache/data").write_text("of a data set")
+    (temporary / "orchestrator-dead").mkdir()
+    (temporary / "orchestrator-dead/owner").touch()
+    (temporary / "orchestrator-dead/log").write_text("0" * 20)
+    (temporary / "orchestrator-stranger").mkdir()
+    yield temporary
+    shutil.rmtree(temporary)
+
+
+def test_kept_errors_and_folders_of_killed_processes_are_told_with_the_command_that_removes_them(
+    capsys, tmp_path, leftovers
+):
+    main(["doctor", "tracking=none"])
+    lines = capsys.readouterr().out.splitlines()
+    clear = "to remove them: python -m orchestrator doctor --clear"
+    assert f"errors       {tmp_path}/cache/errors, whole texts of errors: 1, 0.00 MB; {clear}" in lines, lines
+    assert f"temporary    {leftovers}, folders of killed processes: 1, 0.00 MB; {clear}" in lines, lines
+    left = diagnosis(capsys, "tracking=none")["leftovers"]
+    assert [(item["purpose"], item["num_files"], item["size_bytes"]) for item in left] == [
+        ("errors", 1, 10),
+        ("temporary", 1, 20),
+    ]
+
+
+def test_clear_removes_kept_errors_and_folders_of_killed_processes_and_nothing_else(
+    capsys, tmp_path, leftovers
+):
+    main(["doctor", "--clear", "tracking=none"])
+    lines = capsys.readouterr().out.splitlines()
+    assert f"errors       {tmp_path}/cache/errors, none kept" in lines, lines
+    assert not any(line.startswith("temporary") for line in lines)
+    assert sorted(path.name for path in (tmp_path / "cache").rglob("*")) == ["data", "errors"]
+    assert [path.name for path in leftovers.iterdir()] == ["orchestrator-stranger"]
