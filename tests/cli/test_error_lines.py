@@ -52,6 +52,24 @@ def test_a_long_error_is_a_short_line_and_a_file(temporary: Path, capsys: pytest
     assert file.stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.parametrize("command", [["run"], ["plan"], ["predict"], ["run", "--json"]])
+def test_a_device_name_of_nearly_20_000_letters_is_cut_in_one_line(
+    command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["workload=mnist_cnn"] if "predict" in command else ["+sweep=smoke"]
+    assert main([*command, *words, "device=" + "x" * 19_900]) == WRONG_REQUEST
+    (line,) = capsys.readouterr().err.splitlines()
+    assert re.fullmatch(r"error: unknown device 'x+ … \(all of it: .+\)", line)
+    assert len(line) <= 303
+
+
+def test_a_device_name_of_20_000_letters_is_refused_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    line = complaint_of("device=" + "x" * 20_000, capsys)
+    assert line.startswith("error: 'device=xxxx")
+    assert "has 20,007 characters" in line
+    assert len(line) < 200
+
+
 def test_the_files_of_old_errors_are_removed(
     temporary: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -52,3 +52,20 @@ def test_a_process_that_holds_the_pipe_keeps_nobody_waiting():
         process.kill()
         process.wait()
         output.close()
+
+
+def write_mib(number: int) -> str:
+    """Return the code that writes so many MiB, quickly."""
+    return f"from os import write; piece = b'x' * 2**16; [write(1, piece) for _ in range({number} * 16)]"
+
+
+def test_the_copying_takes_time_in_proportion_to_the_output_and_memory_that_does_not_grow():
+    cpu_seconds, memory = {}, {}
+    for number in (50, 400):
+        before = resource.getrusage(resource.RUSAGE_SELF)
+        output_of(write_mib(number)).close()
+        after = resource.getrusage(resource.RUSAGE_SELF)
+        cpu_seconds[number] = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        memory[number] = after.ru_maxrss - before.ru_maxrss
+    assert memory[400] < 30 * 1024, "kilobytes"
+    assert cpu_seconds[400] < 16 * (cpu_seconds[50] + 0.02), "a square would take 64 times as long"
