@@ -48,7 +48,7 @@ def explain(line: CommandLine, screen: Screen) -> int:
     from orchestrator.commands.prediction_documents import predictions_document
     from orchestrator.pipeline.predictions import predicted
     from orchestrator.predict.breakdown_table import breakdown_sentence, breakdown_table
-    from orchestrator.predict.prediction_table import describe_basis, input_lines, ordered
+    from orchestrator.predict.prediction_table import describe_basis, input_lines, ordered, start_line
 
     order, rest = split_order(line.overrides)
     predictions = ordered(predicted(rest, working_directory=Path.cwd()), order)
@@ -63,6 +63,8 @@ def explain(line: CommandLine, screen: Screen) -> int:
             )
         screen.line(breakdown_sentence(prediction))
         screen.line(describe_basis(prediction))
+    if start := start_line(predictions):
+        screen.line(start)
     return DONE
 
 

@@ -108,6 +108,7 @@ class CostEstimate:
         known_by: provenance of `expected`; `deadline`: nothing is known but an upper bound.
         expected: time that it likely takes; None: not known.
         is_without_setup: `expected` covers its steps alone.
+        is_rented: its nodes are of a pool, and start for it.
     """
 
     rate: CostRate
@@ -115,6 +116,7 @@ class CostEstimate:
     known_by: KnownBy
     expected: Spread | None = None
     is_without_setup: bool = False
+    is_rented: bool = False
 
     @property
     def spend(self) -> Spend:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from orchestrator.analysis.recommendation.jobs.length import check_lengths, check_quality
 from orchestrator.analysis.tables.budget import expected_line
+from orchestrator.analysis.tables.machine_start import describe_start
 from orchestrator.core.budget import BudgetStatus
 from orchestrator.core.estimate import Estimate
 from orchestrator.core.placement import Placement, Plan
@@ -123,7 +124,10 @@ def prospect_of(settings: Settings, preflight: PreflightState, todo: Plan) -> Bu
 
 def expected_of(settings: Settings, prospect: BudgetStatus) -> tuple[str, ...]:
     """Say what the trials of a plan likely take and cost; an adaptive search says what it needs itself."""
-    return () if settings.search.is_adaptive or not prospect.quotes else (expected_line(prospect.quotes),)
+    if settings.search.is_adaptive or not prospect.quotes:
+        return ()
+    start = describe_start(quote.rate.price for quote in prospect.quotes if quote.is_rented)
+    return (expected_line(prospect.quotes), *([start] if start else []))
 
 
 def _steps_of(settings: Settings, preflight: PreflightState) -> StepOf:

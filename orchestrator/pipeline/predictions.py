@@ -135,6 +135,11 @@ class _PredictionInputs:
         """Find the slots of the point's workers."""
         return find_slots(point, trainer_info(point.trainer), inventory=self.inventory)
 
+    def is_rented(self, point: Point) -> bool:
+        """Return whether a machine starts for the point: a pool has its devices, or they are not here."""
+        slots = self.find_slots(point)
+        return not slots or any(slot.node_group.pool for slot in slots)
+
     def host_cpu_of(self, point: Point) -> str | None:
         """Return the CPU models of the hosts whose CPUs would compute."""
         return host_cpu_of(point, self.find_slots(point), inventory=self.inventory)
@@ -198,6 +203,7 @@ def predicted(overrides: Sequence[str], *, working_directory: Path) -> tuple[Pre
             roofline=None if isinstance(query, Refusal) else query.roofline,
             step=query if isinstance(query, Refusal) else step_of(point, query),
             price=inputs.price_of(point),
+            is_rented=inputs.is_rented(point),
             memory=None if isinstance(query, Refusal) else _memory_need(query),
             breakdown=None if isinstance(query, Refusal) else breakdown_of(point, query),
             instance=named.instances.get(point.device.name),
@@ -310,6 +316,7 @@ def _known_setting(
         refusal=refusal,
         price=inputs.price_of(point),
         is_repriced=inputs.settings.reprices,
+        is_rented=inputs.is_rented(point),
     )
 
 

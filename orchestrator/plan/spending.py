@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from statistics import median
 
 from orchestrator.core.budget import CostEstimate, CostRate, Spend
@@ -67,6 +68,9 @@ class Quotes:
 
     def of(self, placement: Placement) -> CostEstimate:
         """Estimate the cost of the trial from its start."""
+        return replace(self._estimate(placement), is_rented=bool(placement.pools))
+
+    def _estimate(self, placement: Placement) -> CostEstimate:
         price = self._market.price_of(placement) if placement.provenance == "measured" else None
         rate, seconds = _rate(placement, price), self._seconds.get(self._setting(placement))
         if seconds:

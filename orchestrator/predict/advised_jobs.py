@@ -33,6 +33,7 @@ class KnownSetting:
         prior: prediction of its step without measurements of the workload; None: refused.
         price: current price of its device.
         is_repriced: True if that price replaces the stored price of records.
+        is_rented: a machine starts for it: a pool has its devices, or they are not here.
     """
 
     points: tuple[Point, ...]
@@ -44,6 +45,7 @@ class KnownSetting:
     refusal: Refusal | None
     price: Price | Unpriced
     is_repriced: bool
+    is_rented: bool
 
 
 def job_of(
@@ -93,7 +95,15 @@ def _candidates(setting: KnownSetting, target: Target | None, aim: Aim | None) -
     else:
         untried = [_untried(setting, point, trainer="", num_missing=0) for point in others[:1]]
     return [
-        replace(one, candidate=replace(one.candidate, prior=setting.prior, price=_price_of(setting, one)))
+        replace(
+            one,
+            candidate=replace(
+                one.candidate,
+                prior=setting.prior,
+                price=_price_of(setting, one),
+                is_rented=setting.is_rented,
+            ),
+        )
         for one in (*tried, *untried)
     ]
 

@@ -11,6 +11,7 @@ from orchestrator.analysis.predictions.forecasts import origin_of, scaled
 from orchestrator.analysis.recommendation.answer.job_line import JobCost, job_line
 from orchestrator.analysis.recommendation.jobs.length import JobLength
 from orchestrator.analysis.table import Column, Rank, Table
+from orchestrator.analysis.tables.machine_start import describe_start
 from orchestrator.core.estimate import Estimate, Refusal
 from orchestrator.core.interval import Spread
 from orchestrator.core.price import Price, Unpriced
@@ -51,8 +52,8 @@ _RANKS = {
 _BRACKETED = ("predicted ms [90%]", "$/M samples [90%]")
 _NOTE = (
     "Predicted or compiled (docs/compiled.md), not measured; 90 of 100 measurements are to lie in brackets, "
-    "or within the factor. Dollars are of the steps alone, without set-up and boot; least GiB is a "
-    "lower bound. Notes are below."
+    "or within the factor. Dollars are of the steps alone, without set-up; least GiB is a lower "
+    "bound. Notes are below."
 )
 
 
@@ -64,6 +65,7 @@ class Prediction:
         roofline: None: its workload takes no input of that size.
         step: seconds of one optimizer step, all replicas together.
         price: price of its devices.
+        is_rented: a machine starts for it: a pool has its devices, or they are not here.
         memory: least memory of a replica; None: its operations are unknown.
         breakdown: parts of the step; None: a peak or the operations are unknown.
         instance: name of the cloud instance that the device was asked for by; None: by its own name.
@@ -76,6 +78,7 @@ class Prediction:
     roofline: Roofline | None
     step: Estimate | Refusal
     price: Price | Unpriced
+    is_rented: bool
     memory: MemoryNeed | None = None
     breakdown: StepBreakdown | None = None
     instance: str | None = None
@@ -116,6 +119,7 @@ class Prediction:
             marks="" if isinstance(self.price, Unpriced) else ", ".join(marks_of(self.price)),
             provenance=self.step.provenance,
             is_without_setup=True,
+            is_rented=self.is_rented,
         )
 
 
@@ -162,7 +166,7 @@ def prediction_table(predictions: Sequence[Prediction]) -> Table:
     numbers = _number_notes(predictions)
     return Table(
         title="Predicted",
-        note=_NOTE,
+        note=" ".join(filter(None, (_NOTE, start_line(predictions)))),
         columns=tuple(
             Column(
                 header=header,
@@ -204,6 +208,12 @@ def note_lines(predictions: Sequence[Prediction]) -> tuple[str, ...]:
         f"{number}  {note}{_how_to_measure(first[note])}"
         for note, number in _number_notes(predictions).items()
     )
+
+
+def start_line(predictions: Iterable[Prediction]) -> str:
+    """Tell what the start of rented machines takes and costs; empty: nothing is priced that is rented."""
+    rented = [one for one in predictions if one.is_rented and isinstance(one.step, Estimate)]
+    return describe_start(one.price for one in rented if isinstance(one.price, Price) or one.length)
 
 
 def describe_basis(prediction: Prediction) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from orchestrator.analysis.formatting import UNKNOWN, Number, count, counted, duration, spread
 from orchestrator.analysis.measurements.setting import label_of, setting_of, varying
 from orchestrator.analysis.table import Column, Rank, Table
+from orchestrator.analysis.tables.machine_start import describe_start
 from orchestrator.core.estimate import Estimate, Forecast, Refusal
 from orchestrator.core.interval import Spread
 from orchestrator.core.price import Price, Unpriced
@@ -152,6 +153,7 @@ def predicted_table(predicted: Sequence[Predicted]) -> Table:
                 _NOTE,
                 *([_LIMITED] if any(forecast.is_limit for forecast in complete) else []),
                 *([_TOTAL] if len(complete) > 1 else []),
+                *filter(None, [describe_start(forecast.price for forecast in complete)]),
             )
         ),
         columns=(

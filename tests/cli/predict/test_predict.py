@@ -46,6 +46,27 @@ def test_a_time_and_a_cost_with_intervals_are_printed(capsys):
     assert "Predicted or compiled (docs/compiled.md), not measured;" in " ".join(out.split())
 
 
+BOOT = (
+    "Without boot, install and CUDA start of a rented machine (prices.start_seconds=[LOW,HIGH] states them)"
+)
+
+
+@pytest.mark.parametrize("command", [["predict"], ["predict", "explain"]])
+def test_boot_is_told_of_devices_that_are_not_here_alone(capsys, command):
+    words = [*command, "workload=mnist_cnn", "report.epochs=5"]
+    assert main([*words, "device=cpu"]) == 0
+    assert "boot" not in capsys.readouterr().out
+    assert main([*words, "device=cpu,t4"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert out.count(BOOT) == 1
+    if command == ["predict"]:
+        assert re.search(r"on t4 in fp32, batch 64 \(predicted, without set-up and boot\)", out)
+    assert main([*words, "device=t4", "prices.start_seconds=[60,300]"]) == 0
+    assert "start of a rented machine: 60 s to 5.0 min, $0.012 to $0.061, as stated" in " ".join(
+        capsys.readouterr().out.split()
+    )
+
+
 @pytest.mark.parametrize(
     ("words", "input_", "milliseconds", "usd"),
     [

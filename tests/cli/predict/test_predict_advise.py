@@ -73,6 +73,19 @@ def test_what_to_measure_is_told_with_its_cost_until_the_winner_is_clear(working
     assert all(errand.usd > 0 and errand.gain > 0 for errand in found.errands)
 
 
+def test_boot_is_not_told_of_a_device_that_is_here(working_directory, capsys):
+    measure(working_directory, "cpu", 0.1, host_cpu=local_node(()).host_cpu)
+    words = (*VGG[:-1], "device=cpu", "report.epochs=5")
+    assert main(["predict", *words]) == 0
+    out = capsys.readouterr().out
+    assert "priced as n2-standard-8" in out
+    assert "boot" not in out
+    assert main(["predict", "advise", *words]) == 0
+    out = capsys.readouterr().out
+    assert "cpu, torch_ddp, fp32" in out
+    assert "boot" not in out
+
+
 def test_measurements_make_it_clear(working_directory, capsys):
     before = advice(working_directory, *BALANCED, confidence=0.99)
     measure(working_directory, "t4", 0.1)

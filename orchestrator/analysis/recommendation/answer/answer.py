@@ -30,6 +30,7 @@ class RankedSetting:
             measured that of the measured ones, 0 without any.
         usd_per_second: price of the hardware; None: no price is known.
         price_marks: `hypothetical, old`.
+        is_rented: a machine starts for its trials: a pool has its devices, or they are not here.
         chance: probability that it keeps to the limits and lies within the tolerance of the best.
         seconds, usd: of the job, `fixed_seconds` included, without boot of a machine (`describe_setup`): of
             measured settings with the 95% interval of the mean, of predicted ones with their 90% interval;
@@ -61,6 +62,7 @@ class RankedSetting:
     quality: QualityInterval | None
     quality_samples: int
     on_front: bool = False
+    is_rented: bool = False
 
     @property
     def device(self) -> str:

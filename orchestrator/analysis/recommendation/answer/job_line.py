@@ -19,6 +19,7 @@ class JobCost:
         usd: None: no price is known.
         marks: of the price: `hypothetical, old`.
         is_without_setup: its steps alone.
+        is_rented: a machine starts for it, whose boot is not in its time and cost.
     """
 
     setting: str
@@ -27,6 +28,7 @@ class JobCost:
     marks: str
     provenance: TimeBasis
     is_without_setup: bool = False
+    is_rented: bool = False
 
 
 def job_line(length: str, first: JobCost, costs: Iterable[JobCost], *, job: str = "") -> str:
@@ -75,6 +77,7 @@ def _build_cost(one: RankedSetting) -> JobCost:
         usd=one.usd,
         marks=one.price_marks,
         provenance=one.provenance,
+        is_rented=one.is_rented,
     )
 
 
@@ -84,4 +87,5 @@ def _cost(one: JobCost) -> str:
 
 
 def _known_by(one: JobCost) -> str:
-    return f" ({one.provenance}{', without set-up' if one.is_without_setup else ''})"
+    left_out = [*(["set-up"] if one.is_without_setup else []), *(["boot"] if one.is_rented else [])]
+    return f" ({one.provenance}{', without ' if left_out else ''}{' and '.join(left_out)})"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from statistics import median
 
-from orchestrator.analysis.formatting import counted, duration_of, number
+from orchestrator.analysis.formatting import counted
 from orchestrator.analysis.recommendation.answer.answer import (
     AnswerState,
     ExcludedSetting,
@@ -14,8 +14,8 @@ from orchestrator.analysis.recommendation.answer.answer import (
     NextTrial,
 )
 from orchestrator.analysis.recommendation.model.candidate import CandidateSetting, Job
+from orchestrator.analysis.tables.machine_start import describe_start
 from orchestrator.core.command_text import command_text
-from orchestrator.core.price import Price, Unpriced
 from orchestrator.plan.cache import OWN_DOING
 
 _ENOUGH_RUNS = 5
@@ -96,7 +96,7 @@ def next_step_of(
             hours=first.hours,
             price_marks=first.price_marks,
             is_without_setup=besides_seconds is None,
-            start=describe_start(by_label[first.setting].price),
+            start=_describe_start([by_label[first.setting]]),
         )
     unclear = [by_label[one.setting] for one in open_ if by_label[one.setting].has_unclear_runs]
     if unclear:
@@ -111,28 +111,8 @@ def next_step_of(
     return None
 
 
-def describe_start(price: Price | Unpriced | None) -> str:
-    """Tell what a machine that is rented for a trial takes and costs beside it; no trial measures that."""
-    if not isinstance(price, Price):
-        return f"{_WITHOUT_BOOT}."
-    usd_per_second = price.usd_per_hour / _SECONDS_PER_HOUR
-    least, start = price.least_billing_seconds, price.start_seconds
-    if start is None:
-        words = f"{_WITHOUT_BOOT} (prices.start_seconds=[LOW,HIGH] states them)"
-    else:
-        low, high = (duration_of(seconds / _SECONDS_PER_HOUR, digits=2) for seconds in start)
-        usd = " to ".join(f"${number(seconds * usd_per_second, digits=2)}" for seconds in start)
-        words = (
-            f"Beside it boot, install and CUDA start of a rented machine: {low} to {high}, {usd}, as stated"
-        )
-    if least is not None:
-        words += (
-            f"; each start is billed for {least:g} s at least, ${number(least * usd_per_second, digits=2)}"
-        )
-    return f"{words}."
-
-
-_WITHOUT_BOOT = "Without boot, install and CUDA start of a rented machine"
+def _describe_start(candidates: Sequence[CandidateSetting]) -> str:
+    return describe_start(one.price for one in candidates if one.is_rented)
 
 
 def _command_of_sweep(job: Job, *flags: str) -> str:
@@ -198,6 +178,7 @@ def _more_runs(
         usd=None if math.isnan(usd) else usd,
         hours=math.fsum(count * seconds[one.label] for one, count in missing) / _SECONDS_PER_HOUR,
         price_marks=", ".join(dict.fromkeys(filter(None, (one.price_marks for one in candidates)))),
+        start=_describe_start(candidates),
     )
 
 

@@ -78,6 +78,7 @@ def _standing(
         seconds=seconds,
         usd=None if math.isnan(usd_per_second) else scaled(seconds, usd_per_second),
         quality=assumed_quality(candidate, job) if candidate.runs else None,
+        is_rented=candidate.is_rented,
         quality_samples=max((run.samples for run in candidate.runs), default=0),
     )
 

@@ -311,14 +311,13 @@ def describe_next_step(step: NextStep) -> str:
 def describe_setup(recommendations: Iterable[Recommendation]) -> str:
     """Tell which parts of a job beside its steps are in its time and cost."""
     standings = [standing for one in recommendations for standing in one.standings]
+    boot = "; boot of a rented machine is not" if any(one.is_rented for one in standings) else ""
     if all(one.provenance == "measured" for one in standings):
-        return "launch and first step are included, boot of a machine is not"
+        return f"launch and first step are included{boot}"
     if any(one.fixed_seconds > 0 for one in standings):
-        return (
-            "launch and first step are included, of predicted settings as long as of measured ones; "
-            "boot of a machine is not"
-        )
-    return "launch, first step and boot of a machine are not included, as none was measured"
+        return f"launch and first step are included, of predicted settings as long as of measured ones{boot}"
+    also = ", and boot of a rented machine neither" if boot else ""
+    return f"launch and first step are not included, as none was measured{also}"
 
 
 def known_by(standing: RankedSetting) -> str:

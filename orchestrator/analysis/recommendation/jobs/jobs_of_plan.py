@@ -48,6 +48,8 @@ class _Found:
     records: list[TrialRecord] = field(default_factory=list)
     pending: list[TrialSpec] = field(default_factory=list)
     forecasts: list[Forecast] = field(default_factory=list)
+    rented: set[Setting] = field(default_factory=set)
+    """Settings whose trials are on nodes of pools."""
 
     @property
     def specs(self) -> list[TrialSpec]:
@@ -67,9 +69,13 @@ def jobs_of_plan(records: Sequence[TrialRecord], plan: Plan, objective: Objectiv
     for record in records:
         if is_run(record) or is_failed_run(record) or record.is_pruned:
             jobs[job_key_of(record.spec)].records.append(record)
+            if record.placement.pools:
+                jobs[job_key_of(record.spec)].rented.add(setting_of_job(record.spec))
     for placement in plan.placements:
         if placement.provenance == "measured" and placement.trains and placement.trial_id not in recorded:
             jobs[job_key_of(placement.trial)].pending.append(placement.trial)
+            if placement.pools:
+                jobs[job_key_of(placement.trial)].rented.add(setting_of_job(placement.trial))
     for forecast in plan.forecasts:
         jobs[job_key_of(forecast.trial)].forecasts.append(forecast)
     settings = [setting_of(draft.specs[0]) for draft in jobs.values()]
@@ -203,10 +209,14 @@ def _candidates(draft: _Found, aim: Aim | None, plan: Plan) -> list[Unnamed]:
     )
     firsts = {setting_of_job(spec): point_id(spec) for spec in draft.specs}
 
+    forecast = {setting_of_job(one.trial) for one in elsewhere}
+
     def predicted(one: Unnamed) -> Unnamed:
-        first = firsts.get(replace(one.setting, ran_with=""), "")
+        bare = replace(one.setting, ran_with="")
+        first = firsts.get(bare, "")
         prior, price = plan.step_priors.get(first), one.candidate.price or plan.prices.get(first)
-        return replace(one, candidate=replace(one.candidate, prior=prior, price=price))
+        is_rented = bare in draft.rented or bare in forecast
+        return replace(one, candidate=replace(one.candidate, prior=prior, price=price, is_rented=is_rented))
 
     own = list(map(predicted, (*with_trials, *unmeasured_trainers)))
     return [*own, *_predicted(absent, plan.step_priors)]
@@ -273,6 +283,7 @@ def _predicted(forecasts: Iterable[Forecast], priors: Mapping[str, StepPrior]) -
                 candidate=replace(
                     unmeasured(forecast.trial),
                     price=forecast.price,
+                    is_rented=True,
                     prior=prior,
                     refusal=refusal,
                 ),

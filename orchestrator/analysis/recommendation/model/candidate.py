@@ -85,6 +85,7 @@ class CandidateSetting:
         prior: step time as predicted before the workload was measured; None: not predicted.
         refusal: why nothing can be said of a setting without runs.
         price: None where none was looked up.
+        is_rented: a machine starts for its trials: a pool has its devices, or they are not here.
         num_missing: trials of the plan that have no record.
         trial_ids: these trials, in the order of the plan.
         num_failed: trials that failed and may succeed another time.
@@ -104,6 +105,7 @@ class CandidateSetting:
     prior: StepPrior | None = None
     refusal: Refusal | None = None
     price: Price | Unpriced | None = None
+    is_rented: bool = False
     num_missing: int = 0
     trial_ids: tuple[str, ...] = ()
     num_failed: int = 0

@@ -68,6 +68,15 @@ def test_the_total_is_of_every_trial_that_is_predicted_and_of_dollars_only_if_al
     assert last["from, or why not"].endswith("; without a price: no row")
 
 
+def test_time_and_dollars_of_absent_devices_say_that_boot_is_not_included():
+    known = predicted_table(predicted_of([forecast(price=price(least_billing_seconds=60.0)), TPU]))
+    assert known.note.endswith(
+        "Without boot, install and CUDA start of a rented machine (prices.start_seconds=[LOW,HIGH] states "
+        "them); each start is billed for 60 s at least, $0.060."
+    )
+    assert "boot" not in predicted_table(predicted_of([TPU])).note
+
+
 def test_with_a_target_time_and_dollars_are_at_most_those_of_all_steps():
     limited = forecast(timing=TimingSpec(target=0.9))
     found = predicted_table(predicted_of([limited, forecast()]))

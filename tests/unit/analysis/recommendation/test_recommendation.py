@@ -11,7 +11,6 @@ from report_builders import forecast, measured, plan_of, repeats
 
 from orchestrator.analysis.findings import findings_of
 from orchestrator.analysis.predictions.forecasts import predicted_table
-from orchestrator.analysis.recommendation.answer.next_step import describe_start
 from orchestrator.analysis.recommendation.answer.summary import cards_of, describe_next_step
 from orchestrator.analysis.recommendation.figures.tradeoff import tradeoff_figures
 from orchestrator.analysis.recommendation.model.criteria import describe_objective
@@ -660,20 +659,6 @@ def test_a_cost_has_the_marks_of_its_price():
 class TestStartOfARentedMachine:
     """At 3.60 dollars an hour, a second costs a tenth of a cent."""
 
-    def test_what_the_price_list_states_stands_beside_the_next_trial(self):
-        stated = price(least_billing_seconds=60.0, start_seconds=(120.0, 600.0))
-        assert describe_start(stated) == (
-            "Beside it boot, install and CUDA start of a rented machine: 2.0 min to 10 min, $0.12 to $0.60, "
-            "as stated; each start is billed for 60 s at least, $0.060."
-        )
-
-    def test_an_unknown_start_is_left_out_and_named(self):
-        assert describe_start(price()) == (
-            "Without boot, install and CUDA start of a rented machine (prices.start_seconds=[LOW,HIGH] "
-            "states them)."
-        )
-        assert describe_start(None) == "Without boot, install and CUDA start of a rented machine."
-
     def test_a_prediction_beside_measurements_has_their_set_up_and_no_boot(self):
         records = repeats(rates=(8000, 8100, 8200))
         found = answer(records, forecasts=(forecast(price=price(least_billing_seconds=60.0)),))
@@ -681,15 +666,27 @@ class TestStartOfARentedMachine:
         assert describe_next_step(found.next_step).endswith(", boot not included.")
         assert found.next_step.start in cards_of(found)[-1].sentences
         included = (
-            "launch and first step are included, of predicted settings as long as of measured ones; boot"
+            "launch and first step are included, of predicted settings as long as of measured ones; "
+            "boot of a rented machine is not"
         )
         assert included in legend_of(found)
 
     def test_without_measurements_no_set_up_is_said_to_be_included(self):
         found = answer((), forecasts=(forecast(),))
-        assert "first step and boot of a machine are not included, as none was measured" in legend_of(found)
+        assert (
+            "launch and first step are not included, as none was measured, and boot of a rented machine "
+            "neither"
+        ) in legend_of(found)
         assert describe_next_step(found.next_step).endswith(", set-up and boot not included.")
 
-    def test_measured_settings_alone_need_no_other_machine(self):
+    def test_settings_that_were_measured_here_need_no_other_machine(self):
         found = answer(repeats(rates=(8000, 8100, 8200)))
-        assert "launch and first step are included, boot of a machine is not" in legend_of(found)
+        assert "launch and first step are included. Chance" in legend_of(found)
+        assert "boot" not in legend_of(found)
+
+    def test_a_trial_that_is_left_on_this_host_needs_no_boot(self):
+        records = [*repeats(rates=(8000, 8100, 8200)), *repeats(rates=(8010, 8110, 8210), precision="bf16")]
+        found = answer(records)
+        assert found.next_step.hours is not None
+        assert found.next_step.start == ""
+        assert "boot" not in describe_next_step(found.next_step)

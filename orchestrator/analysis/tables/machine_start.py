@@ -1,0 +1,56 @@
+"""(prices of rented machines) -> what their start takes and costs beside a training, in words. Pure."""
+
+from collections.abc import Callable, Iterable
+
+from orchestrator.analysis.formatting import duration_of, number
+from orchestrator.core.price import Price, Unpriced
+
+_SECONDS_PER_HOUR = 3600
+_WITHOUT_BOOT = "Without boot, install and CUDA start of a rented machine"
+
+
+def describe_start(prices: Iterable[Price | Unpriced | None]) -> str:
+    """Tell what the start of rented machines takes and costs; no trial measures that. Empty: none is rented.
+
+    Args:
+        prices: price of each machine that is rented; None: not known.
+    """
+    rented = list(prices)
+    if not rented:
+        return ""
+    known = [price for price in rented if isinstance(price, Price)]
+    if not known:
+        return f"{_WITHOUT_BOOT}."
+    starts = [(price.start_seconds, price) for price in known if price.start_seconds is not None]
+    if len(starts) < len(known):
+        words = f"{_WITHOUT_BOOT} (prices.start_seconds=[LOW,HIGH] states them)"
+    else:
+        ends = [(seconds, price) for both, price in starts for seconds in both]
+        time = _range((seconds for seconds, _ in ends), _duration)
+        usd = _range((_usd(price, seconds) for seconds, price in ends), _dollars)
+        words = f"Beside it boot, install and CUDA start of a rented machine: {time}, {usd}, as stated"
+    if least := [
+        (price.least_billing_seconds, price) for price in known if price.least_billing_seconds is not None
+    ]:
+        seconds = _range((seconds for seconds, _ in least), "{:g}".format)
+        usd = _range((_usd(price, seconds) for seconds, price in least), _dollars)
+        words += f"; each start is billed for {seconds} s at least, {usd}"
+    return f"{words}."
+
+
+def _range(values: Iterable[float], shown: Callable[[float], str]) -> str:
+    """`$0.12 to $0.60`, or `$0.12` where both ends look alike."""
+    numbers = sorted(values)
+    return " to ".join(dict.fromkeys((shown(numbers[0]), shown(numbers[-1]))))
+
+
+def _duration(seconds: float) -> str:
+    return duration_of(seconds / _SECONDS_PER_HOUR, digits=2)
+
+
+def _dollars(usd: float) -> str:
+    return f"${number(usd, digits=2)}"
+
+
+def _usd(price: Price, seconds: float) -> float:
+    return price.usd_per_hour / _SECONDS_PER_HOUR * seconds
