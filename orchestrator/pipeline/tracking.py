@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from orchestrator.analysis.measurements.noise import noise_of
 from orchestrator.analysis.metrics.definitions import metrics_of
 from orchestrator.analysis.metrics.units import in_tracked_units
 from orchestrator.core.codec import from_json
@@ -11,6 +12,7 @@ from orchestrator.core.placement import Plan
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Settings
 from orchestrator.record.tracking.page import page_lines
+from orchestrator.record.tracking.summary import NOISY, RATE
 from orchestrator.record.tracking.tracker import PLAN_NAME, LoggedRecord, SweepOutline
 
 
@@ -32,7 +34,8 @@ def outline_of(settings: Settings, records: Iterable[TrialRecord], plan: Plan | 
 
 def tracked_metrics_of(record: TrialRecord) -> dict[str, float]:
     """Return the metrics of an attempt, as the tracking server has them."""
-    return in_tracked_units(metrics_of(record))
+    metrics = in_tracked_units(metrics_of(record))
+    return {**metrics, NOISY: float(bool(noise_of(record)))} if RATE in metrics else metrics
 
 
 def logged(records: Iterable[TrialRecord]) -> Iterator[LoggedRecord]:

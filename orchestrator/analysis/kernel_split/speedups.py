@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 
@@ -19,6 +19,9 @@ from orchestrator.analysis.kernel_split.calibration import (
 )
 from orchestrator.analysis.kernel_split.model import SplitModel, SplitQuery, modelled
 from orchestrator.analysis.measurements.measured import Measurement
+from orchestrator.analysis.measurements.noise import noise_of
+from orchestrator.analysis.metrics.metric import step_seconds_of
+from orchestrator.core.deciding import choose_deciding, repeat_key
 from orchestrator.core.estimate import Refusal
 from orchestrator.core.interval import Spread
 from orchestrator.core.result import TrialRecord
@@ -84,8 +87,10 @@ class SplitMeasurement:
 
     @property
     def speed_up(self) -> Spread | None:
-        """Speed-up over the baseline."""
-        return ratio_of(self.measured.rates, self.baseline.rates) if self.baseline else None
+        """Speed-up over the baseline, of the repeats that decide on both sides."""
+        if self.baseline is None:
+            return None
+        return ratio_of(self.measured.deciding_rates, self.baseline.deciding_rates)
 
     @property
     def is_noisy(self) -> bool:
@@ -237,8 +242,9 @@ def _family(
     records: Sequence[TrialRecord],
     several: Mapping[str, Sequence[tuple[Measurement, Measurement | None]]],
 ) -> PlatformResults:
-    trials = [trial_of(record) for record in records]
-    specs = {trial.setting_id: record.spec for trial, record in zip(trials, records, strict=True)}
+    decisive = _deciding(records)
+    trials = [trial_of(record) for record in decisive]
+    specs = {trial.setting_id: record.spec for trial, record in zip(trials, decisive, strict=True)}
     splits = []
     for setting in (spec for spec in specs if spec in several):
         work = _work_of(specs[setting])
@@ -254,6 +260,23 @@ def _family(
         calibrations=calibrations_of(trials),
         splits=tuple(sorted(splits, key=_order_of)),
     )
+
+
+def _deciding(records: Iterable[TrialRecord]) -> list[TrialRecord]:
+    """Choose the trials of each setting that decide; all of a setting where none does."""
+    repeats: dict[Hashable, list[tuple[TrialRecord, float]]] = defaultdict(list)
+    for record in records:
+        if record.result and (step := step_seconds_of(record.result)):
+            repeats[repeat_key(record)].append((record, 1 / step.median))
+    return [
+        record
+        for group in repeats.values()
+        for record in choose_deciding(
+            [record for record, _ in group],
+            [rate for _, rate in group],
+            [not noise_of(record) for record, _ in group],
+        )
+    ]
 
 
 def _order_of(split: SplitMeasurement) -> tuple[object, ...]:

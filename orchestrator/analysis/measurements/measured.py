@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from orchestrator.analysis.formatting import counted_marks
 from orchestrator.analysis.measurements.frame import quality_columns
-from orchestrator.analysis.measurements.noise import choose_deciding, find_deciding
 from orchestrator.analysis.measurements.setting import Setting
 from orchestrator.analysis.metrics.quality import QualityInterval, quality_interval
+from orchestrator.core.deciding import choose_deciding, find_deciding
 from orchestrator.core.interval import Spread, spread_of
 
 if TYPE_CHECKING:

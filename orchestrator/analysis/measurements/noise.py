@@ -1,23 +1,19 @@
 """A measurement -> what else was going on while it was timed, from what its record says. Pure."""
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from statistics import median
-from typing import TypeVar
 
 from orchestrator.analysis.formatting import number
 from orchestrator.analysis.metrics.metric import step_seconds_of
+from orchestrator.core.deciding import MOST_APART
 from orchestrator.core.interval import median_interval
 from orchestrator.core.placement import Placement
 from orchestrator.core.result import TrainResult, TrialRecord
-
-_Repeat = TypeVar("_Repeat")
 
 _MOST_LOAD = 1.25  # of its own cores: from there on others have at least a fifth of each
 _LEAST_BUSY = 0.9  # of one core, for a trial on CPUs always has a step to compute
 _MOST_WAITING = 0.1  # of the steps' time
 _MOST_WITHOUT_CORE = 0.1  # of a block, or of the time of its threads if these were ready for longer
-_MOST_APART = 1.5  # times the rate of a repeat: no change of clock or seed alone makes as much
 _TICK_SECONDS = (
     0.02  # how far a rank's CPU time can be short where it is counted by 10 ms, user's and system's apart
 )
@@ -32,7 +28,7 @@ NOISY = (
 
 
 OUTLIER = (
-    f"a quiet repeat over {_MOST_APART} times slower than a noisy one, or that far from more than half of "
+    f"a quiet repeat over {MOST_APART} times slower than a noisy one, or that far from more than half of "
     "the other quiet repeats: it is measured again, not averaged"
 )
 """Definition of an outlier among the repeats of a setting, for readers."""
@@ -110,35 +106,6 @@ def noise_of(record: TrialRecord) -> str:
     if record.placement.kind == "cpu" and busy < _LEAST_BUSY:
         causes.append(f"{number(busy)} of a core used")
     return ", ".join(causes)
-
-
-def find_deciding(rates: Sequence[float], quiet: Sequence[bool]) -> tuple[bool, ...]:
-    """Tell which repeats of a setting decide: those that are quiet and no `OUTLIER`.
-
-    Args:
-        rates: samples or steps per second of each repeat.
-        quiet: for each repeat, True if its record shows no disturbance.
-    """
-    if rates and max(rates) <= _MOST_APART * min(rates):
-        return tuple(quiet)
-    repeats = list(zip(rates, quiet, strict=True))
-    fastest_noisy = max((rate for rate, is_quiet in repeats if not is_quiet), default=0.0)
-    credible = [is_quiet and rate * _MOST_APART >= fastest_noisy for rate, is_quiet in repeats]
-    others = sorted(rate for rate, counts in zip(rates, credible, strict=True) if counts)
-
-    def agrees(rate: float) -> bool:
-        alike = bisect_right(others, _MOST_APART * rate) - bisect_left(others, rate / _MOST_APART)
-        return 2 * (alike - 1) >= len(others) - 1  # it is one of them
-
-    return tuple(counts and agrees(rate) for rate, counts in zip(rates, credible, strict=True))
-
-
-def choose_deciding(
-    repeats: Sequence[_Repeat], rates: Sequence[float], quiet: Sequence[bool]
-) -> tuple[_Repeat, ...]:
-    """Choose the repeats of a setting that decide; all where none does."""
-    decides = find_deciding(rates, quiet)
-    return tuple(one for one, counts in zip(repeats, decides, strict=True) if counts) or tuple(repeats)
 
 
 def _shares_without_core(result: TrainResult, placement: Placement) -> Iterator[float]:

@@ -7,11 +7,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from orchestrator.analysis.formatting import UNKNOWN, spread
-from orchestrator.analysis.measurements.noise import choose_deciding, noise_of
+from orchestrator.analysis.measurements.noise import noise_of
 from orchestrator.analysis.measurements.setting import Namer
 from orchestrator.analysis.metrics.definitions import metrics_of
 from orchestrator.analysis.metrics.metric import step_seconds_of
 from orchestrator.analysis.table import Column, Table
+from orchestrator.core.deciding import choose_deciding
 from orchestrator.core.interval import spread_of
 from orchestrator.core.result import TrainResult, TrialRecord, variables_of, versions_of
 from orchestrator.core.trial_spec import representative

@@ -7,9 +7,10 @@ from dataclasses import dataclass, fields
 from statistics import fmean
 from typing import TypeVar
 
-from orchestrator.analysis.measurements.noise import choose_deciding, noise_of
+from orchestrator.analysis.measurements.noise import noise_of
 from orchestrator.analysis.metrics.metric import step_seconds_of
 from orchestrator.analysis.recommendation.jobs.settings_of_records import is_run
+from orchestrator.core.deciding import choose_deciding
 from orchestrator.core.result import TrialRecord, versions_of
 from orchestrator.core.trial_spec import TrialSpec
 from orchestrator.predict.step_time.error_model import ErrorPrior, LogRatioPosterior, learned_from

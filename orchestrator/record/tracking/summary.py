@@ -1,9 +1,11 @@
 """Attempts of a sweep -> the metrics and prices of its parent run. Pure."""
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Literal
 
+from orchestrator.core.deciding import find_deciding, repeat_key
+from orchestrator.core.interval import spread_of
 from orchestrator.core.placement import task_name
 from orchestrator.core.price import Price
 from orchestrator.core.price_label import priced_as
@@ -14,11 +16,17 @@ from orchestrator.record.tracking.tracker import LoggedRecord
 Outcome = Literal["measured", "rehearsed", "failed", "pruned"]
 OUTCOMES: tuple[Outcome, ...] = ("measured", "rehearsed", "failed", "pruned")
 
+RATE = "time/samples_per_second"
+"""Metric of an attempt whose steps were timed."""
+
 _BEST = {
-    "time/samples_per_second": ("best/samples_per_second", max),
+    RATE: ("best/samples_per_second", max),
     "cost/usd_per_million_samples": ("best/usd_per_million_samples", min),
 }
 """Metric of an attempt -> its best in the parent run, and the choice of the best."""
+
+NOISY = "system/noisy"
+"""Metric of an attempt: 1 where something else disturbed its timing."""
 
 _COST = "cost/usd"
 
@@ -31,10 +39,11 @@ def outcome_of(record: TrialRecord) -> Outcome:
 
 
 def summary_of(logged: Iterable[LoggedRecord], *, planned: Collection[str] | None) -> dict[str, float]:
-    """Return the metrics of a sweep so far: numbers of trials, the best of the measured ones, and the cost.
+    """Return the metrics of a sweep so far: numbers of trials, the best measured settings, and the cost.
 
-    Rates of several workloads are not compared: each workload has its own best. A cost that is unknown of
-    one attempt is unknown of the sweep.
+    A setting is judged as in the report: by the geometric mean of the repeats that decide. Rates of several
+    workloads are not compared: each workload has its own best. A cost that is unknown of one attempt is
+    unknown of the sweep.
 
     Args:
         planned: trial_ids of the plan; None: no plan is known, so that no number of missing trials is.
@@ -61,18 +70,36 @@ def prices_in(records: Iterable[TrialRecord]) -> tuple[str, ...]:
 
 
 def _best_of(standing: Iterable[LoggedRecord]) -> dict[str, float]:
-    by_task: dict[str, list[Mapping[str, float]]] = {}
+    by_task: dict[str, list[LoggedRecord]] = {}
     for record, metrics in standing:
-        if outcome_of(record) == "measured" and record.placement.trains:
+        if outcome_of(record) == "measured" and record.placement.trains and RATE in metrics:
             task = task_name(record.spec.workload, record.spec.workload_options)
-            by_task.setdefault(task, []).append(metrics)
+            by_task.setdefault(task, []).append((record, metrics))
     keys = keys_of_names(by_task)
     return {
         f"{best}.{keys[task]}" if len(by_task) > 1 else best: choose(values)
         for task, measured in by_task.items()
         for metric, (best, choose) in _BEST.items()
-        if (values := [metrics[metric] for metrics in measured if metric in metrics])
+        if (values := _means(_deciding(measured), metric))
     }
+
+
+def _deciding(measured: Iterable[LoggedRecord]) -> list[list[Mapping[str, float]]]:
+    """Return the metrics of the repeats that decide, by setting; of all repeats where no setting has one."""
+    settings: dict[Hashable, list[Mapping[str, float]]] = defaultdict(list)
+    for record, metrics in measured:
+        settings[repeat_key(record)].append(metrics)
+    deciding = []
+    for repeats in settings.values():
+        quiet = [not metrics.get(NOISY) for metrics in repeats]
+        decides = find_deciding([metrics[RATE] for metrics in repeats], quiet)
+        deciding.append([metrics for metrics, counts in zip(repeats, decides, strict=True) if counts])
+    return [repeats for repeats in deciding if repeats] or list(settings.values())
+
+
+def _means(settings: Iterable[Sequence[Mapping[str, float]]], metric: str) -> list[float]:
+    known = ([metrics[metric] for metrics in repeats if metric in metrics] for repeats in settings)
+    return [spread_of(values).median for values in known if values]
 
 
 def _cost_of(logged: Iterable[LoggedRecord]) -> dict[str, float]:

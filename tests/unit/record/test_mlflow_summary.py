@@ -1,5 +1,7 @@
 """Metrics of a sweep's run in MLflow."""
 
+from dataclasses import replace
+
 import pytest
 from builders import placement, record, trial_spec
 from price_builders import price
@@ -21,7 +23,7 @@ def one(metrics, **changes):
 
 def test_a_sweep_has_its_numbers_of_trials_its_best_and_its_cost():
     pruned = Failure(kind="pruned", message="slower")
-    logged = [one(FAST), one(CHEAP, seed=1), one(LOST, seed=2, failure=FAILURE), (rehearsed(), {})]
+    logged = [one(FAST), one(CHEAP, precision="bf16"), one(LOST, seed=2, failure=FAILURE), (rehearsed(), {})]
     logged.append(one(LOST, seed=3, failure=pruned))
     planned = {item.trial_id for item, _ in logged} | {"one", "two"}
     assert summary_of(logged, planned=planned) == {
@@ -34,6 +36,45 @@ def test_a_sweep_has_its_numbers_of_trials_its_best_and_its_cost():
         "best/usd_per_million_samples": 5.0,
         "cost/usd": 11.0,
     }
+
+
+def repeats(*rates, noisy=(), **changes):
+    """Repeats of one setting with these rates; a million samples cost 1,800 over the rate."""
+    return [
+        one(
+            {
+                "time/samples_per_second": rate,
+                "cost/usd_per_million_samples": 1800 / rate,
+                "system/noisy": float(rate in noisy),
+            },
+            repeat=repeat,
+            **changes,
+        )
+        for repeat, rate in enumerate(rates)
+    ]
+
+
+def test_a_best_is_of_the_mean_of_a_setting_s_repeats_that_decide():
+    logged = [
+        *repeats(200.0, 190.0, 30.0, 2.0, noisy=(2.0,)),  # 30 is an outlier
+        *repeats(180.0, 210.0, noisy=(210.0,), precision="bf16"),
+    ]
+    found = summary_of(logged, planned=None)
+    assert found["best/samples_per_second"] == pytest.approx((200 * 190) ** 0.5)
+    assert found["best/usd_per_million_samples"] == pytest.approx(1800 / (200 * 190) ** 0.5)
+
+
+def test_a_setting_whose_repeats_were_all_disturbed_is_best_only_where_no_other_is_there():
+    noisy = repeats(400.0, noisy=(400.0,))
+    assert summary_of(noisy, planned=None)["best/samples_per_second"] == 400.0
+    both = [*noisy, *repeats(180.0, precision="bf16")]
+    assert summary_of(both, planned=None)["best/samples_per_second"] == 180.0
+
+
+def test_repeats_that_ran_with_other_versions_are_another_setting():
+    old, new = repeats(100.0, 400.0)
+    old = (replace(old[0], environment={"torch": "2.9"}), old[1])
+    assert summary_of([old, new], planned=None)["best/samples_per_second"] == 400.0
 
 
 def test_a_trial_that_failed_first_counts_once_and_costs_both_attempts():

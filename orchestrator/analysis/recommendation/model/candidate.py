@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Literal
 
-from orchestrator.analysis.measurements.noise import find_deciding
+from orchestrator.core.deciding import find_deciding
 from orchestrator.core.errors import FailureKind
 from orchestrator.core.estimate import EstimateProvenance, Refusal, StepPrior
 from orchestrator.core.interval import spread_of

@@ -125,6 +125,18 @@ def test_a_trial_tells_of_its_own_number_of_threads():
     assert model.source == "1 trial of 1 worker x 2 threads and 1 trial of 2 workers x 1 thread"
 
 
+def test_a_speed_up_and_the_model_are_of_the_repeats_that_decide():
+    quiet = [split_record(workers=workers, repeat=repeat) for workers in (1, 2) for repeat in range(3)]
+    disturbed = [split_record(repeat=3, off=3.0, busy=0.4), split_record(repeat=4, off=2.0)]
+    slow = split_record(repeat=5, off=3.0, busy=0.4, batch=64, speeds=[speed / 9 for speed in SPEEDS])
+    (alone,), (found,) = (family(records).splits for records in (quiet, [*quiet, *disturbed]))
+    assert found.speed_up.median == pytest.approx(alone.speed_up.median)
+    assert found.measured.num_repeats == 5
+    rest = [split_record(batch=64), slow]
+    of_all, of_quiet = (family([*quiet, *others]) for others in (rest, rest[:1]))
+    assert of_all.calibrations == of_quiet.calibrations
+
+
 def test_a_disturbed_trial_is_told_where_it_is_compared_and_where_others_stand_on_it():
     records = [split_record(workers=1), split_record(busy=0.4), split_record(batch=64)]
     table = split_table(families(records))

@@ -7,12 +7,12 @@ from report_builders import measured, repeats
 from orchestrator.analysis.measurements.frame import frame_of
 from orchestrator.analysis.measurements.measured import measured_of
 from orchestrator.analysis.measurements.noise import (
-    find_deciding,
     has_impossible_times,
     is_timed_too_shortly,
     noise_of,
     waits_for_data,
 )
+from orchestrator.core.deciding import find_deciding
 from orchestrator.core.result import DeviceFacts
 from orchestrator.core.trial_spec import TimingSpec
 
