@@ -1,10 +1,12 @@
 """The crash matrix: a sweep is struck at every step of its way, and the same command typed again.
 
 `make chaos` runs all of it. Counted at each point: trials that are lost, executed twice or recorded twice,
-runs that MLflow lacks, has twice or has left open, and processes that are left alive.
+runs that MLflow lacks, has twice or has left open, processes that are left alive, and commands that had not
+ended after `--seconds`. `--first` goes on where a run was interrupted.
 """
 
 import argparse
+import contextlib
 import json
 import subprocess
 import sys
@@ -33,7 +35,6 @@ _WORDS = (
     "seed=range(3)",
     "checkpoint.grace_seconds=1",
 )
-_SECONDS = 180
 _GONE_SECONDS = 20
 
 
@@ -58,6 +59,7 @@ class Damage:
     """Damage by a strike. Every number must be 0."""
 
     not_struck: int = 0
+    not_ended: int = 0
     lost: int = 0
     executed_twice: int = 0
     recorded_twice: int = 0
@@ -146,17 +148,21 @@ SOME = (
 )
 
 
-def damage_at(point: Point, folder: Path) -> Damage:
-    """Run the sweep with the strike, count what is done, and run it again without one."""
+def damage_at(point: Point, folder: Path, *, seconds: float = 180) -> Damage:
+    """Run the sweep with the strike, count what is done, and run it again without one.
+
+    Args:
+        seconds: that either command may take.
+    """
     family = Family(uuid.uuid4().hex)
     variables = environment(ORCHESTRATOR_TEST_FAMILY=family._mark, ORCHESTRATOR_CACHE=str(folder / "cache"))
     words = (*_WORDS, f"executor={point.executor}")
     armed = (point.strike, point.target, point.when, str(point.number))
-    _run([sys.executable, str(_DRIVER), *armed, *words], folder, variables)
+    struck = _run([sys.executable, str(_DRIVER), *armed, *words], folder, variables, seconds=seconds)
     leaked = _left_alive(family)
     acknowledged = _acknowledged(folder)
     before = _whole_records_in(folder)
-    code = _run(command(*words), folder, variables)
+    code = _run(command(*words), folder, variables, seconds=seconds)
     leaked += _left_alive(family)
     after = records_in(folder)
     done = Counter(record["trial_id"] for record in after if record["result"])
@@ -165,30 +171,33 @@ def damage_at(point: Point, folder: Path) -> Damage:
     again = {record["trial_id"] for record in after[len(before) :]}
     return Damage(
         not_struck=int(not _was_struck(folder)),
+        not_ended=(struck, code).count(None),
         lost=_TRIALS - len(done) + max(0, acknowledged - len(finished)),
         executed_twice=len(finished & again),
         recorded_twice=sum(count - 1 for count in (*done.values(), *ended.values())),
         runs_amiss=_runs_amiss(folder, after),
         leaked=leaked,
-        exit_code=code,
+        exit_code=code or 0,
     )
 
 
-def _run(words: Sequence[str], folder: Path, variables: dict[str, str]) -> int:
-    """Run a command to its end, in its own process group."""
-    log = folder / "log"
-    with log.open("ab") as told:
+def _run(words: Sequence[str], folder: Path, variables: dict[str, str], *, seconds: float) -> int | None:
+    """Run a command in its own process group, and return its exit code; None: it was killed, for it did not
+    end.
+    """
+    with (folder / "log").open("ab") as log, contextlib.suppress(subprocess.TimeoutExpired):
         return subprocess.run(
             words,
             cwd=folder,
             env=variables,
             stdin=subprocess.DEVNULL,
-            stdout=told,
-            stderr=told,
+            stdout=log,
+            stderr=log,
             start_new_session=True,
-            timeout=_SECONDS,
+            timeout=seconds,
             check=False,
         ).returncode
+    return None
 
 
 def _left_alive(family: Family) -> int:
@@ -230,14 +239,14 @@ def _runs_amiss(folder: Path, records: Sequence[object]) -> int:
     return difference.total() + sum(run.info.status == "RUNNING" for run in runs)
 
 
-def run(points: Sequence[Point]) -> int:
+def run(points: Sequence[Point], *, seconds: float) -> int:
     """Strike at each point, say what it cost, and return at how many it cost anything."""
     total: Counter[str] = Counter()
     bad = 0
     for point in points:
         with tempfile.TemporaryDirectory(prefix="chaos-") as folder:
             began = time.monotonic()
-            damage = damage_at(point, Path(folder))
+            damage = damage_at(point, Path(folder), seconds=seconds)
             bad += not damage.is_none
             amiss = {field_.name: getattr(damage, field_.name) for field_ in fields(damage)}
             total.update(amiss)
@@ -253,5 +262,8 @@ def run(points: Sequence[Point]) -> int:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--executor", choices=("inline", "ray", "both"), default="both")
-    chosen = parser.parse_args().executor
-    sys.exit(1 if run([point for point in EVERY if chosen in (point.executor, "both")]) else 0)
+    parser.add_argument("--first", type=int, default=1, help="number of the first point")
+    parser.add_argument("--seconds", type=float, default=180, help="that a command may take")
+    given = parser.parse_args()
+    chosen = [point for point in EVERY if given.executor in (point.executor, "both")]
+    sys.exit(1 if run(chosen[given.first - 1 :], seconds=given.seconds) else 0)
