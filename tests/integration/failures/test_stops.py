@@ -166,5 +166,5 @@ def test_a_pause_between_slow_steps_lets_the_training_end_and_starts_no_other(tm
         output = driver.communicate(timeout=90)[0]
     assert "pausing: nothing more is started" in output
     assert cpu_seconds <= 1.0, output
-    (only,) = records_in(tmp_path, "single")
+    (only,) = records_in(tmp_path, SWEEP)
     assert (only["failure"], only["attempt"], only["result"]["resumed_from_step"]) == (None, 1, 0)
