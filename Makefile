@@ -56,46 +56,55 @@ On Ubuntu, as on images of TPU VMs: sudo apt install python3.11-venv, then add P
 python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { echo "$(OLD_PYTHON)" >&2; exit 2; }
 
+# Of pip a line is shown; what it says besides is in a file, whose end is shown where it fails.
+LOGGED = >> $(@D)/install.log 2>&1 || { tail -n 20 $(@D)/install.log >&2; exit 2; }
+comma := ,
+define begin
+@echo "installing $(@D): $(1) (log: $(@D)/install.log)"
+@$(PYTHON) -m venv $(@D)
+endef
+
 # pip would compile every file, which took two thirds of its time for the light environment: an import compiles what a
 # trial needs.
 $(VENV)/.installed: pyproject.toml $(PINNED) | python
-	$(PYTHON) -m venv $(VENV)
-	$(VENV)/bin/pip install --quiet --no-compile $(CONSTRAINTS) --editable '.[torch,tensorflow,dev]'
-	TF_CPP_MIN_LOG_LEVEL=3 $(VENV)/bin/python -c 'import mlflow, ray.tune, tensorflow, torch'
-	touch $@
+	$(call begin,Ray$(comma) MLflow$(comma) TensorFlow and PyTorch)
+	@$(VENV)/bin/pip install --quiet --no-compile $(CONSTRAINTS) --editable '.[torch,tensorflow,dev]' $(LOGGED)
+	@TF_CPP_MIN_LOG_LEVEL=3 $(VENV)/bin/python -c 'import mlflow, ray.tune, tensorflow, torch' $(LOGGED)
+	@touch $@
 
 # An environment of a framework has the packages of its extra only: no Ray, no MLflow, and our own code comes by path.
 # torch_xla pins another torch than the main environment has.
 REQUIREMENTS := import sys, tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"][sys.argv[1]], sep="\n")
 
 $(XLA_VENV)/.installed: pyproject.toml | python
-	$(PYTHON) -m venv $(XLA_VENV)
-	$(PYTHON) -c '$(REQUIREMENTS)' xla | $(XLA_VENV)/bin/pip install --quiet --no-compile --requirement /dev/stdin
-	touch $@
+	$(call begin,PyTorch/XLA)
+	@$(PYTHON) -c '$(REQUIREMENTS)' xla | $(XLA_VENV)/bin/pip install --quiet --no-compile --requirement /dev/stdin $(LOGGED)
+	@touch $@
 
 $(XLA_VENV)/.libtpu: $(XLA_VENV)/.installed
-	$(PYTHON) -c '$(REQUIREMENTS)' xla-tpu | $(XLA_VENV)/bin/pip install --quiet --requirement /dev/stdin
-	touch $@
+	@echo "installing libtpu into $(@D) (log: $(@D)/install.log)"
+	@$(PYTHON) -c '$(REQUIREMENTS)' xla-tpu | $(XLA_VENV)/bin/pip install --quiet --requirement /dev/stdin $(LOGGED)
+	@touch $@
 
 # One framework, without Ray and MLflow.
 LIGHT := import tomllib; project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
 print(*(name for name in project["dependencies"] if not name.startswith(("ray", "mlflow"))), *project["optional-dependencies"]["torch"], sep="\n")
 
 $(LIGHT_VENV)/.installed: pyproject.toml $(PINNED) | python
-	$(PYTHON) -m venv $(LIGHT_VENV)
-	$(PYTHON) -c '$(LIGHT)' | $(LIGHT_VENV)/bin/pip install --quiet --no-compile $(CONSTRAINTS) --requirement /dev/stdin
-	$(LIGHT_VENV)/bin/python -c 'import torch'
-	touch $@
+	$(call begin,PyTorch)
+	@$(PYTHON) -c '$(LIGHT)' | $(LIGHT_VENV)/bin/pip install --quiet --no-compile $(CONSTRAINTS) --requirement /dev/stdin $(LOGGED)
+	@$(LIGHT_VENV)/bin/python -c 'import torch' $(LOGGED)
+	@touch $@
 
 $(TENSORFLOW_VENV)/.installed: pyproject.toml | python
-	$(PYTHON) -m venv $(TENSORFLOW_VENV)
-	$(PYTHON) -c '$(REQUIREMENTS)' tensorflow-gpu | $(TENSORFLOW_VENV)/bin/pip install --quiet --requirement /dev/stdin
-	touch $@
+	$(call begin,TensorFlow for GPUs)
+	@$(PYTHON) -c '$(REQUIREMENTS)' tensorflow-gpu | $(TENSORFLOW_VENV)/bin/pip install --quiet --requirement /dev/stdin $(LOGGED)
+	@touch $@
 
 $(COMPILE_VENV)/.installed: pyproject.toml | python
-	$(PYTHON) -m venv $(COMPILE_VENV)
-	$(PYTHON) -c '$(REQUIREMENTS)' tpu-compile | $(COMPILE_VENV)/bin/pip install --quiet --requirement /dev/stdin
-	touch $@
+	$(call begin,Google's TPU compiler)
+	@$(PYTHON) -c '$(REQUIREMENTS)' tpu-compile | $(COMPILE_VENV)/bin/pip install --quiet --requirement /dev/stdin $(LOGGED)
+	@touch $@
 
 sweep: install
 	$(VENV)/bin/python -m orchestrator +sweep=$(SWEEP)

@@ -1,5 +1,6 @@
 """Commands that the Makefile would run; nothing is made."""
 
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -44,7 +45,10 @@ def test_an_environment_has_the_packages_of_its_extra(tmp_path: Path, goal: str,
     goals = {"gpu": ["tf/.installed"], "tpu": ["xla/.libtpu"], "xla": ["xla/.installed"]}[goal]
     names = [f"PYTHON={python}", f"XLA_VENV={tmp_path}/xla", f"TENSORFLOW_VENV={tmp_path}/tf"]
     run = ["make", *[f"{tmp_path}/{name}" for name in goals], *names]
-    printed = subprocess.run(run, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    subprocess.run(run, cwd=ROOT, capture_output=True, text=True, check=True)
+    printed = [
+        line for log in sorted(tmp_path.glob("*/install.log")) for line in log.read_text().splitlines()
+    ]
     wanted = [item for extra in sorted(extras) for item in PROJECT["optional-dependencies"][extra]]
     assert [line for line in printed if line.startswith(("torch", "tensorflow", "numpy", "pillow"))] == wanted
 
@@ -52,7 +56,9 @@ def test_an_environment_has_the_packages_of_its_extra(tmp_path: Path, goal: str,
 def test_the_light_environment_has_all_but_ray_mlflow_and_other_frameworks(tmp_path: Path) -> None:
     light, python = tmp_path / "light", fake_python(tmp_path, version=(3, 11))
     run = ["make", "--silent", f"{light}/.installed", f"PYTHON={python}", f"LIGHT_VENV={light}"]
-    printed = subprocess.run(run, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    made = subprocess.run(run, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert made.stdout == f"installing {light}: PyTorch (log: {light}/install.log)\n"
+    printed = (light / "install.log").read_text().splitlines()
     needed = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["torch"]]
     assert printed == [item for item in needed if Requirement(item).name not in ("ray", "mlflow")]
     assert len(printed) == len(needed) - 2
@@ -64,6 +70,24 @@ def test_the_first_command_needs_only_the_light_environment() -> None:
     ).stdout
     assert ".venv-light/bin/python -m orchestrator +sweep=smoke trainer=torch_ddp" in told
     assert ".venv-xla" not in told
+
+
+def test_warnings_of_pip_are_in_a_file_and_its_failure_is_shown(tmp_path: Path) -> None:
+    light, python = (
+        tmp_path / "light",
+        fake_python(tmp_path, version=(3, 11), pip="cat >/dev/null; echo WARNING: old >&2"),
+    )
+    run = ["make", f"{light}/.installed", f"PYTHON={python}", f"LIGHT_VENV={light}"]
+    made = subprocess.run(run, cwd=ROOT, capture_output=True, text=True)
+    assert (made.returncode, made.stderr) == (0, "")
+    assert made.stdout.splitlines() == [f"installing {light}: PyTorch (log: {light}/install.log)"]
+    assert (light / "install.log").read_text() == "WARNING: old\n"
+    shutil.rmtree(light)
+    fake_python(tmp_path, version=(3, 11), pip="cat >/dev/null; echo ERROR: no such package >&2; exit 1")
+    failed = subprocess.run(run, cwd=ROOT, capture_output=True, text=True)
+    assert failed.returncode == 2
+    assert failed.stderr.startswith("ERROR: no such package\n")
+    assert not (light / ".installed").exists()
 
 
 @pytest.mark.parametrize("goal", ["install", "gpu", "tpu", "smoke", "sweep"])
@@ -81,13 +105,16 @@ def test_an_old_python_is_refused_with_what_to_type(tmp_path: Path, goal: str) -
     assert not [path for path in tmp_path.iterdir() if path.name != "python"]
 
 
-def fake_python(folder: Path, *, version: tuple[int, int]) -> Path:
-    """Write an interpreter of this version whose environments have a pip that prints its requirements."""
+def fake_python(folder: Path, *, version: tuple[int, int], pip: str = "cat") -> Path:
+    """Write an interpreter of this version whose environments have a pip that runs this line of a shell.
+
+    The usual one prints its requirements.
+    """
     python = folder / "python"
     python.write_text(
         "#!/bin/sh\n"
         'if [ "$1 $2" = "-m venv" ]; then\n'
-        '  mkdir -p "$3/bin" && printf "#!/bin/sh\\ncat\\n" > "$3/bin/pip" && chmod +x "$3/bin/pip"\n'
+        f'  mkdir -p "$3/bin" && printf "#!/bin/sh\\n%s\\n" "{pip}" > "$3/bin/pip" && chmod +x "$3/bin/pip"\n'
         '  ln -s /bin/true "$3/bin/python"; exit\n'
         "fi\n"
         f'case "$2" in *version_info*) exec {sys.executable} -c "import sys; '
