@@ -13,6 +13,7 @@ UNKNOWN = "\N{EN DASH}"
 _DIGITS = 4
 _MOST_DECIMALS = 7
 _MOST_NAMES = 4
+_WIDE = 0.2  # an interval, as a share of its middle
 _MINUTE, _HOUR, _DAY = 60.0, 3600.0, 86400.0
 _MOST_RATIO = 1000  # of two numbers of a column with the same decimals
 _DATA_KINDS = {"real": "real", "standin": "stand-in", "synthetic": "synthetic"}
@@ -90,7 +91,7 @@ def spread(value: Spread, *, factor: float = 1.0, digits: int = _DIGITS) -> Numb
     """`median [low, high]` with the decimals of the median; the median alone if there is no spread."""
     median, low, high = (end * factor for end in (value.median, value.low, value.high))
     if not math.isfinite(median) or low == high:
-        return number(median)
+        return number(median, digits=digits)
     shown = [_with_decimals(end, _decimals_of(median, digits)) for end in (median, low, high)]
     return Number(f"{shown[0]} [{shown[1]}, {shown[2]}]", median)
 
@@ -99,6 +100,17 @@ def duration(seconds: Spread, *, digits: int = 4, ends: bool = True) -> Number:
     """Tell seconds in the unit that suits them: `12.30 min [11.90, 12.70]`."""
     middle, low, high = duration_parts(seconds, digits=digits)
     return Number(f"{middle} [{low}, {high}]" if ends and low else middle, seconds.median)
+
+
+def digits_for(value: Spread) -> int:
+    """Choose as many significant digits as the interval supports: two where it is wider than a fifth."""
+    return 2 if value.high - value.low > _WIDE * abs(value.median) else 3
+
+
+def about(seconds: Spread) -> str:
+    """Tell seconds as people say them: `3.1 min (2.3 to 4.2)`."""
+    middle, low, high = duration_parts(seconds, digits=digits_for(seconds))
+    return f"{middle} ({low} to {high})" if low != high else middle
 
 
 def duration_of(hours: float, *, digits: int) -> Number:

@@ -2,13 +2,16 @@
 
 from orchestrator.core.price import Price
 
+LISTED = {"hypothetical": "list price"}
+"""Mark of a price -> how it is told beside a price; that dollars are hypothetical is told once."""
+
 
 def priced_as(price: Price) -> str:
     """Tell `n1-standard-8+1xT4 on demand in us-central1, $0.73/h of 2026-08-20`, and its marks."""
     parts = (
         f"{rented(price)} in {regions_of(price)}",
         f"${price.usd_per_hour:g}/h of {oldest_of(price)}",
-        *marks_of(price),
+        *(LISTED.get(mark, mark) for mark in marks_of(price)),
     )
     return ", ".join(parts)
 

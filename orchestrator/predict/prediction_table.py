@@ -116,7 +116,6 @@ class Prediction:
             setting=_setting(self),
             seconds=scaled(_spread_of(self.step), self.length.samples / self.point.global_batch_size),
             usd=None if usd is None else scaled(usd, self.length.samples / _SAMPLES),
-            marks="" if isinstance(self.price, Unpriced) else ", ".join(marks_of(self.price)),
             provenance=self.step.provenance,
             is_without_setup=True,
             is_rented=self.is_rented,

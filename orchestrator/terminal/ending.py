@@ -1,13 +1,12 @@
-"""End of `run` and `report` in about fifteen lines: answers, best settings, and what to do next. Pure."""
+"""End of `run` and `report` in at most twelve lines: answers, best settings, and what to do next. Pure."""
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from orchestrator.analysis.comparison.compare import distinguishing_fields
 from orchestrator.analysis.findings import Findings
-from orchestrator.analysis.formatting import UNKNOWN, Number, count, counted, list_inputs, number
+from orchestrator.analysis.formatting import UNKNOWN, Number, count, counted, digits_for, list_inputs, number
 from orchestrator.analysis.measurements.measured import Measurement, marks_of_repeats
 from orchestrator.analysis.measurements.setting import label_of
 from orchestrator.analysis.metrics.cost import marks_in
@@ -26,8 +25,8 @@ from orchestrator.core.command_text import command_text
 from orchestrator.core.placement import Plan
 from orchestrator.core.result import TrialRecord
 
-_MOST_MEASURED, _MOST_PREDICTED = 6, 3  # rows of the only job
-_MOST_JOBS = 4
+_MOST_MEASURED, _MOST_PREDICTED = 3, 1  # rows of the only job
+_MOST_JOBS = 2
 _LEAST_CHANCE = 0.05  # of a setting that may be better
 _DIGITS = 3
 
@@ -60,16 +59,8 @@ def ending_of(findings: Findings) -> Ending:
         jobs=format_job_lines(shown),
         answers=(*map(_answer, shown), *others),
         table=_table(shown) if any(map(_measured, shown)) else _unjudged_table(findings, shown),
-        facts=(*list_inputs((one.job, one.input) for one in shown), *_facts(findings), *_starts(shown)),
+        facts=(*list_inputs((one.job, one.input) for one in shown), *_facts(findings)),
         steps=tuple(_steps(findings)),
-    )
-
-
-def _starts(answers: Iterable[Recommendation]) -> Iterator[str]:
-    """Yield what rented machines take and cost beside the next trials, each once."""
-    steps = (answer.next_step for answer in answers if answer.next_step and answer.next_step.command)
-    yield from dict.fromkeys(
-        f"next trial: {step.start[:1].lower()}{step.start[1:]}" for step in steps if step.start
     )
 
 
@@ -136,9 +127,9 @@ def _unjudged_table(findings: Findings, answers: Sequence[Recommendation]) -> Ta
     fields = fields or ["device", "trainer", "precision"]
     ranked = sorted(measured, key=lambda one: -one.samples_per_second.median)[:_MOST_MEASURED]
     rows = [_unjudged_row(one, answers[0], fields) for one in ranked]
-    marks = "".join(f", {mark} prices" for mark in marks_in(findings.attempts))
+    marks = marks_in(findings.attempts)
     priced = any(math.isfinite(one.usd_per_million_samples.median) for one in ranked)
-    note = f"$/M: dollars for a million samples{marks}." if priced else ""
+    note = f"$/M: per million samples{_at(marks)}." if priced else ""
     return replace(table, rows=(*rows, *table.rows), note=note if not table.note else f"{table.note} {note}")
 
 
@@ -197,7 +188,7 @@ def _rate(one: RankedSetting) -> str:
         return Number(f"{middle} [{low}, {high}]", rate.median)
     width = (rate.high - rate.low) / 2 / rate.median
     interval = f" ±{width:.1%}" if len(one.rates) > 1 else ""
-    return Number(f"{number(rate.median)}{interval}", rate.median)
+    return Number(f"{number(rate.median, digits=digits_for(rate))}{interval}", rate.median)
 
 
 def _thousands(value: float) -> str:
@@ -222,11 +213,16 @@ def _is_taken(one: RankedSetting, answer: Recommendation) -> bool:
 
 def _notes(listed: Sequence[tuple[Recommendation, RankedSetting]], *, marks: Sequence[str]) -> Iterator[str]:
     if any(len(one.rates) > 1 for _, one in listed):
-        yield "n: runs that decide. ±: half their range."
+        yield "±: half the spread of n quiet runs."
     if any(one.provenance != "measured" for _, one in listed):
-        yield "Predicted and compiled: not measured, may be better with that chance; brackets hold 90 of 100."
+        yield "Not measured: 90% interval, chance."
     if any(one.usd_per_second for _, one in listed):
-        yield f"$/M: dollars for a million samples{''.join(f', {mark} prices' for mark in marks)}."
+        yield f"$/M: per million samples{_at(marks)}."
+
+
+def _at(marks: Iterable[str]) -> str:
+    """Tell what is to know of the prices: `, hypothetical prices`."""
+    return "".join(f", {mark} prices" for mark in marks)
 
 
 def _facts(findings: Findings) -> Iterator[str]:
@@ -239,20 +235,13 @@ def _facts(findings: Findings) -> Iterator[str]:
         "skipped": len(findings.plan.skipped),
     }
     told = [f"{counts[name]:,} {name}" for name in counts if counts[name]]
-    cost = ""
-    if findings.costs:
-        marks = "".join(f" {mark}" for mark in marks_in(findings.attempts))
-        cost = f"; ${number(total_of(findings.costs).usd, digits=2)}{marks}"
+    cost = f"; ${number(total_of(findings.costs).usd, digits=2)}" if findings.costs else ""
     yield ", ".join([f"{counted(findings.num_measured, 'trial')} measured", *told]) + cost
     if banner := noise_banner(findings.recommendations):
         yield banner
     causes = [_cause(record) for record in findings.failed]
     if causes:
         yield f"failed: {causes[0]}{_and_more(len(causes) - 1, 'failure')}"
-    reasons = Counter(skipped.reason for skipped in findings.plan.skipped)
-    for reason, number_of_points in reasons.most_common(1):
-        others = _and_more(len(reasons) - 1, "reason")
-        yield f"skipped: {counted(number_of_points, 'point')}: {reason}{others}"
 
 
 def _cause(record: TrialRecord) -> str:

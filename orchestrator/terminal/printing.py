@@ -30,10 +30,10 @@ def display_path(path: Path) -> str:
     return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
-def print_table(console: Console, table: Table) -> None:
+def print_table(console: Console, table: Table, *, is_last: bool = True) -> None:
     """A table with its title above, if it has one, and below it the sentence on how to read it.
 
-    Its commands follow, numbered as their rows, each unbroken.
+    Its commands follow, numbered as their rows, each unbroken, and an empty line where it `is_last`.
     """
     numbered, commands = _with_commands_below(table)
     slim = fitted(numbered, width=console.width)
@@ -49,7 +49,8 @@ def print_table(console: Console, table: Table) -> None:
         console.print(Text(printable(slim.note), style="dim"))
     for command in commands:
         console.print(Text(printable(command)), soft_wrap=True)
-    console.print()
+    if is_last:
+        console.print()
 
 
 def _with_commands_below(table: Table) -> tuple[Table, tuple[str, ...]]:
@@ -79,7 +80,7 @@ def print_ending(console: Console, ending: "Ending", *, remarks: Iterable[str]) 
     for answer in ending.answers:
         console.print(Text(printable(answer), style="bold"))
     if ending.table.rows:
-        print_table(console, ending.table)
+        print_table(console, ending.table, is_last=False)
     for line in (*ending.facts, *remarks):
         print_line(console, line)
     for step in ending.steps:

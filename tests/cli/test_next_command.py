@@ -121,7 +121,7 @@ def test_a_step_on_a_device_that_is_not_here_is_refused_with_its_command(
 ) -> None:
     asked = ("+sweep=single", "trainer=torch_ddp", "device=t4", *HERE[1:], "compile=off", "steps=64")
     assert main(["run", *asked]) == DONE  # a rehearsal
-    assert "where its device is" in capsys.readouterr().out
+    assert "rent a machine for" in capsys.readouterr().out
     assert main(list(NEXT)) == WRONG_REQUEST
     told = capsys.readouterr()
     assert told.err == "error: the device of the next measurement is not here\n"

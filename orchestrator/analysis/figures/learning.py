@@ -77,7 +77,7 @@ def quality_figures(records: Iterable[TrialRecord]) -> Iterator[Figure]:
         view = _View(
             title=f"{metric} over time: {workload}, {data_name(data)} data",
             caption=(
-                "Median over seeds and repeats; the band is their range. Seconds of training, without "
+                "Median over seeds and repeats. The band is their range. Seconds of training, without "
                 f"set-up and evaluations. Grey line: the target, {value:g}."
             ),
             x="seconds of training",
@@ -102,8 +102,8 @@ def loss_figures(records: Iterable[TrialRecord]) -> Iterator[Figure]:
         view = _View(
             title=f"Training loss: {workload}, {data_name(data)} data",
             caption=(
-                "Loss of one step over its global batch, read outside the timed part: median over seeds and "
-                "repeats; the band is their range."
+                "Loss of one step over its global batch, read outside the timed part. Line: median over "
+                "seeds and repeats. Band: their range."
             ),
             x="optimizer step",
             y="training loss",

@@ -30,6 +30,11 @@ COLOURS: Mapping[str, Colour] = {
 }
 """Phases in the order in which they follow each other."""
 
+PHASES = (
+    "Launch includes the set-up, the first step includes compilation, training includes the warm-up. "
+    "Rest is the start and end of processes."
+)
+
 
 def phases_of(record: TrialRecord) -> dict[str, float]:
     """Divide the seconds of an attempt: measured phases and the rest of them, or one phase for all."""

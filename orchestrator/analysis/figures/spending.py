@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from orchestrator.analysis.figures.palette import TEXT
-from orchestrator.analysis.figures.phases import COLOURS, phases_of
+from orchestrator.analysis.figures.phases import COLOURS, PHASES, REST, phases_of
 from orchestrator.analysis.figures.vega_lite import Figure, Spec, left_out, mark_label, single
 from orchestrator.analysis.formatting import counted, number
 from orchestrator.analysis.measurements.setting import DETAILS, label_of, setting_of, varying
@@ -16,6 +16,7 @@ from orchestrator.core.trial_spec import setting_id
 
 _NAMED = ("workload", "device", "trainer", "precision", *DETAILS)
 _MOST_BARS = 60
+_MUCH = 0.1
 _BAR_PIXELS = 22
 _LABEL_PIXELS = 300
 _TOTAL_PIXELS = 130
@@ -50,14 +51,22 @@ def spending_figures(attempts: Iterable[TrialRecord]) -> Iterator[Figure]:
     yield Figure(
         title="Where the time and the money went",
         caption=(
-            "Share of the time of all attempts of a setting, failed ones included; beside it their seconds "
-            "and their bill. Launch includes the set-up, the first step includes compilation, training "
-            "includes the warm-up; rest is the start and end of processes."
+            f"Share of the time of all attempts of a setting, failed ones included. Beside it: their seconds "
+            f"and their bill. {PHASES}{_rest_of(found)}"
             + left_out(len(found), _MOST_BARS, "settings, those that took longest")
         ),
         alternative=_describe(found),
         spec_of=spec_of,
     )
+
+
+def _rest_of(found: Sequence[Spending]) -> str:
+    """Explain a rest that is over a tenth of all; empty: it is less."""
+    total = sum(sum(one.seconds.values()) for one in found)
+    rest = sum(one.seconds.get(REST, 0.0) for one in found)
+    if not total or rest <= _MUCH * total:
+        return ""
+    return f" Rest is {rest / total:.0%} here: short trials spend much of their time on starting processes."
 
 
 def spendings_of(attempts: Iterable[TrialRecord]) -> list[Spending]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from orchestrator.analysis.figures.palette import LINE, NEUTRAL
-from orchestrator.analysis.figures.phases import COLOURS, phases_of
+from orchestrator.analysis.figures.phases import COLOURS, PHASES, phases_of
 from orchestrator.analysis.figures.vega_lite import Figure, Spec, left_out, mark_label, single
 from orchestrator.analysis.formatting import counted, day_and_time, number
 from orchestrator.analysis.measurements.setting import Namer
@@ -182,11 +182,9 @@ def _caption_of(timeline: Timeline, *, since: float) -> str:
     pauses = f"Left out at the dotted lines: {counted(len(timeline.pauses), 'pause')} without any attempt, "
     return " ".join(
         (
-            f"From {day_and_time(since)} on. Launch includes the set-up, the first step includes "
-            "compilation, training includes the warm-up; rest is the start and end of processes. "
-            "The driver's clock gives the start and end of an attempt. Workers measured the "
-            "lengths of the phases between, not their positions; evaluations on the way to a "
-            "target are drawn with the last one. Rehearsals and failed attempts have no phases, "
+            f"From {day_and_time(since)} on. {PHASES} Start and end of an attempt are of the driver's "
+            "clock. Workers measured how long the phases between took, not when they began. Evaluations on "
+            "the way to a target are drawn with the last one. Rehearsals and failed attempts have no phases, "
             "and their length is no measurement. Idle: none of these attempts ran on the node.",
             *([f"{pauses}{number(hours)} h together."] if hours else []),
         )

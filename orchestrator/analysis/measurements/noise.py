@@ -19,10 +19,11 @@ _TICK_SECONDS = (
 )
 
 NOISY = (
-    "its threads were ready to run and had no core for over a tenth of the time, because other processes "
-    "used the cores, in half of the timed blocks or more, or a trial on CPUs got less than "
-    f"{_LEAST_BUSY} of one core while it was timed, or, where the kernel does not count such waits, the "
-    f"host's load average exceeded {_MOST_LOAD} times the trial's cores: other work was running"
+    "other work was running. Its threads were ready but had no core for over a tenth of the time, because "
+    "other processes used them. That was so in half of the timed blocks or more. "
+    f"Or a trial on CPUs got less than {_LEAST_BUSY} of one core while it was timed. "
+    "Where the kernel does not count such waits: "
+    f"the host's load average exceeded {_MOST_LOAD} times the trial's cores"
 )
 """Definition of a noisy trial, for readers."""
 

@@ -30,13 +30,11 @@ _OTHERS = (
     "data",
 )
 _NOTE = (
-    "Predicted or compiled, not measured: these devices are not available. Compiled: the device's own "
-    "compiler estimated the step (docs/compiled.md). Brackets should contain 90 of 100 "
-    "measurements. Time and dollars cover all steps in the steady state, without set-up, "
-    "compilation and evaluation, for one repeat. Predictions do not distinguish the trainers in "
-    "one row."
+    "Not measured: these devices are not here. Compiled: the device's own compiler estimated the step "
+    "(docs/compiled.md). Brackets: 90% interval. Time and dollars are of the steps of one repeat, without "
+    "set-up, compilation and evaluation. Trainers in one row have the same prediction."
 )
-_LIMITED = "At most: a target ends the training, maybe before all of its steps."
+_LIMITED = "At most: a target may end the training early."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

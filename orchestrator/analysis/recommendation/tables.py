@@ -6,6 +6,7 @@ from typing import Any
 from orchestrator.analysis.formatting import (
     UNKNOWN,
     Number,
+    digits_for,
     duration,
     duration_of,
     exact_percent,
@@ -16,7 +17,7 @@ from orchestrator.analysis.measurements.measured import RESUMED
 from orchestrator.analysis.measurements.noise import NOISY, OUTLIER
 from orchestrator.analysis.metrics.quality import quality_words
 from orchestrator.analysis.recommendation.answer.answer import RankedSetting, Recommendation
-from orchestrator.analysis.recommendation.answer.summary import chance, describe_setup, known_by
+from orchestrator.analysis.recommendation.answer.summary import chance, describe_setup, known_by, told_marks
 from orchestrator.analysis.table import Column, Rank, Table
 from orchestrator.core import codec
 from orchestrator.core.interval import Spread, exactly
@@ -29,18 +30,16 @@ NEXT = "Measure next"
 
 _MOST_ROWS = 20  # of predicted settings of one job: the others are hardly ever the best
 _RANKED = (
-    "Time and cost are those of the whole job: {setup}; checkpoints and evaluations are left out. "
-    "Brackets: of measured settings the 95% interval of the mean over repeats and "
-    "seeds, of others the interval that is to hold 90 of 100 measurements. Chance: that a setting "
-    "keeps to the limits and lies within {tolerance} of the best, measured or not. On the front: no other "
-    "measured setting is shown better in time, cost or quality without being shown worse in another."
+    "Time and cost are those of the whole job, without checkpoints and evaluations. {setup} "
+    "Brackets: 95% interval of the mean where measured, else a 90% interval. "
+    "Chance: to keep to the limits and lie within {tolerance} of the best, measured or not. "
+    "On the front: no other measured setting is better in time, cost or quality and no worse in the others."
 )
 _NEXT_NOTE = (
-    "Measure in this order, and ask again after every trial. Costs are predictions for one "
-    "trial. Gain: expected rise of the leader's chance, including the effect on other settings. "
-    "Then: the leader's chance if all results so far are as predicted."
+    "Measure in this order, and ask again after every trial. Time and cost are predicted, for one trial. "
+    "Gain: expected rise of the leader's chance. Then: confidence after this run, if it comes as predicted."
 )
-_LIMITED = "Time and dollars are at most: a target ends a training, maybe before all of its steps."
+_LIMITED = "Time and dollars are at most: a target may end a training early."
 
 
 def ranked_table(recommendations: Sequence[Recommendation]) -> Table:
@@ -78,7 +77,7 @@ def ranked_table(recommendations: Sequence[Recommendation]) -> Table:
                 one.job,
                 standing.setting,
                 known_by(standing),
-                duration(standing.seconds, digits=3),
+                duration(standing.seconds, digits=digits_for(standing.seconds)),
                 *([dollars(standing.usd, standing.price_marks)] if has_cost else []),
                 *([_quality(standing, one)] if has_quality else []),
                 chance(standing.chance),
@@ -134,7 +133,7 @@ def next_table(recommendations: Sequence[Recommendation]) -> Table:
             (
                 one.job,
                 trial.setting,
-                duration_of(trial.hours, digits=3),
+                duration_of(trial.hours, digits=2),
                 dollars(None if trial.usd is None else exactly(trial.usd), trial.price_marks),
                 chance(trial.chance),
                 f"+{share(trial.gain, decimals=1)}",
@@ -180,7 +179,8 @@ def plain_of(recommendation: Recommendation) -> dict[str, Any]:
 
 
 def dollars(value: Spread | None, marks: str) -> str:
-    """`0.0123 [0.0120, 0.0126] hypothetical`."""
+    """`0.0123 [0.0120, 0.0126] old`."""
     if value is None:
         return UNKNOWN
-    return Number(f"{spread(value)} {marks}".rstrip(), value.median)
+    words = spread(value, digits=digits_for(value) if value.low < value.high else 2)
+    return Number(f"{words} {told_marks(marks)}".rstrip(), value.median)

@@ -4,15 +4,16 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from orchestrator.analysis.findings import Findings
 from orchestrator.analysis.formatting import day_and_time, duration, number
-from orchestrator.analysis.metrics.cost import price_label
+from orchestrator.analysis.metrics.cost import marks_in, price_label
 from orchestrator.analysis.recommendation.answer.answer import Recommendation
-from orchestrator.analysis.recommendation.answer.question import question_of, question_of_all
+from orchestrator.analysis.recommendation.answer.question import question_of_all
 from orchestrator.analysis.recommendation.answer.summary import (
     Card,
     answer_of,
     cards_of,
     chance,
     noise_banner,
+    title_words,
 )
 from orchestrator.analysis.report.headline import counts_of, failures_of, inputs_in
 from orchestrator.analysis.report.html import element, table_markup, text
@@ -21,21 +22,21 @@ from orchestrator.analysis.table import Column, Table
 from orchestrator.core.placement import Plan
 
 _MOST_NAMES = 4
-_STANDIN = "Stand-in data: times are valid, quality is not that of the full data set."
+_MOST_SENTENCES = 5  # of a card on the first screen of a phone
+_STANDIN = "Stand-in data: times are valid, quality is not."
 
 
 def title_of(findings: Findings, sweep: str) -> str:
-    """Put question and state in one line, for the window's title too."""
-    question, state = _question_and_state(findings, sweep)
-    return f"{question} {state}."
+    """Put what is known in one line, for the window's title too."""
+    return f"{' '.join(filter(None, _verdict_and_state(findings, sweep)))}."
 
 
-def _question_and_state(findings: Findings, sweep: str) -> tuple[str, str]:
+def _verdict_and_state(findings: Findings, sweep: str) -> tuple[str, str]:
     answers = findings.recommendations
     if not answers:
         return f"{sweep}:", "nothing is measured or predicted yet"
     if len(answers) == 1:
-        return question_of(answers[0]), answer_of(answers[0])
+        return "", title_words(answers[0])
     counts = {
         state: sum(one.state == state for one in answers)
         for state in ("settled", "tie", "not settled", "none")
@@ -46,17 +47,25 @@ def _question_and_state(findings: Findings, sweep: str) -> tuple[str, str]:
     )
 
 
-def header_markup(findings: Findings, sweep: str, *, version: str) -> str:
+def header_markup(findings: Findings, sweep: str) -> str:
     """Show the title, and one line on where the numbers come from."""
-    question, state = _question_and_state(findings, sweep)
+    question, state = _verdict_and_state(findings, sweep)
     states = {one.state for one in findings.recommendations}
     tone = next(iter(states)).replace(" ", "-") if len(states) == 1 else "open"
     return element(
         "header",
-        element("h1", text(question), " ", element("span", text(f"{state}."), class_=f"state {tone}")),
+        element(
+            "h1",
+            text(f"{question} " if question else ""),
+            element("span", text(f"{state}."), class_=f"state {tone}"),
+        ),
         element("p", text(" ".join(_provenance_of(findings))), class_="faint"),
-        element("p", *_made_by(findings.plan, version=version), class_="faint made"),
     )
+
+
+def footer_markup(plan: Plan, *, version: str) -> str:
+    """Show how the page was made, and the files beside it."""
+    return element("footer", element("p", *_made_by(plan, version=version), class_="faint made"))
 
 
 def _provenance_of(findings: Findings) -> Iterator[str]:
@@ -86,12 +95,15 @@ def _provenance_of(findings: Findings) -> Iterator[str]:
     }
     missing = [device for device in absent if device and device not in present]
     if missing:
-        yield f"Not available: {_named(missing)}; their numbers are predicted, or compiled where it says so."
+        yield f"Not here, so predicted or compiled: {_named(missing)}."
     if uses_standin(findings):
         yield _STANDIN
     prices = list(dict.fromkeys(filter(None, map(price_label, findings.attempts))))
     if prices:
-        yield f"Priced as {_named(prices, most=1)}."
+        first, *more = prices
+        others = f" (and {len(more):,} more)" if more else ""
+        listed = next((mark for mark in marks_in(findings.attempts) if "hypothetical" in mark), "")
+        yield f"Dollars{f' are {listed}' if listed else ''}: {first}{others}."
 
 
 def _named(names: Sequence[str], *, most: int = _MOST_NAMES) -> str:
@@ -122,7 +134,7 @@ def notices_of(findings: Findings) -> Iterator[str]:
 
 
 def cards_markup(recommendation: Recommendation) -> str:
-    """Show what to take, what may be better, and what to do next, beside each other."""
+    """Show the verdict, and what would confirm it."""
     return element("div", *map(_card, cards_of(recommendation)), class_="cards")
 
 
@@ -130,7 +142,7 @@ def nothing_yet(command: str) -> str:
     """Show how a sweep without results is run."""
     card = Card(
         kind="next",
-        title="Next step",
+        title="To confirm it",
         headline="Run the sweep",
         sentences=("A plan shows its trials before anything runs: put `plan` before `+sweep`.",),
         command=command,
@@ -143,10 +155,20 @@ def _card(card: Card) -> str:
         "div",
         element("p", text(card.title), class_="title"),
         element("p", text(card.headline), class_="subject") if card.headline else "",
-        *(element("p", text(sentence)) for sentence in card.sentences),
+        *(element("p", text(sentence)) for sentence in card.sentences[:_MOST_SENTENCES]),
+        _more_of(card),
         element("pre", element("code", text(card.command)), tabindex="0") if card.command else "",
         class_=f"card {card.kind}",
     )
+
+
+def _more_of(card: Card) -> str:
+    """Show further sentences, which a narrow screen folds, so that the command is on its first screen."""
+    more = card.sentences[_MOST_SENTENCES:]
+    if not more:
+        return ""
+    sentences = "".join(element("p", text(sentence)) for sentence in more)
+    return f"<details open>{element('summary', 'Why, and how sure')}{sentences}</details>"
 
 
 def answers_table(
@@ -188,5 +210,5 @@ def answers_table(
 
 
 def job_heading(recommendation: Recommendation) -> str:
-    """Show question and state of one job of several."""
-    return f"{question_of(recommendation)} {answer_of(recommendation)}."
+    """Tell what is known of one job of several."""
+    return f"{title_words(recommendation)}."

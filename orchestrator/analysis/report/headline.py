@@ -64,10 +64,11 @@ def _billed(findings: Findings) -> Iterator[str]:
     total = total_of(findings.costs)
     failed = sum(cost.num_failed for cost in findings.costs)
     parts = [f"with {counted(failed, 'failed attempt')}"] if failed else []
-    parts += marks_in(findings.attempts)
+    parts += [mark for mark in marks_in(findings.attempts) if "hypothetical" not in mark]
     words = f" ({', '.join(parts)})" if parts else ""
     trials = counted(sum(cost.num_trials for cost in findings.costs), "trial")
-    yield f"{trials} cost ${number(total.usd)} for {number(total.billed_node_seconds)} node-seconds{words}."
+    seconds = number(total.billed_node_seconds, digits=3)
+    yield f"{trials} cost ${number(total.usd, digits=2)} for {seconds} node-seconds{words}."
 
 
 def failures_of(findings: Findings) -> str:
@@ -82,10 +83,7 @@ def failures_of(findings: Findings) -> str:
 def _caveats(findings: Findings) -> Iterator[str]:
     if findings.rehearsed:
         devices = ", ".join(dict.fromkeys(record.spec.device_label for record in findings.rehearsed))
-        yield (
-            f"Not available on this machine: {devices}. Their code path was dry-run on the CPU; "
-            "no times are reported."
-        )
+        yield (f"Not on this machine: {devices}. Their code ran on the CPU, to find errors; it has no times.")
     if findings.num_others:
         others = counted(findings.num_others, "trial")
         yield f"Not shown: {others} in this sweep's ledger that are not part of this plan."

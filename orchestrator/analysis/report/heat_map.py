@@ -14,9 +14,9 @@ Tone = Literal["best", "faster", "slightly-faster", "tie", "slightly-slower", "s
 _CLEARLY = 2.0
 _LEAST_CELLS = 3
 NOTE = (
-    "The fastest setting of each device and precision, whatever the limits: times as fast as the best "
-    "measured setting (for a goal of least cost: the cheapest, times as cheap). Blue: better; orange: worse; "
-    "grey: no difference shown. Hatched: not measured."
+    "1x is the best measured setting. Each cell is the fastest setting of its device and precision, "
+    "whatever the limits. For a goal of least cost it is the cheapest. "
+    "Blue: better. Orange: worse. Grey: no difference shown. Hatched: not measured."
 )
 
 

@@ -17,6 +17,7 @@ _FIRST, _LAST = 3.0, 97.0
 
 _MIDDLE = "11"
 _LEAST_TICKS = 3
+_LABEL = 27.0  # room of a label such as `$0.003`, in percent of the cell's width
 _PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 
 
@@ -47,7 +48,11 @@ class Axis:
         """Values to label."""
         ticks = log_ticks(self.low, self.high) if self.is_log else [self.low, self.high]
         stride = math.ceil(len(ticks) / (_LEAST_TICKS + 1))
-        return ticks[::stride]
+        kept: list[float] = []
+        for tick in ticks[::stride]:
+            if not kept or self.place(tick) - self.place(kept[-1]) >= _LABEL:
+                kept.append(tick)
+        return kept
 
 
 def axis_over(spreads: Iterable[Spread], *, is_log: bool, unit: str = "") -> Axis | None:

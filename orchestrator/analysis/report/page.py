@@ -17,6 +17,7 @@ from orchestrator.analysis.report.figures import figures_of, names_for, row_ids_
 from orchestrator.analysis.report.first_screen import (
     answers_table,
     cards_markup,
+    footer_markup,
     header_markup,
     job_heading,
     nothing_yet,
@@ -144,7 +145,7 @@ def _body(
     of_jobs, of_sections = names[: len(jobs)], names[len(jobs) :]
     first = names[0] if names else contents
     yield element("a", "Skip to settings and figures", class_="skip", href=f"#{first}")
-    yield header_markup(findings, sweep, version=version)
+    yield header_markup(findings, sweep)
     yield "<main>"
     yield from notices_of(findings)
     if not jobs:
@@ -176,6 +177,7 @@ def _body(
     for section, name in zip(sections, of_sections, strict=True):
         yield _section(section, name, drawings)
     yield "</main>"
+    yield footer_markup(findings.plan, version=version)
 
 
 def _title_of_job(recommendation: Recommendation) -> str:
@@ -210,7 +212,11 @@ def _job(one: Recommendation, row_ids: Mapping[str, str], name: str, *, is_only:
     if not one.standings:
         return element("section", title, cards, id=name, tabindex="-1")
     settings = (
-        element("p", text(legend_of(one)), class_="faint legend"),
+        element(
+            "details",
+            element("summary", "How to read the table"),
+            element("p", text(legend_of(one)), class_="faint legend"),
+        ),
         _controls(one),
         all_columns(),
         settings_table(one, row_ids, named_by=heading),

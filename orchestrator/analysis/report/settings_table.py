@@ -7,6 +7,7 @@ from orchestrator.analysis.figures.palette import colour_of
 from orchestrator.analysis.formatting import (
     UNKNOWN,
     counted,
+    digits_for,
     duration_parts,
     number,
     share,
@@ -18,6 +19,7 @@ from orchestrator.analysis.recommendation.answer.summary import (
     describe_setup,
     known_by,
     marks_of_runs,
+    told_marks,
 )
 from orchestrator.analysis.report.html import element, text
 from orchestrator.analysis.report.interval_plot import (
@@ -40,6 +42,7 @@ _FILTERS: Mapping[str, str] = {
 
 _PLOTTED = {"rate": "samples/s", "usd": "$/M samples", "quality": "quality"}
 _JOB = {"job-time": "time of the job", "job-usd": "$ of the job"}
+_MOST_DIGITS = 3
 _BETTER = {"rate": " \N{RIGHTWARDS ARROW} faster", "usd": " \N{LEFTWARDS ARROW} cheaper"}
 
 
@@ -172,7 +175,12 @@ def _row(
             data_header="repeats",
             data_value=str(len(one.rates)),
         ),
-        element("td", text(_range(rate)), class_="detail", data_header="range of samples/s"),
+        element(
+            "td",
+            text(_range(rate, digits=digits_for(rate))),
+            class_="detail",
+            data_header="range of samples/s",
+        ),
         element("td", text(remarks or UNKNOWN), class_="detail", data_header="remarks"),
     ]
     factors = {f"data_{key}": value for key, value in one.factors.items() if key in _FILTERS}
@@ -226,8 +234,9 @@ def _plotted_cell(
     header = _PLOTTED[name]
     if value is None:
         return element("td", text(UNKNOWN), class_=f"number plotted absent {name}", data_header=header)
-    words = number(value.median, decimals=decimals)
-    title = f"{words} {header}, {_range(value) or 'no range'}, {_basis_of(one)}"
+    digits = digits_for(value)
+    words = number(value.median, digits=digits, decimals=None if digits < _MOST_DIGITS else decimals)
+    title = f"{words} {header}, {_range(value, digits=digits) or 'no range'}, {_basis_of(one)}"
     plot = plot_markup(
         value,
         axis,
@@ -263,12 +272,14 @@ def _job_cell(words: tuple[str, str] | None, value: Spread | None, *, name: str)
 
 def _time_words(seconds: Spread) -> tuple[str, str]:
     """Tell `15.3 min` and `8.05 to 29.4`."""
-    middle, low, high = duration_parts(seconds, digits=3)
+    middle, low, high = duration_parts(seconds, digits=digits_for(seconds))
     return middle, f"{low} to {high}" if low else ""
 
 
 def _with_range(value: Spread, decimals: int | None) -> tuple[str, str]:
-    return number(value.median, digits=3, decimals=decimals), _range(value, digits=3)
+    digits = digits_for(value)
+    middle = number(value.median, digits=digits, decimals=None if digits < _MOST_DIGITS else decimals)
+    return middle, _range(value, digits=digits)
 
 
 def _range(value: Spread, *, digits: int = 4) -> str:
@@ -283,8 +294,8 @@ def _remarks(one: RankedSetting, recommendation: Recommendation) -> list[str]:
         remarks.append("tie")
     if one.on_front:
         remarks.append("on the front of time, cost and quality")
-    if one.price_marks:
-        remarks.append(f"price {one.price_marks}")
+    if marks := told_marks(one.price_marks):
+        remarks.append(f"price {marks}")
     return remarks
 
 
@@ -292,19 +303,18 @@ def legend_of(recommendation: Recommendation) -> str:
     """Explain the marks that a table has."""
     provenances = {one.provenance for one in recommendation.standings}
     parts = [
-        "The fastest job first; colours by precision. Rates and costs are on log axes.",
-        "Filled: measured, mean and range, with a ring per repeat; quality with its 95% interval.",
+        "The fastest job is first. Colours tell the precision. Rates and costs are on log axes.",
+        "Filled: measured, mean and range, a ring per repeat. Quality has its 95% interval.",
     ]
-    hollow = "the interval that is to hold 90 of 100 measurements"
+    hollow = "its 90% interval"
     if "predicted" in provenances:
         parts.append(f"Hollow circle: predicted, with {hollow}.")
     if "compiled" in provenances:
         parts.append(f"Hollow diamond: compiled by the device's own compiler, with {hollow}.")
     within = share(recommendation.tolerance)
     parts.append(
-        f"Time and cost of the job are for {recommendation.basis}; {describe_setup([recommendation])}. "
-        f"Chance: to keep to the "
-        f"limits and lie within {within} of the best."
+        f"Time and cost are for {recommendation.basis}. {describe_setup([recommendation])} "
+        f"Chance: to keep to the limits and lie within {within} of the best."
     )
     return " ".join(parts)
 

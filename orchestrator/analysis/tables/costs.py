@@ -9,7 +9,7 @@ from orchestrator.analysis.measurements.setting import Namer
 from orchestrator.analysis.metrics.cost import Bill, bill_of_all, price_label
 from orchestrator.analysis.table import Column, Rank, Table
 from orchestrator.core.price import Price, Unpriced
-from orchestrator.core.price_label import marks_of, oldest_of, regions_of, rented
+from orchestrator.core.price_label import LISTED, marks_of, oldest_of, regions_of, rented
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.trial_spec import TrialSpec, representative, setting_id
 
@@ -23,9 +23,9 @@ MARKS: Mapping[str, str] = {
 
 _NOT_KEPT = "no price was stored; report prices=NAME uses conf/prices/NAME.yaml"
 _BILLED = (
-    "Billed node-seconds of all seeds and repeats together: from the start of an attempt to its "
-    "end, rounded up to prices.billing_seconds; every second is in one column. Attempts without "
-    "a result are in failed s. Time between trials is not included."
+    "Billed node-seconds of all seeds and repeats, from the start of an attempt to its end. Each is rounded "
+    "up to prices.billing_seconds. Attempts without a result are in failed s. Time between trials is not "
+    "included."
 )
 _PARTS = {
     "launch_seconds": "launch s",
@@ -137,7 +137,7 @@ def prices_table(priced: Iterable[tuple[TrialSpec, Price | Unpriced | None]]) ->
         counts[devices, *_price_cells(price)] += trials
     marks = [marks_of(price) for _, price in of_prices if isinstance(price, Price)]
     notes = [
-        f"{mark.capitalize()}: {meaning}."
+        f"{LISTED.get(mark, mark).capitalize()}: {meaning}."
         for mark, meaning in MARKS.items()
         if any(mark in marks_of_one for marks_of_one in marks)
     ]
@@ -166,7 +166,7 @@ def _devices_of(trial: TrialSpec) -> str:
 def _price_cells(price: Price | Unpriced | None) -> tuple[str, ...]:
     if not isinstance(price, Price):
         return (*[UNKNOWN] * 4, price.reason if price else _NOT_KEPT, UNKNOWN)
-    remarks = [*marks_of(price), *([price.note] if price.note else [])]
+    remarks = [*(LISTED.get(mark, mark) for mark in marks_of(price)), *([price.note] if price.note else [])]
     return (
         rented(price),
         regions_of(price),

@@ -102,13 +102,12 @@ def _apart(metric: str, headers: Sequence[str]) -> str:
 
 def _measured_notes(measured: Sequence[Measurement], *, same: str) -> Iterator[str]:
     yield (
-        "Of one trial medians over its timed blocks, with their interval in brackets. Of several repeats "
-        "geometric means, of losses medians, with the range."
+        "One trial: median of its timed blocks, with their interval in brackets. Several repeats: geometric "
+        "mean and range. Losses: median and range."
     )
     if any(math.isfinite(one.high) for measurement in measured for one in measurement.quality.values()):
         yield (
-            "A quality is the mean over seeds with its 95% interval: for an accuracy over "
-            "held-out samples and seeds, for other metrics over seeds."
+            "Quality: mean over seeds with its 95% interval. Of an accuracy it is over held-out samples too."
         )
     if any(measurement.num_noisy for measurement in measured):
         yield f"Noisy: {NOISY}. Numbers are of the others where there are any."

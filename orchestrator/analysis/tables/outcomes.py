@@ -36,8 +36,8 @@ def rehearsed_table(records: Sequence[TrialRecord]) -> Table:
     return Table(
         title="Rehearsed",
         note=(
-            "These devices are not available. A few steps of the same code ran on the CPU, to "
-            "find errors before money is spent; their times are meaningless and not shown."
+            "These devices are not here. A few steps of the same code ran on the CPU, to find errors before "
+            "money is spent. Their times mean nothing and are not shown."
         ),
         columns=tuple(
             Column(header=text)
@@ -111,10 +111,7 @@ _PRUNED = (
     "settings count as predicted, from the steps that they showed. search=grid runs them to their end."
 )
 _FAILED = "Logs are in the folder of this page. The same command is the one that ran this sweep."
-_OWN = (
-    " It does not repeat a trial whose own error would occur again with the same code and "
-    "versions; --rerun-failed runs all of them again."
-)
+_OWN = " It does not repeat a trial whose own error would occur again. --rerun-failed runs all of them again."
 
 
 def _again(record: TrialRecord, kind: FailureKind) -> str:

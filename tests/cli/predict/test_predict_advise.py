@@ -45,8 +45,8 @@ def test_a_leader_that_was_only_predicted_is_measured_before_anything_is_settled
     assert main(["predict", "advise", *VGG]) == 0
     out = " ".join(capsys.readouterr().out.split())
     assert "Not settled, for vgg16 image_size=64 (fastest). No measured setting can be recommended" in out
-    assert "Predicted, not measured, and with this chance as good as the best: v100, fp32" in out
-    assert "Next: measure v100, fp32 where its device is, about $" in out
+    assert "Predicted, not measured; chance to be the best: v100, fp32" in out
+    assert "Next: rent a machine for v100, fp32 and run it, about " in out
     found = advice(working_directory, *VGG)
     assert (found.winner.setting, found.winner.provenance, found.is_clear) == (
         "v100, fp32",
@@ -61,8 +61,8 @@ def test_what_to_measure_is_told_with_its_cost_until_the_winner_is_clear(working
     out = capsys.readouterr().out
     assert "Measure next" in out
     assert re.search(
-        r"Next: measure \S+, fp32 where its device is, about \$[\d.e-]+ hypothetical and [\d.]+ s, "
-        r"set-up and boot not included\. Without boot, install and CUDA start of a rented machine "
+        r"Next: rent a machine for \S+, fp32 and run it, about [\d.]+ s and \$[\d.e-]+, "
+        r"without set-up and boot\. Without boot, install and CUDA start of a rented machine "
         r"\(prices\.start_seconds=\[LOW,HIGH\] states them\); each start is billed for 60 s at least, "
         r"\$[\d.]+: python -m orchestrator",
         " ".join(out.split()),
@@ -177,7 +177,7 @@ def test_dollars_are_those_of_the_pool_that_has_the_device_and_hypothetical_ones
     assert {standing.price_marks for standing in there.standings} == {""}
     assert main(["predict", "advise", *BALANCED]) == 0
     assert main(["predict", *VGG]) == 0
-    assert capsys.readouterr().out.count("hypothetical") >= 4
+    assert capsys.readouterr().out.count("hypothetical") >= 2
 
 
 def test_with_a_target_what_measuring_takes_is_at_most_that(working_directory, capsys):
@@ -227,10 +227,7 @@ def test_batch_sizes_are_settings_too_and_compared_by_the_sample(working_directo
 def test_a_deadline_that_nothing_keeps_is_told(working_directory, capsys):
     assert main(["predict", "advise", *VGG, "report.goal=cheapest", "report.deadline_hours=0.000001"]) == 0
     out = " ".join(capsys.readouterr().out.split())
-    assert (
-        "No setting keeps to the limits, for vgg16 image_size=64 (cheapest within 1e-06 h). The fastest"
-        in out
-    )
+    assert "No setting keeps to the limits, for vgg16 image_size=64 (cheapest within 1e-06 h). Fastest" in out
 
 
 def test_what_is_refused_is_listed_apart_with_what_to_measure(working_directory, capsys):

@@ -37,7 +37,7 @@ def test_an_attempt_is_described_by_its_computation_its_data_and_its_price():
     assert attempt_note(record(price=price(is_hypothetical=True))).split("\n\n") == [
         "mnist\\_cnn with torch\\_ddp on 1 x cpu, fp32, batch 64, 120 steps, seed 0, repeat 0.",
         "Data: mnist\\_cnn \\(synthetic\\).",
-        "Price: cpu-box on demand in here, $3.6/h of 2026-09-01, hypothetical.",
+        "Price: cpu-box on demand in here, $3.6/h of 2026-09-01, list price.",
     ]
 
 

@@ -15,7 +15,7 @@ from orchestrator.record.tracking.mlflow_run import metrics_of, tags_of
 
 def test_the_price_of_an_attempt_is_one_tag():
     tags = tags_of(record(price=price(is_hypothetical=True)))
-    assert tags["price"] == "cpu-box on demand in here, $3.6/h of 2026-09-01, hypothetical"
+    assert tags["price"] == "cpu-box on demand in here, $3.6/h of 2026-09-01, list price"
     assert [name for name in tags if name.startswith("price")] == ["price"]
 
 

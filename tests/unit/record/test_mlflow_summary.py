@@ -107,5 +107,5 @@ def test_a_cost_is_of_this_sweep_s_attempts_and_unknown_where_one_is(other, cost
 def test_each_price_is_told_once():
     priced = record(price=price(is_hypothetical=True))
     assert prices_in([priced, record(), priced]) == (
-        "cpu-box on demand in here, $3.6/h of 2026-09-01, hypothetical",
+        "cpu-box on demand in here, $3.6/h of 2026-09-01, list price",
     )

@@ -133,7 +133,7 @@ def test_what_an_hour_of_the_hardware_costs_stands_above_the_totals():
         "here",
         "3.600",
         "2026-09-01",
-        "hypothetical",
+        "list price",
         "a price list",
     ]
     assert unknown == ["t4", "1", *[UNKNOWN] * 4, "no row", UNKNOWN]

@@ -83,7 +83,7 @@ def test_predictions_are_a_frame_with_their_provenance_and_the_whole_job(tmp_pat
     assert set(frame["provenance"]) == {"predicted"}
     assert list(frame["job_seconds"]) == pytest.approx(list(frame["step_seconds"] * 1_000_000 / 64))
     assert list(frame["job_usd"]) == pytest.approx(list(frame["usd_per_million_samples"]))
-    assert "Your job (1,000,000 samples): " in repr(told)
+    assert "Your job (1,000,000 samples) on " in repr(told)
     assert "<caption>Predicted</caption>" in told._repr_html_()
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from orchestrator.analysis.formatting import duration, number
+from orchestrator.analysis.formatting import about, number
 from orchestrator.analysis.recommendation.answer.answer import RankedSetting, Recommendation
 from orchestrator.analysis.recommendation.model.candidate import TimeBasis
 from orchestrator.core.interval import Spread
@@ -17,7 +17,6 @@ class JobCost:
 
     Attributes:
         usd: None: no price is known.
-        marks: of the price: `hypothetical, old`.
         is_without_setup: its steps alone.
         is_rented: a machine starts for it, whose boot is not in its time and cost.
     """
@@ -25,14 +24,13 @@ class JobCost:
     setting: str
     seconds: Spread
     usd: Spread | None
-    marks: str
     provenance: TimeBasis
     is_without_setup: bool = False
     is_rented: bool = False
 
 
 def job_line(length: str, first: JobCost, costs: Iterable[JobCost], *, job: str = "") -> str:
-    """`Your job (5 epochs): 29 s, $0.0030 on cpu (measured); cheapest: t4, 40 s, $0.0010 (predicted).`
+    """`Your job (5 epochs) on cpu: 29 s, $0.0030 (measured). Cheapest, t4: 40 s, $0.0010 (predicted).`
 
     Args:
         first: the setting to tell first.
@@ -42,13 +40,13 @@ def job_line(length: str, first: JobCost, costs: Iterable[JobCost], *, job: str 
     priced = [one for one in costs if one.usd is not None]
     cheapest = min(priced, key=lambda one: one.usd.median if one.usd else 0.0, default=first)
     named = (
-        f"Your job{f' {job}' if job else ''} ({length}): {_cost(first)} on {first.setting}{_known_by(first)}"
+        f"Your job{f' {job}' if job else ''} ({length}) on {first.setting}: {_cost(first)}{_known_by(first)}"
     )
     if len(priced) < 2:
         return f"{named}."
     if cheapest.setting == first.setting:
         return f"{named}, which is the cheapest."
-    return f"{named}; cheapest: {cheapest.setting}, {_cost(cheapest)}{_known_by(cheapest)}."
+    return f"{named}. Cheapest, {cheapest.setting}: {_cost(cheapest)}{_known_by(cheapest)}."
 
 
 def format_job_lines(recommendations: Sequence[Recommendation]) -> tuple[str, ...]:
@@ -75,15 +73,14 @@ def _build_cost(one: RankedSetting) -> JobCost:
         setting=one.setting,
         seconds=one.seconds,
         usd=one.usd,
-        marks=one.price_marks,
         provenance=one.provenance,
         is_rented=one.is_rented,
     )
 
 
 def _cost(one: JobCost) -> str:
-    usd = "" if one.usd is None else f", ${number(one.usd.median, digits=_DIGITS)} {one.marks}".rstrip()
-    return f"{duration(one.seconds, digits=_DIGITS)}{usd}"
+    usd = "" if one.usd is None else f", ${number(one.usd.median, digits=_DIGITS)}"
+    return f"{about(one.seconds)}{usd}"
 
 
 def _known_by(one: JobCost) -> str:

@@ -89,7 +89,7 @@ def next_step_of(
         first = trials[0]
         is_here = by_label[first.setting].num_missing > 0
         return NextStep(
-            why=f"measure {first.setting}{'' if is_here else ' where its device is'}",
+            why=f"measure {first.setting}" if is_here else f"rent a machine for {first.setting} and run it",
             command=first.command,
             is_here=is_here,
             usd=first.usd,

@@ -11,7 +11,7 @@ from orchestrator.analysis.recommendation.model.candidate import CandidateSettin
 from orchestrator.analysis.recommendation.model.criteria import Criteria
 from orchestrator.analysis.recommendation.model.model import AS_LONG, assumed_quality
 
-_MOST_RIVALS = 4  # named in a sentence; the table has the others
+_MOST_RIVALS = 3  # named in a sentence; the table has the others
 
 
 def caveats_of(judged: Sequence[CandidateSetting], job: Job, criteria: Criteria) -> list[str]:
@@ -19,8 +19,8 @@ def caveats_of(judged: Sequence[CandidateSetting], job: Job, criteria: Criteria)
     caveats = []
     if job.target is None and len({one.batch_size for one in judged}) > 1:
         caveats.append(
-            "Batch sizes differ, and after equally many samples their qualities may differ too: "
-            "measure.target=workload compares the time to a quality."
+            "Batch sizes differ, so qualities after equally many samples may too. "
+            "`measure.target=workload` compares the time to a quality."
         )
     longest = max((run.samples for one in judged for run in one.runs), default=0)
     is_judged = criteria.weights[2] > 0 or criteria.objective.quality is not None
@@ -55,9 +55,7 @@ def reasons_of(
         named_rivals = ", ".join(f"{one.setting} ({chance(one.chance)})" for one in rivals[:_MOST_RIVALS])
         left = len(rivals) - _MOST_RIVALS
         more = f" and {left:,} more" if left > 0 else ""
-        reasons.append(
-            f"{_bases(rivals)}, not measured, and with this chance as good as the best: {named_rivals}{more}"
-        )
+        reasons.append(f"{_bases(rivals)}, not measured; chance to be the best: {named_rivals}{more}")
     by_reason: dict[str, int] = {}
     for one in sorted(excluded, key=lambda one: not one.may_be_best):
         by_reason[one.reason] = by_reason.get(one.reason, 0) + 1
@@ -65,9 +63,8 @@ def reasons_of(
     if not reasons and standings:
         best = max(standings, key=lambda one: one.chance)
         reasons.append(
-            f"the likeliest, {best.setting}, keeps to the limits and is within "
-            f"{exact_percent(tolerance)} of the best with a "
-            f"chance of {chance(best.chance)}"
+            f"the likeliest is {best.setting}: within the limits and {exact_percent(tolerance)} of the best "
+            f"with a chance of {chance(best.chance)}"
         )
     return reasons
 

@@ -6,9 +6,10 @@ from typing import Literal
 
 from orchestrator.analysis.formatting import (
     Number,
+    about,
     counted,
     counted_marks,
-    duration,
+    digits_for,
     duration_of,
     exact_percent,
     number,
@@ -17,12 +18,12 @@ from orchestrator.analysis.formatting import (
 )
 from orchestrator.analysis.recommendation.answer.answer import NextStep, RankedSetting, Recommendation
 
-CardKind = Literal["best", "rival", "next"]
-"""What a card tells: what to take, what may be better, what to do next."""
+CardKind = Literal["best", "next"]
+"""What a card tells: the verdict, or what would confirm it."""
 
 _SURE = 0.995
 _MOST_REASONS = 4
-_MOST_RIVALS = 12
+_MOST_TIED = 3
 
 
 def answer_of(recommendation: Recommendation) -> str:
@@ -84,82 +85,112 @@ def details_of(recommendation: Recommendation) -> list[str]:
     return sentences
 
 
-def cards_of(recommendation: Recommendation) -> tuple[Card, ...]:
-    """Divide the answer into what to take, what may be better, and what to do next."""
-    return (
-        _best_of(recommendation),
-        *([rival] if (rival := _rival_of(recommendation)) else []),
-        _next_of(recommendation),
-    )
+def cards_of(recommendation: Recommendation) -> tuple[Card, Card]:
+    """Divide the answer into one verdict, and what would confirm it."""
+    return _verdict_of(recommendation), _next_of(recommendation)
 
 
-def _best_of(recommendation: Recommendation) -> Card:
-    """Tell what to take, and how sure that is."""
+def title_words(recommendation: Recommendation) -> str:
+    """Tell what is known: `cpu, bf16 is the best of what ran for mnist_cnn; t4 is probably 4.4x as fast`."""
+    job, best = recommendation.job, recommendation.best_measured
+    if recommendation.state == "none" or (best is None and not _unmeasured(recommendation)):
+        return f"{answer_of(recommendation)} for {job}"
+    if recommendation.is_only_one or recommendation.state == "tie":
+        return f"{answer_of(recommendation)} for {job}"
+    if recommendation.state == "settled":
+        return f"{recommendation.chosen} is the best for {job}"
+    here = f"{best.setting} is the best of what ran for {job}" if best else f"Nothing is measured for {job}"
+    rival = next(iter(_unmeasured(recommendation)), None)
+    if rival is None:
+        return f"{here}; not settled"
+    times = _times(rival, recommendation)
+    likelihood = "probably" if best is None or rival.chance > best.chance else "maybe"
+    return f"{here}; {rival.setting} is {likelihood} {f'{times[1]}x as {times[3]}' if times else 'better'}"
+
+
+def _verdict_of(recommendation: Recommendation) -> Card:
+    """Tell what to take, what may be better, and how sure that is."""
     state, best = recommendation.state, recommendation.best_measured
-    left_out = _left_out(recommendation)
     if state == "none":
-        nearest = [_nearest(recommendation)] if recommendation.standings else []
+        nearest = _nearest(recommendation) if recommendation.standings else []
         sentences = (*nearest, *_reasons(recommendation))
         return Card(kind="best", title="Nearest", headline="", sentences=sentences or (_NOTHING,))
-    if best is None:
-        has_any = bool(recommendation.standings)
-        none = f"No measured setting can be recommended, for {recommendation.basis}." if has_any else _NOTHING
-        return Card(kind="best", title="Best measured", headline="", sentences=(none, *left_out))
     is_answered = state in ("settled", "tie")
-    facts = f"It takes {describe_outcome(best, recommendation)}, for {recommendation.basis}."
-    rate = [f"{number(best.samples_per_second.median)} samples/s"]
+    open_ = () if is_answered else (*_probably(recommendation), *_reasons(recommendation))
+    if best is None:
+        none = "No measured setting can be recommended." if recommendation.standings else _NOTHING
+        return Card(
+            kind="best",
+            title=_BEST,
+            headline="",
+            sentences=(none, *open_, *recommendation.caveats, *_left_out(recommendation)),
+        )
+    outcome = describe_outcome(best, recommendation)
+    rate = [f"{number(best.samples_per_second.median, digits=_digits_of_rate(best))} samples/s"]
     if usd := best.usd_per_million_samples:
-        rate.append(f"${number(usd.median)} per million samples")
-    within = exact_percent(recommendation.tolerance)
-    runs = counted(len(best.rates), "measurement")
-    sure = f"Chance to be within {within} of the best: {chance(best.chance)}, after {runs}."
-    only = recommendation.is_only_one
+        rate.append(f"${number(usd.median, digits=2)} per million samples")
     return Card(
         kind="best",
-        title=_RECOMMENDED if is_answered else "Best measured",
+        title=_RECOMMENDED if is_answered else _BEST,
         headline=best.setting,
         sentences=(
             *_rivals(recommendation),
-            facts,
+            *outcome[:1],
+            *open_,
+            *outcome[1:],
             f"{', '.join(rate)}.",
-            *([] if only else [sure]),
-            *left_out,
-            *(recommendation.caveats if is_answered else ()),
+            *([] if recommendation.is_only_one else [_sure(best, recommendation)]),
+            *(_ahead(recommendation) if is_answered else []),
+            *_left_out(recommendation),
+            *recommendation.caveats,
         ),
     )
 
 
 _RECOMMENDED = "Recommended"
+_BEST = "Best of what ran"
 _NOTHING = "No setting can be judged."
+_LEAST_LIKELY = 0.05
 
 
-def _rival_of(recommendation: Recommendation) -> Card | None:
-    """Tell what may be better and was not measured; where nothing is, how far the choice lies ahead."""
-    state = recommendation.state
-    if state == "none":
-        return None
-    if state in ("settled", "tie"):
-        ahead = _ahead(recommendation)
-        if not ahead:
-            return None
-        return Card(
-            kind="rival",
-            title="Next best measured",
-            headline=recommendation.runner_up,
-            sentences=tuple(ahead),
+def _digits_of_rate(one: RankedSetting) -> int:
+    return digits_for(one.samples_per_second)
+
+
+def _sure(best: RankedSetting, recommendation: Recommendation) -> str:
+    """Tell how likely the choice is good, and which devices that leaves open."""
+    repeats, within = counted(len(best.rates), "repeat"), exact_percent(recommendation.tolerance)
+    devices = {one.device for one in recommendation.standings if one.provenance != "measured"}
+    devices -= {one.device for one in recommendation.standings if one.provenance == "measured"}
+    if best.chance < _LEAST_LIKELY and devices:
+        was = "was" if len(devices) == 1 else "were"
+        return (
+            f"Unlikely ({chance(best.chance)}) to be the best of all: "
+            f"{counted(len(devices), 'device')} {was} not measured."
         )
-    sentences = (*_reasons(recommendation), *recommendation.caveats)
-    rivals = _unmeasured(recommendation)
-    if not rivals:
-        open_ = Card(kind="rival", title="Not settled", headline="", sentences=sentences)
-        return open_ if sentences else None
-    likeliest = rivals[0]
-    return Card(
-        kind="rival",
-        title="Possibly better, not measured",
-        headline=f"{likeliest.setting}{_compared(likeliest, recommendation)}",
-        sentences=sentences,
-    )
+    return f"Chance to be within {within} of the best: {chance(best.chance)} ({repeats})."
+
+
+def _probably(recommendation: Recommendation) -> list[str]:
+    """Tell what the likeliest setting without a measurement takes, and how much better it may be."""
+    rival = next(iter(_unmeasured(recommendation)), None)
+    if rival is None:
+        return []
+    times = _times(rival, recommendation)
+    better = f", about {times[1]}x as {times[3]} ({times[0]}x to {times[2]}x)" if times else ""
+    best = recommendation.best_measured
+    likelihood = "Probably" if best is None or rival.chance > best.chance else "Maybe"
+    return [
+        f"{likelihood} better, {rival.provenance} and not measured: {rival.setting}{better}.",
+        f"There: about {about(rival.seconds)}{_cost_of(rival)}.",
+    ]
+
+
+def _cost_of(one: RankedSetting) -> str:
+    if one.usd is None:
+        return ""
+    marks = told_marks(one.price_marks)
+    return f", ${number(one.usd.median, digits=2)}{f' ({marks})' if marks else ''}"
 
 
 def _unmeasured(recommendation: Recommendation) -> list[RankedSetting]:
@@ -170,36 +201,37 @@ def _unmeasured(recommendation: Recommendation) -> list[RankedSetting]:
     return sorted(rivals, key=lambda one: -one.chance)
 
 
-def _compared(rival: RankedSetting, recommendation: Recommendation) -> str:
-    """Tell how much faster, or cheaper, an unmeasured setting may be than the best measured one."""
+def _times(rival: RankedSetting, recommendation: Recommendation) -> tuple[str, str, str, str] | None:
+    """Tell how many times faster, or cheaper, an unmeasured setting is: least, likely, most, and the word."""
     best = recommendation.best_measured
     if best is None or recommendation.is_by_quality:
-        return ""
+        return None
     ours, theirs, word = best.seconds, rival.seconds, "fast"
     if recommendation.is_by_cost:
         if best.usd is None or rival.usd is None:
-            return ""
+            return None
         ours, theirs, word = best.usd, rival.usd, "cheap"
-    low, likely, high = (ours.median / end for end in (theirs.high, theirs.median, theirs.low))
-    times = [number(one, digits=2) for one in (low, likely, high)]
-    return f": {times[0]}x to {times[2]}x as {word}, likely {times[1]}x"
+    least, likely, most = (
+        number(ours.median / end, digits=2) for end in (theirs.high, theirs.median, theirs.low)
+    )
+    return least, likely, most, word
 
 
 def _next_of(recommendation: Recommendation) -> Card:
     """Tell what to do next, with its command and its price."""
     step = recommendation.next_step
     if step is None:
-        sentence = (
-            f"The answer is for {recommendation.basis}; `report.samples=N`, `report.goal` and `prices` ask "
-            "for another one."
-        )
         is_settled = recommendation.state == "settled"
         headline = "Nothing needs to be measured" if is_settled else "No measurement is known to help"
-        return Card(kind="next", title="Next step", headline=headline, sentences=(sentence,))
+        sentences = (
+            f"The answer is for {recommendation.basis}.",
+            "`report.samples=N`, `report.goal` and `prices` ask for another one.",
+        )
+        return Card(kind="next", title="To confirm it", headline=headline, sentences=sentences)
     sentence = describe_next_step(step)
     return Card(
         kind="next",
-        title="Next step",
+        title="To confirm it",
         headline="",
         sentences=(f"{sentence[:1].upper()}{sentence[1:]}", *([step.start] if step.start else [])),
         command=step.command,
@@ -227,27 +259,25 @@ def _ahead(recommendation: Recommendation) -> list[str]:
     return [f"Against {recommendation.runner_up}: {ratio(ahead)}{verdict}."]
 
 
-def describe_outcome(standing: RankedSetting, recommendation: Recommendation) -> str:
-    """Tell time, cost and quality of the job: `12.30 min [11.90, 12.70], $0.04000, accuracy 0.9700`."""
-    parts: list[str] = [duration(standing.seconds)]
-    if standing.usd is not None:
-        parts.append(f"${number(standing.usd.median)} {standing.price_marks}".rstrip())
+def describe_outcome(standing: RankedSetting, recommendation: Recommendation) -> list[str]:
+    """Tell time, cost and quality of the job, and its length, a fact each."""
+    sentences = [f"Full training ({recommendation.basis}): {about(standing.seconds)}{_cost_of(standing)}."]
     if standing.quality is not None and recommendation.aim is not None:
         after = f" after {standing.quality_samples:,} samples" if standing.quality_samples else ""
-        parts.append(f"{recommendation.aim.metric} {number(standing.quality.estimate)}{after}")
-    return ", ".join(parts)
+        name = recommendation.aim.metric
+        name = f"{name[:1].upper()}{name[1:]}"
+        sentences.append(f"{name}: {number(standing.quality.estimate, digits=3)}{after}.")
+    return sentences
 
 
 def _rivals(recommendation: Recommendation) -> list[str]:
-    """Name what the measurements do not separate, and what decides."""
+    """Name what the choice is tied with, and what decides."""
     rivals = [label for label in recommendation.tied if label != recommendation.chosen]
     if not rivals:
         return []
-    more = f" and {len(rivals) - _MOST_RIVALS:,} more in the table" if len(rivals) > _MOST_RIVALS else ""
-    sentence = f"The measurements do not separate it from {'; '.join(rivals[:_MOST_RIVALS])}{more}."
-    if recommendation.chosen_by:
-        return [sentence, f"Among them it is chosen by {recommendation.chosen_by}."]
-    return [sentence, "Nothing else separates them; its mean is the best."]
+    more = f" and {len(rivals) - _MOST_TIED:,} more in the table" if len(rivals) > _MOST_TIED else ""
+    decides = f"Chosen by {recommendation.chosen_by}" if recommendation.chosen_by else "It has the best mean"
+    return [f"Tied with {'; '.join(rivals[:_MOST_TIED])}{more}.", f"{decides}."]
 
 
 def _reasons(recommendation: Recommendation) -> list[str]:
@@ -262,25 +292,23 @@ def _reasons(recommendation: Recommendation) -> list[str]:
     return sentences
 
 
-def _nearest(recommendation: Recommendation) -> str:
+def _nearest(recommendation: Recommendation) -> list[str]:
     """Tell what the limits would have to allow, each by itself."""
     standings = recommendation.standings
     fastest = min(standings, key=lambda standing: standing.seconds.median)
-    sentence = f"The fastest, {fastest.setting}, takes {duration(fastest.seconds)}"
+    sentences = [f"Fastest: {fastest.setting}, {about(fastest.seconds)}."]
     priced = [standing for standing in standings if standing.usd is not None]
     if priced:
         cheapest = min(priced, key=lambda standing: standing.usd.median if standing.usd else 0.0)
-        assert cheapest.usd is not None
-        sentence += f"; the cheapest, {cheapest.setting}, costs ${number(cheapest.usd.median)}"
+        sentences.append(f"Cheapest: {cheapest.setting}{_cost_of(cheapest)}.")
     judged = [standing for standing in standings if standing.quality is not None]
     if judged and recommendation.aim:
         better = max if recommendation.aim.higher_is_better else min
         best = better(judged, key=lambda standing: standing.quality.estimate if standing.quality else 0.0)
         assert best.quality is not None
-        sentence += (
-            f"; the best {recommendation.aim.metric}, {number(best.quality.estimate)}, has {best.setting}"
-        )
-    return f"{sentence}, for {recommendation.basis}."
+        estimate = number(best.quality.estimate, digits=3)
+        sentences.append(f"Best {recommendation.aim.metric}: {best.setting}, {estimate}.")
+    return [*sentences, f"These are for {recommendation.basis}."]
 
 
 def noise_banner(recommendations: Iterable[Recommendation]) -> str:
@@ -296,15 +324,15 @@ def noise_banner(recommendations: Iterable[Recommendation]) -> str:
 def describe_next_step(step: NextStep) -> str:
     """Tell what to measure, and its price."""
     price = []
-    if step.usd is not None:
-        price.append(f"${number(step.usd, digits=2)} {step.price_marks}".rstrip())
     if step.hours is not None:
         price.append(duration_of(step.hours, digits=2))
+    if step.usd is not None:
+        price.append(f"${number(step.usd, digits=2)}")
     sentence = step.why
     if price:
         sentence += f", about {' and '.join(price)}"
         left_out = [*(["set-up"] if step.is_without_setup else []), *(["boot"] if step.start else [])]
-        sentence += f", {' and '.join(left_out)} not included" if left_out else ""
+        sentence += f", without {' and '.join(left_out)}" if left_out else ""
     return f"{sentence}."
 
 
@@ -313,11 +341,11 @@ def describe_setup(recommendations: Iterable[Recommendation]) -> str:
     standings = [standing for one in recommendations for standing in one.standings]
     boot = "; boot of a rented machine is not" if any(one.is_rented for one in standings) else ""
     if all(one.provenance == "measured" for one in standings):
-        return f"launch and first step are included{boot}"
+        return f"Launch and first step are included{boot}."
     if any(one.fixed_seconds > 0 for one in standings):
-        return f"launch and first step are included, of predicted settings as long as of measured ones{boot}"
+        return f"Launch and first step are included, for predictions as measured here{boot}."
     also = ", and boot of a rented machine neither" if boot else ""
-    return f"launch and first step are not included, as none was measured{also}"
+    return f"Launch and first step are not included, as none was measured{also}."
 
 
 def known_by(standing: RankedSetting) -> str:
@@ -332,6 +360,11 @@ def marks_of_runs(standing: RankedSetting) -> str:
         num_outliers=standing.num_outliers,
         num_resumed=standing.num_resumed,
     )
+
+
+def told_marks(marks: str) -> str:
+    """Leave out that prices are of a list: a page or an ending tells that once."""
+    return ", ".join(mark for mark in marks.split(", ") if mark != "hypothetical")
 
 
 def chance(value: float) -> Number:

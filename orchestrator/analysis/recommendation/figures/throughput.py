@@ -73,8 +73,7 @@ def _figure(job: str, lines: Mapping[Line, Sequence[RankedSetting]], row_ids: Ro
         title=f"Throughput over the batch size: {job}",
         caption=(
             "Log axes. Filled: measured, with the range of the repeats. Hollow: predicted or compiled, with "
-            "the interval that is to hold 90 of 100 measurements. Where a line is flat, a larger batch gains "
-            "nothing."
+            "its 90% interval. Where a line is flat, a larger batch gains nothing."
             + drawn_as_groups(
                 len(longest), _MOST_POINTS, len(groups_of(longest)), "measurements or predictions of a line"
             )

@@ -13,12 +13,22 @@ from orchestrator.analysis.figures.vega_lite import (
     mark_label,
     single,
 )
-from orchestrator.analysis.formatting import counted, duration, number
+from orchestrator.analysis.formatting import about, counted, number
 from orchestrator.analysis.recommendation.answer.answer import RankedSetting, Recommendation
 from orchestrator.analysis.recommendation.figures.throughput import RowIds
 
 _MOST_SETTINGS = 120
 _MOST_WHISKERS = 40
+_SIDES: Mapping[str, dict[str, Any]] = {
+    "above": {"align": "left", "dx": 9, "dy": -9},
+    "below": {"align": "left", "dx": 9, "dy": 12},
+    "left": {"align": "right", "dx": -9, "dy": -9},
+    "low": {"align": "right", "dx": -9, "dy": 12},
+}
+"""Where the name of a point is, and its place beside it in pixels."""
+
+_CLOSE_TIME, _CLOSE_USD = 1.4, 1.3  # ratios of two points whose names would overlap
+_MOST_NAMED = 8  # measured settings beside the front
 _HEIGHT_PIXELS = 320
 _UNITS = ((2 * 86400.0, 86400.0, "days"), (2 * 3600.0, 3600.0, "hours"), (120.0, 60.0, "minutes"))
 
@@ -51,6 +61,7 @@ def _figure(recommendation: Recommendation, priced: Sequence[RankedSetting], row
     scale, unit = next(((size, unit) for least, size, unit in _UNITS if middle >= least), (1.0, "seconds"))
     job = recommendation.job
     is_sparse = len(shown) <= _MOST_WHISKERS
+    num_measured = sum(bool(one.rates) for one in shown)
     values = [
         _value(
             one,
@@ -58,17 +69,19 @@ def _figure(recommendation: Recommendation, priced: Sequence[RankedSetting], row
             row=row_ids[job, one.setting],
             is_front=one in front,
             has_whisker=is_sparse or one in front or bool(one.rates),
+            is_named=bool(one.rates) and num_measured <= _MOST_NAMED,
         )
         for one in shown
     ]
+    _place_names(values)
     spec = _spec(values, unit)
     return Figure(
         title=f"Time against cost: {job}",
         caption=(
-            f"For {recommendation.basis}; log axes. Filled: measured, with the 95% interval of the mean. "
-            "Hollow: predicted, diamonds compiled, with the interval that is to hold 90 of 100 measurements. "
-            "The line joins the likely front: no setting on it is likely both slower and dearer than "
-            f"another. Overlapping whiskers may swap places.{_WITHOUT if len(shown) > _MOST_WHISKERS else ''}"
+            f"For {recommendation.basis}. Log axes. Filled: measured, with the 95% interval of the mean. "
+            "Hollow: predicted, diamonds compiled, with its 90% interval. "
+            "Line: the likely front, where nothing is both faster and cheaper. "
+            f"Overlapping whiskers may swap places.{_WITHOUT if len(shown) > _MOST_WHISKERS else ''}"
             + left_out(len(priced), _MOST_SETTINGS, "settings, the likeliest")
         ),
         alternative=_describe(recommendation, front),
@@ -80,14 +93,15 @@ _WITHOUT = " Whiskers are those of the front and of measured settings."
 
 
 def _value(
-    one: RankedSetting, scale: float, *, row: str, is_front: bool, has_whisker: bool
+    one: RankedSetting, scale: float, *, row: str, is_front: bool, has_whisker: bool, is_named: bool
 ) -> dict[str, Any]:
     assert one.usd is not None, "settings without a price are not drawn"
-    words = f"{one.setting}: {duration(one.seconds)}, ${number(one.usd.median)}, {one.provenance}"
+    words = f"{one.setting}: {about(one.seconds)}, ${number(one.usd.median, digits=2)}, {one.provenance}"
     return {
         "precision": one.factors.get("precision", ""),
         "known": one.provenance,
         "front": is_front,
+        "named": is_front or is_named,
         "whisker": has_whisker,
         "name": one.setting,
         "time": one.seconds.median / scale,
@@ -98,6 +112,22 @@ def _value(
         "usd_high": one.usd.high,
         "label": mark_label(words, row=row),
     }
+
+
+def _place_names(values: Sequence[dict[str, Any]]) -> None:
+    """Put names of points that are close to each other on different sides of them."""
+    placed: list[dict[str, Any]] = []
+    for value in sorted((one for one in values if one["named"]), key=lambda one: one["time"]):
+        near = {other["side"] for other in placed if _are_close(value, other)}
+        value["side"] = next((side for side in _SIDES if side not in near), "")
+        placed.append(value)
+
+
+def _are_close(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Return whether the names of two points would overlap."""
+    return (
+        one["time"] < _CLOSE_TIME * other["time"] and 1 / _CLOSE_USD < one["usd"] / other["usd"] < _CLOSE_USD
+    )
 
 
 def _spec(values: Sequence[Mapping[str, Any]], unit: str) -> Spec:
@@ -157,17 +187,21 @@ def _spec(values: Sequence[Mapping[str, Any]], unit: str) -> Spec:
                     "description": {"field": "label"},
                 },
             },
-            {
-                "mark": {"type": "text", "align": "left", "dx": 9, "dy": -9, "limit": 220},
-                "transform": [{"filter": "datum.front"}],
-                "encoding": {"x": x("time"), "y": y("usd"), "text": {"field": "name"}},
-            },
+            *(
+                {
+                    "mark": {"type": "text", "limit": 220, **place},
+                    "transform": [{"filter": f"datum.side == '{side}'"}],
+                    "encoding": {"x": x("time"), "y": y("usd"), "text": {"field": "name"}},
+                }
+                for side, place in _SIDES.items()
+                if any(value.get("side") == side for value in values)
+            ),
         ],
     }
 
 
 def _describe(recommendation: Recommendation, front: Sequence[RankedSetting]) -> str:
     listed = "; ".join(
-        f"{one.setting}, {duration(one.seconds, ends=False)}, ${number(_usd(one))}" for one in front
+        f"{one.setting}, {about(one.seconds)}, ${number(_usd(one), digits=2)}" for one in front
     )
     return f"Marks of {counted(len(recommendation.standings), 'setting')}. The likely front: {listed}."

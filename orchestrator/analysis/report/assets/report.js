@@ -229,7 +229,7 @@ for (const controls of document.querySelectorAll(".controls")) {
 }
 linkFigures(views);
 if (matchMedia("(max-width: 44rem)").matches) {
-  for (const part of document.querySelectorAll("section > details")) part.open = false;
+  for (const part of document.querySelectorAll("section > details, .card details")) part.open = false;
 }
 addEventListener("beforeprint", () => {
   for (const part of document.querySelectorAll("details")) part.open = true;

@@ -140,7 +140,7 @@ def test_a_quality_may_be_called_like_a_cost_and_is_told_apart():
     [
         ({}, "cpu-box on demand in here, $3.6/h of 2026-09-01"),
         ({"nodes": 2, "provisioning": "spot"}, "2 x cpu-box spot in here, $7.2/h of 2026-09-01"),
-        ({"is_hypothetical": True}, "cpu-box on demand in here, $3.6/h of 2026-09-01, hypothetical"),
+        ({"is_hypothetical": True}, "cpu-box on demand in here, $3.6/h of 2026-09-01, list price"),
         (
             {"max_age_days": 20, "is_repriced": True},
             "cpu-box on demand in here, $3.6/h of 2026-09-01, old, re-priced",

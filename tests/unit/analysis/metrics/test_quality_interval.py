@@ -128,7 +128,7 @@ def test_the_table_has_the_interval_of_a_quality_where_one_is_known_and_says_wha
     row = dict(zip((column.header for column in table.columns), table.rows[0], strict=True))
     assert row["accuracy"] == "0.9000 [0.8256, 0.9448]"
     assert row["held_out_loss"] == "0.2500"
-    assert "A quality is the mean over seeds with its 95% interval" in table.note
+    assert "Quality: mean over seeds with its 95% interval" in table.note
 
 
 def test_a_record_of_before_held_out_samples_were_counted_is_read():

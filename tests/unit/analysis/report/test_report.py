@@ -16,7 +16,7 @@ from orchestrator.analysis.report.page import drawings_wanted, render
 
 OURS = {"html", "head", "meta", "title", "style", "body", "script", "section", "div", "p", "ul", "li"}
 OURS |= {"h1", "h2", "h3", "table", "thead", "tbody", "tfoot", "tr", "th", "td", "dl", "dt", "dd"}
-OURS |= {"a", "b", "span", "small", "header", "main", "nav", "figure", "figcaption", "pre", "code"}
+OURS |= {"a", "b", "span", "small", "header", "footer", "main", "nav", "figure", "figcaption", "pre", "code"}
 OURS |= {"label", "input", "select", "option", "details", "summary"}
 OURS |= {"svg", "g", "path", "line", "circle", "text"}
 FILES = {"results.csv", "comparisons.csv", "report.md", "plan.json"}

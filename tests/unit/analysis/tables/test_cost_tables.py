@@ -10,6 +10,7 @@ from orchestrator.analysis.report.headline import facts_of
 from orchestrator.analysis.report.method import method_of
 from orchestrator.analysis.tables.costs import MARKS
 from orchestrator.core.price import Unpriced
+from orchestrator.core.price_label import LISTED
 from orchestrator.core.result import Failure
 
 FAILED = Failure(kind="oom", message="killed")
@@ -47,7 +48,7 @@ def test_the_faster_a_repeat_the_cheaper():
 def test_several_prices_stand_beside_their_rows():
     records = [measured(price=price()), measured("tensorflow", price=HYPOTHETICAL)]
     rows = rows_of(tables(records)["Measured"])
-    assert [row["priced as"] for row in rows] == [LABEL, f"{LABEL}, hypothetical"]
+    assert [row["priced as"] for row in rows] == [LABEL, f"{LABEL}, list price"]
     assert "Priced as" not in tables(records)["Measured"].note
 
 
@@ -96,7 +97,7 @@ def test_every_billed_second_stands_in_one_column_and_failed_attempts_in_theirs(
             "$": "0.01400",
         }
     ]
-    assert bill_of(records) == "2 trials cost $0.01400 for 14.00 node-seconds (with 1 failed attempt)."
+    assert bill_of(records) == "2 trials cost $0.014 for 14.0 node-seconds (with 1 failed attempt)."
 
 
 def test_several_points_have_a_sum():
@@ -115,8 +116,8 @@ def test_several_points_have_a_sum():
 def test_points_at_different_prices_say_theirs():
     records = [record(price=price()), record(price=HYPOTHETICAL, spec=trial_spec(steps=121))]
     rows = rows_of(tables(records)["Cost"])
-    assert [row["priced as"] for row in rows] == [LABEL, f"{LABEL}, hypothetical", ""]
-    assert bill_of(records).endswith("node-seconds (partly hypothetical).")
+    assert [row["priced as"] for row in rows] == [LABEL, f"{LABEL}, list price", ""]
+    assert bill_of(records).endswith("node-seconds.")
 
 
 def test_a_trial_of_which_one_attempt_has_no_price_has_no_cost():
@@ -134,10 +135,12 @@ def test_marks_of_a_price_are_told_with_what_they_mean():
     marked = price(is_hypothetical=True, max_age_days=1, is_repriced=True, note="spot only")
     table = tables([record(price=marked)])["Prices"]
     (row,) = rows_of(table)
-    assert row["what to know"] == "hypothetical; old; re-priced; spot only"
-    assert all(f"{mark.capitalize()}: {meaning}." in table.note for mark, meaning in MARKS.items())
+    assert row["what to know"] == "list price; old; re-priced; spot only"
+    assert all(
+        f"{LISTED.get(mark, mark).capitalize()}: {meaning}." in table.note for mark, meaning in MARKS.items()
+    )
     assert "Old" not in tables([record(price=price())])["Prices"].note
-    assert bill_of([record(price=marked)]).endswith("node-seconds (hypothetical, old, re-priced).")
+    assert bill_of([record(price=marked)]).endswith("node-seconds (old, re-priced).")
 
 
 def test_one_price_that_was_looked_up_on_two_days_is_one_row():

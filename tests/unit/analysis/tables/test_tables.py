@@ -232,8 +232,7 @@ def test_the_headline_tells_failures_and_devices_that_are_not_here():
     told = facts([rehearsed(), rehearsed(device="tpu_v3_8", failure=FAILED)])
     assert told[1:] == (
         "Failed: 1 oom. Causes and logs are in the table of failures.",
-        "Not available on this machine: t4, tpu_v3_8. Their code path was dry-run on the CPU; "
-        "no times are reported.",
+        "Not on this machine: t4, tpu_v3_8. Their code ran on the CPU, to find errors; it has no times.",
     )
 
 
