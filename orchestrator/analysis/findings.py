@@ -44,6 +44,7 @@ from orchestrator.analysis.tables.utilisation import utilisation_table
 from orchestrator.core.objective import FASTEST, Objective
 from orchestrator.core.placement import Plan
 from orchestrator.core.result import TrialRecord, latest
+from orchestrator.plan.cache import without_outdated
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,11 +140,11 @@ def _with_epoch(record: TrialRecord, plan: Plan) -> TrialRecord:
 
 
 def findings_of(records: Sequence[TrialRecord], plan: Plan, objective: Objective = FASTEST) -> Findings:
-    """Sort a ledger's records by what the plan asks for.
+    """Sort a ledger's records by what the plan asks for, without those that it calls outdated.
 
     Records from before they had it get the epoch of the plan's job.
     """
-    records = [_with_epoch(record, plan) for record in records]
+    records = [_with_epoch(record, plan) for record in without_outdated(records, plan.outdated)]
     standing = latest(records)
     trials = dict.fromkeys(trial.trial_id for trial in plan.asked)
     places = {trial: place for place, trial in enumerate(trials)}

@@ -1,7 +1,7 @@
 """Numbers and data as people read them."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from string import hexdigits
 from typing import Self
@@ -187,9 +187,10 @@ def list_inputs(inputs: Iterable[tuple[str, str]]) -> tuple[str, ...]:
     for job, words in inputs:
         if words:
             jobs.setdefault(words, {})[job] = None
-    return tuple(f"input of {_first_names(list(names))}: {words}" for words, names in jobs.items())
+    return tuple(f"input of {first_names(list(names))}: {words}" for words, names in jobs.items())
 
 
-def _first_names(names: list[str]) -> str:
+def first_names(names: Sequence[str]) -> str:
+    """Return the first names, and the number of the others: `a, b, c, d and 1,200 more`."""
     more = f" and {len(names) - _MOST_NAMES:,} more" if len(names) > _MOST_NAMES else ""
     return f"{', '.join(names[:_MOST_NAMES])}{more}"

@@ -17,6 +17,7 @@ between two steps counts, as the reading of a batch does; what happens in `pause
 `steps` and in a framework's evaluation does not.
 """
 
+# ruff: noqa: PTH100, PTH116, PTH118, PTH206  Path is slow for what runs at every opened file
 from __future__ import annotations
 
 import atexit
@@ -26,20 +27,25 @@ import json
 import os
 import resource
 import socket
+import stat
 import statistics
 import sys
 import time
+import types
 import warnings
 from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
 __all__ = ["StepCallback", "pause", "report", "step", "steps"]
 
 _ADDRESS = "ORCHESTRATOR_CALLBACK"  # path of the worker's socket
+_FOLDERS = "ORCHESTRATOR_FOLDERS"  # folders whose files count, the script's working directory first
+_MOST_FILES, _MOST_LETTERS = 1000, 2**17  # that are told, and those of their names
+_OTHERS = frozenset({"__pycache__", "site-packages", "dist-packages"})  # folders that are not the script's
 _MOST_BUSY = 0.1  # of the time that is set back, the part in which devices may have been busy still
 _VERSION = 2  # of what is said there
 _WARMUP_STEPS, _STEPS_PER_BLOCK = 3, 10  # outside a trial
@@ -516,7 +522,7 @@ class _Reporter:
             self._is_waiting = False
             if self._connection:
                 _synchronize()  # which may start devices, so it is no part of the first step's wait
-                self._say({"event": "hello", "version": _VERSION})
+                self._say({"event": "hello", "version": _VERSION, **_tell_files()})
             self._start_part()
 
     def end(self, samples: int | None, *, is_given: bool = False) -> None:
@@ -635,6 +641,7 @@ class _Reporter:
             "is_torn": self.is_torn,
             "num_workers": _num_workers(self.num_replicas),
             **_device_facts(self._watch),
+            **_tell_files(),
         }
 
     def _say(self, message: dict[str, Any]) -> None:
@@ -705,6 +712,116 @@ class _DtypeWatch:
             self.is_convolution = max(ranks) > 2
             if not sys.modules["torch"].compiler.is_compiling():  # which cannot trace the removal
                 self._hook.remove()
+
+
+class _FileWatch:
+    """Files of the script's folders that this process opens for reading, and files that it writes.
+
+    An audit hook sees what Python opens. The sources of modules are added, because one from a cache is not
+    opened. What other processes and libraries in C open is not seen.
+
+    Args:
+        folders: absolute paths; names are told relative to the first one.
+    """
+
+    def __init__(self, folders: Sequence[str]) -> None:
+        self._roots = tuple(os.path.join(folder, "") for folder in folders)
+        self._environments = tuple(
+            os.path.join(prefix, "")
+            for prefix in (sys.prefix, sys.base_prefix)
+            if any(prefix.startswith(root) for root in self._roots)
+        )
+        self._read: dict[str, int] = {}  # path -> its modification in nanoseconds when it was opened
+        self._written: dict[str, None] = {}
+        self._num_letters = self._num_modules = 0
+        self._num_told = [0, 0]
+        self._has_more = False
+
+    def see(self, event: str, arguments: Any) -> None:
+        """Take `open` or `os.rename` with its arguments. An error here would end what the script does."""
+        try:
+            if event == "open":
+                path, _, flags = arguments
+                self._add(path, is_written=bool(flags & (os.O_WRONLY | os.O_RDWR)))
+            else:
+                self._add(arguments[1], is_written=True)
+        except Exception:  # noqa: BLE001, S110  a path of any kind, at any time of the interpreter
+            pass
+
+    def tell(self) -> dict[str, Any]:
+        """Return the files since the last call."""
+        self._add_modules()
+        read, written = list(self._read.items()), list(self._written)
+        first_read, first_written = self._num_told
+        self._num_told = [len(read), len(written)]
+        return {
+            "files": {self._name(path): changed_at for path, changed_at in read[first_read:]},
+            "written": [self._name(path) for path in written[first_written:]],
+            "has_more": self._has_more,
+        }
+
+    def _add_modules(self) -> None:
+        if len(sys.modules) == self._num_modules:
+            return
+        self._num_modules = len(sys.modules)
+        for module in list(sys.modules.values()):
+            file = module.__dict__.get("__file__") if isinstance(module, types.ModuleType) else None
+            if isinstance(file, str):
+                self._add(file, is_written=False)
+
+    def _add(self, path: Any, *, is_written: bool) -> None:
+        if isinstance(path, int):
+            return
+        path = os.path.abspath(os.fsdecode(path))
+        kept = self._written if is_written else self._read
+        if path in kept or not self._is_own(path):
+            return
+        if len(kept) == _MOST_FILES or self._num_letters > _MOST_LETTERS:
+            self._has_more = True
+            return
+        if not is_written:
+            try:
+                status = os.stat(path)
+            except OSError:
+                return
+            if not stat.S_ISREG(status.st_mode):
+                return
+            self._read[path] = status.st_mtime_ns
+        else:
+            self._written[path] = None
+        self._num_letters += len(path)
+
+    def _is_own(self, path: str) -> bool:
+        root = next((root for root in self._roots if path.startswith(root)), None)
+        if root is None or path.startswith(self._environments):
+            return False
+        folders = path[len(root) :].split(os.sep)[:-1]
+        return not any(folder.startswith(".") or folder in _OTHERS for folder in folders)
+
+    def _name(self, path: str) -> str:
+        return os.path.relpath(path, self._roots[0])
+
+
+def _watched_files() -> _FileWatch | None:
+    """Watch the files of a trial's script from here on; None: there is no trial."""
+    folders = os.environ.get(_FOLDERS)
+    if not folders:
+        return None
+    watch = _FileWatch(folders.split(os.pathsep))
+
+    def hook(event: str, arguments: Any) -> None:  # a method would take three times as long at every event
+        if event == "open" or event == "os.rename":
+            watch.see(event, arguments)
+
+    sys.addaudithook(hook)
+    return watch
+
+
+_FILES = _watched_files()
+
+
+def _tell_files() -> dict[str, Any]:
+    return _FILES.tell() if _FILES else {}
 
 
 _REPORTERS: list[_Reporter] = []

@@ -1,16 +1,16 @@
 """Commands on sweeps, for the command line and for notebooks: they return values and show progress."""
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from orchestrator.analysis.tables.plan import memory_lines, time_lines
+from orchestrator.analysis.tables.plan import memory_lines, outdated_lines, time_lines
 from orchestrator.config.loader import devices_named, load
 from orchestrator.core.budget import BudgetStatus
 from orchestrator.core.compiled_step import NOT_ASKED
@@ -28,6 +28,7 @@ from orchestrator.pipeline.planning import (
     with_predictions,
 )
 from orchestrator.pipeline.preflight import PreflightState, inspect, unused_accelerators
+from orchestrator.pipeline.script_files import list_files
 from orchestrator.pipeline.status import Status, running_status_of, status_of
 from orchestrator.plan.pricing import prices_in
 from orchestrator.terminal.printing import display_path, print_line, totals_of
@@ -48,8 +49,9 @@ class PlanPreview:
     Attributes:
         expected: line on what the trials likely take and cost; empty where there are none.
         recommendations: from the records of all sweeps; empty without measurements.
-        remarks: lines on steps whose memory is unknown, on accelerators of this host that no point uses, and
-            on what an adaptive search likely needs.
+        files: files that count of every command of a script, by the command.
+        remarks: lines on results that files of a script have made outdated, on steps whose memory is unknown,
+            on accelerators of this host that no point uses, and on what an adaptive search likely needs.
     """
 
     plan: Plan
@@ -58,6 +60,7 @@ class PlanPreview:
     balance: BudgetStatus
     expected: tuple[str, ...] = ()
     recommendations: "tuple[Recommendation, ...]" = ()
+    files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
 
 
@@ -103,7 +106,9 @@ def plan(settings: Settings, *, console: Console) -> PlanPreview:
         balance=balance,
         expected=expected_of(settings, balance),
         recommendations=answers_so_far(settings, preflight, decided),
+        files=list_files(settings.sweep.points, planned, preflight.records),
         remarks=(
+            *outdated_lines(planned),
             *_unanswered(settings, preflight),
             *_unused(settings),
             *(_outlook(settings, preflight, planned) if settings.search.is_adaptive else ()),

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from orchestrator.analysis.formatting import counted
 from orchestrator.analysis.tables.budget import prospect_line, question
+from orchestrator.analysis.tables.plan import file_lines
 from orchestrator.commands import sweep
 from orchestrator.commands.catalogue.sweeps import ALL, FULL, JSON, PLAIN, QUIET, RERUN, RERUN_FAILED, YES
 from orchestrator.commands.command_line import DONE, NO_RESULT, CommandLine
@@ -87,7 +88,7 @@ def plan(line: CommandLine, screen: Screen) -> int:
             screen.line(sentence_of(recommendation))
     for download in preview.downloads:
         screen.line(f"run would first try to download: {download}")
-    for remark in preview.remarks:
+    for remark in (*file_lines(preview.files, list_all=ALL.name in line.flags), *preview.remarks):
         screen.line(remark)
     return DONE
 

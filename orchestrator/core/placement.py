@@ -132,6 +132,19 @@ class Cached:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Outdated:
+    """Results of a trial that answer it no more, because files that its script read are others now.
+
+    Attributes:
+        changes: one for each such file, as `model.py has changed`.
+        until: when the newest of these results ended, seconds since the epoch.
+    """
+
+    changes: tuple[str, ...]
+    until: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Failed:
     """Point whose own failure would happen again: nothing that it ran with has changed since."""
 
@@ -220,6 +233,7 @@ class Plan:
         prices: trial_id of a first repeat -> price of its hardware, of the trials of an adaptive search.
         repeated_words: words that every command of an answer repeats: where trials run, and the question.
         words: words of the command that planned the sweep; empty in plans stored without them.
+        outdated: trial_id -> its results that do not count, of trials whose point is asked for.
     """
 
     sweep: str
@@ -241,6 +255,7 @@ class Plan:
     repeated_words: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
     inputs: Mapping[str, str] = field(default_factory=dict)
+    outdated: Mapping[str, Outdated] = field(default_factory=dict)
 
     @property
     def command(self) -> str:

@@ -121,6 +121,9 @@ class TrainResult:
             and had no core; empty where the kernel does not count it, and in older records.
         busy_core_seconds: [rank][block] CPU seconds that all processes used on the cores which the rank may
             use; empty likewise.
+        read_files: files below its folder that a script read and did not write, sources of its modules
+            included: name -> hash of the content when the trial had ended, `parts …` of parts of a large
+            file, `changed` of one that changed meanwhile. Empty in older records.
     """
 
     launch_seconds: float
@@ -166,6 +169,7 @@ class TrainResult:
     block_cpu_seconds: tuple[tuple[float, ...], ...] = ()
     core_wait_seconds: tuple[tuple[float, ...], ...] = ()
     busy_core_seconds: tuple[tuple[float, ...], ...] = ()
+    read_files: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def seconds(self) -> float:

@@ -16,6 +16,8 @@ from orchestrator.core.settings import Settings
 from orchestrator.core.sweep import Sweep
 from orchestrator.pipeline.components import command_words_of, repeated_words_of
 from orchestrator.pipeline.preflight import PreflightState
+from orchestrator.pipeline.script_files import find_outdated
+from orchestrator.plan.cache import without_outdated
 from orchestrator.plan.order import running_order, weight_of
 from orchestrator.plan.planner import plan
 from orchestrator.plan.pricing import PriceBook, prices_by_trial, repriced
@@ -48,6 +50,9 @@ def plan_sweep(settings: Settings, preflight: PreflightState) -> Plan:
         missing_device=settings.missing_device,
         rerun=settings.rerun,
         memory_fits=preflight.memory_fits,
+        outdated=find_outdated(
+            preflight.requested, preflight.records, are_here=settings.cluster is None or settings.is_fake
+        ),
     )
     check_lengths(decided.trainings, settings.objective)
     check_quality(decided.trainings, decided.aims, settings.objective)
@@ -101,7 +106,7 @@ def answers_so_far(
     Args:
         decided: plan with predictions.
     """
-    newest = latest(preflight.records)
+    newest = latest(without_outdated(preflight.records, decided.outdated))
     records = [newest[request.trial_id] for request in decided.asked if request.trial_id in newest]
     if not any(record.provenance == "measured" for record in records):
         return ()

@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
+from orchestrator.analysis.tables.plan import outdated_lines
 from orchestrator.core.placement import Attempt, Placement, Plan
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Settings
@@ -102,6 +103,8 @@ def run_sweep(
         ask: asks a person whether to spend the estimated cost; None where no person can answer.
     """
     first = plan_sweep(settings, preflight)  # refuse an invalid request before anything is written
+    for line in outdated_lines(first):
+        say(line)
     if settings.search.is_adaptive:
         for line in outlook_lines(search_of(settings, preflight, first), first):
             say(line)

@@ -16,6 +16,7 @@ from orchestrator.execute.scheduling.queue import ObstacleOf
 from orchestrator.pipeline.planning import at_requested_prices, order_of, with_predictions
 from orchestrator.pipeline.preflight import PreflightState
 from orchestrator.pipeline.search_progress import FILE_NAME
+from orchestrator.plan.cache import without_outdated
 from orchestrator.search.sentences import end_sentence, outlook_sentence, step_sentences
 from orchestrator.search.sweep_search import SweepSearch
 from workloads.data.files import written_whole
@@ -24,7 +25,7 @@ from workloads.data.files import written_whole
 def search_of(settings: Settings, preflight: PreflightState, todo: Plan) -> SweepSearch:
     """Collect what is known before the next trial: predictions, prices, and the records of all sweeps."""
     predicted = with_predictions(todo, settings, preflight)
-    newest = latest(preflight.records)
+    newest = latest(without_outdated(preflight.records, todo.outdated))
     again = {  # the plan runs these: their old records answer nothing, but what a pruned one showed is known
         one.trial_id
         for one in todo.placements

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from orchestrator.core.errors import UNSOUND
-from orchestrator.core.placement import Cached, Failed, Plan, Provenance
+from orchestrator.core.placement import Cached, Failed, Outdated, Plan, Provenance
 from orchestrator.core.result import ACCELERATOR_SOFTWARE, TrialRecord
 from orchestrator.core.trainer import TrainerEnvironment
 from orchestrator.core.trial_spec import point_id
@@ -25,6 +25,19 @@ def results_by_trial(records: Iterable[TrialRecord]) -> CachedResults:
 def failures_of(records: Iterable[TrialRecord]) -> CachedResults:
     """The records of failures."""
     return _newest(record for record in records if record.failure is not None)
+
+
+def is_outdated(record: TrialRecord, outdated: Mapping[str, Outdated]) -> bool:
+    """Return whether a record is a result of before its script's files changed, or a failure of then."""
+    known = outdated.get(record.trial_id)
+    return known is not None and record.ended_at <= known.until
+
+
+def without_outdated(
+    records: Iterable[TrialRecord], outdated: Mapping[str, Outdated]
+) -> tuple[TrialRecord, ...]:
+    """Return the records that still say something of their trials."""
+    return tuple(record for record in records if not is_outdated(record, outdated))
 
 
 def _newest(records: Iterable[TrialRecord]) -> CachedResults:
@@ -53,13 +66,19 @@ def reuse_results(
     reused = []
     for cached_trial in answered:
         answer = (cached_trial.trial_id, cached_trial.provenance)
-        if answer in had[type(cached_trial)]:
-            continue
         record = by_kind[type(cached_trial)][answer]
+        own_record = had[type(cached_trial)].get(answer)
+        if own_record is not None and _files_of(own_record) == _files_of(record):
+            continue
         reused += failed[record.sweep, *answer]
         if record.result is not None:
             reused.append(record)
     return tuple(_reused(record, sweep=sweep) for record in reused)
+
+
+def _files_of(record: TrialRecord) -> Mapping[str, str]:
+    """Return the hashes of the files that a script read; none of a failure."""
+    return record.result.read_files if record.result else {}
 
 
 def _reused(record: TrialRecord, *, sweep: str) -> TrialRecord:
@@ -96,6 +115,7 @@ def with_further_repeats(plan: Plan, records: Iterable[TrialRecord]) -> Plan:
         if record.provenance == "measured"
         and record.trial_id not in asked
         and point_id(record.spec) in points
+        and not is_outdated(record, plan.outdated)
     )
     return replace(plan, cached=(*plan.cached, *further))
 

@@ -13,6 +13,7 @@ from orchestrator.core.placement import (
     Cached,
     Failed,
     FullTraining,
+    Outdated,
     Placement,
     Plan,
     Provenance,
@@ -23,7 +24,14 @@ from orchestrator.core.settings import MissingDevice, Rerun
 from orchestrator.core.sweep import Point, Sweep
 from orchestrator.core.trainer import TrainerEnvironment
 from orchestrator.core.trial_spec import TrialSpec
-from orchestrator.plan.cache import CachedResults, failures_of, results_by_trial, stale, would_fail_again
+from orchestrator.plan.cache import (
+    CachedResults,
+    failures_of,
+    results_by_trial,
+    stale,
+    without_outdated,
+    would_fail_again,
+)
 from orchestrator.plan.compatibility import reason_against, reason_against_build
 from orchestrator.plan.inputs import describe_inputs
 from orchestrator.plan.memory import MemoryKey, memory_key
@@ -61,6 +69,7 @@ def plan(
     missing_device: MissingDevice,
     rerun: Rerun,
     memory_fits: Mapping[MemoryKey, Verdict | NoFit] = MappingProxyType({}),
+    outdated: Mapping[str, Outdated] = MappingProxyType({}),
 ) -> Plan:
     """Decide for every point: each repeat measured, one rehearsal, one reason against it, or its records.
 
@@ -72,16 +81,18 @@ def plan(
         code_sha256: hash of the current code, ours and the user's.
         rerun: trials to run although records of them exist.
         memory_fits: what is known about the memory of steps; a point that does not fit is skipped.
+        outdated: results that answer no trial, by its trial_id.
 
     Raises:
         ConfigError: a trial to be run again that this sweep does not have.
         PlacementError: a device is not here and `missing_device` is `fail`.
     """
+    current = without_outdated(records, outdated)
     inputs = _PlanInputs(
         inventory=inventory,
         environments=environments,
-        answers=results_by_trial(records),
-        failures=failures_of(records),
+        answers=results_by_trial(current),
+        failures=failures_of(current),
         code_sha256=code_sha256,
         missing_device=missing_device,
         rerun=rerun,
@@ -101,6 +112,7 @@ def plan(
         trainings=_trainings_of(tasks, train_samples),
         inputs=describe_inputs(tasks),
         memory=_memory_of(outcomes, memory_fits),
+        outdated=outdated,
     )
 
 

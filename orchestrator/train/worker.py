@@ -111,6 +111,8 @@ class _TrainedWorker:
     pipeline_rate: float | None
     peak_host_bytes: int
     unchecked: tuple[str, ...]
+    read_files: Mapping[str, str]
+    written_files: tuple[str, ...]
 
 
 def _report_of(job: WorkerJob, channel: Channel) -> WorkerReport:
@@ -242,6 +244,7 @@ def _measure_trained(worker: _ReadyWorker, times: loop.LoopTimes) -> _TrainedWor
     if calibration.is_wanted(job):
         product_seconds = calibration.measure_matmul_peak(trainer, meet=worker.meet, clock=time.perf_counter)
     trainer.close()
+    seen_files = trainer.seen_files if isinstance(trainer, ScriptTrainer) else None
     return _TrainedWorker(
         quality=quality,
         evaluation_seconds=evaluation_seconds,
@@ -253,6 +256,8 @@ def _measure_trained(worker: _ReadyWorker, times: loop.LoopTimes) -> _TrainedWor
         pipeline_rate=pipeline_rate,
         peak_host_bytes=peak_host_bytes,
         unchecked=unchecked,
+        read_files=seen_files.hash() if seen_files else {},
+        written_files=tuple(seen_files.written) if seen_files else (),
     )
 
 
@@ -266,6 +271,8 @@ def _report(worker: _ReadyWorker, times: loop.LoopTimes, trained: _TrainedWorker
         samples=trained.samples,
         train_samples=data.num_train_samples,
         unchecked=trained.unchecked,
+        read_files=trained.read_files,
+        written_files=trained.written_files,
         quality=trained.quality,
         held_out_samples=data.num_held_out if trained.quality and not job.rehearsal else None,
         evaluation_seconds=trained.evaluation_seconds,

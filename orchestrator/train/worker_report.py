@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from orchestrator.core.peaks import Calibration
 from orchestrator.core.result import DeviceFacts, TrainResult
@@ -20,6 +20,7 @@ class WorkerReport:
         versions: versions of its packages, and variables that change results.
         checkpoint_notes: refused checkpoints, with reasons.
         counters: energy counters that it read.
+        read_files, written_files: of a script; the hashes of those that it read by their names.
     """
 
     setup_seconds: float
@@ -43,6 +44,8 @@ class WorkerReport:
     versions: Mapping[str, str]
     checkpoint_notes: tuple[str, ...] = ()
     counters: tuple[EnergyCounter, ...] = ()
+    read_files: Mapping[str, str] = field(default_factory=dict)
+    written_files: tuple[str, ...] = ()
 
 
 def result_of(reports: Sequence[WorkerReport], *, launch_seconds: float) -> TrainResult:
@@ -64,6 +67,7 @@ def result_of(reports: Sequence[WorkerReport], *, launch_seconds: float) -> Trai
         samples=sum(report.samples for report in reports),
         train_samples=first.train_samples,
         unchecked=first.unchecked,
+        read_files=_read_files_of(reports),
         run_seconds=tuple(time.run_seconds for time in times if time.run_seconds is not None),
         training_seconds=max(time.training_seconds for time in times),
         phase_seconds=_slowest([time.phase_seconds for time in times]),
@@ -93,6 +97,13 @@ def result_of(reports: Sequence[WorkerReport], *, launch_seconds: float) -> Trai
         checkpoint_seconds=max(time.checkpoint_seconds for time in times),
         checkpoint_notes=first.checkpoint_notes,
     )
+
+
+def _read_files_of(reports: Sequence[WorkerReport]) -> dict[str, str]:
+    """Return the files that a rank read and none wrote; of two hashes that of the first rank counts."""
+    written = {name for report in reports for name in report.written_files}
+    read = {name: hashed for report in reversed(reports) for name, hashed in report.read_files.items()}
+    return {name: read[name] for name in sorted(read.keys() - written)}
 
 
 def _of_all(of_ranks: Iterable[tuple[float, ...]]) -> tuple[tuple[float, ...], ...]:

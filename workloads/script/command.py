@@ -10,6 +10,8 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from workloads.script.file_hash import hash_parts, hash_whole
+
 EXAMPLES: Mapping[str, object] = {
     "batch_size_per_worker": 1,
     "device": "cpu",
@@ -37,7 +39,7 @@ _OPERATOR = re.compile(r"(\d*|&)(>|<)|(&&?|\|\|?|;)$|.*;$")
 _VERSION_DIGITS = 12  # hexadecimal: 48 bits, which every reader of JSON keeps
 _SHELLS = ("bash", "sh", "zsh")
 _MOST_WHOLE_BYTES = 2**26  # a tenth of a second
-_PARTS, _PART_BYTES = 64, 2**18
+_PART_BYTES = 2**18  # of each of its parts otherwise
 _MOST_SCRIPT_BYTES = 2**20  # larger files are data
 
 
@@ -187,15 +189,9 @@ def version_of(words: list[str], folder: Path) -> int:
 
 def _digest_of(path: Path) -> str:
     """Hash a file; of a large one, which is data, its size and parts from its beginning to its end."""
-    size = path.stat().st_size
-    with path.open("rb") as file:
-        if size <= _MOST_WHOLE_BYTES:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-        digest = hashlib.sha256(f"{size}".encode())
-        for part in range(_PARTS):
-            file.seek(part * (size - _PART_BYTES) // (_PARTS - 1))
-            digest.update(file.read(_PART_BYTES))
-        return digest.hexdigest()
+    if path.stat().st_size <= _MOST_WHOLE_BYTES:
+        return hash_whole(path)
+    return hash_parts(path, part_bytes=_PART_BYTES)
 
 
 def version_with(version: int, command: str, folder: Path, values: Mapping[str, object]) -> int:
@@ -211,6 +207,22 @@ def version_with(version: int, command: str, folder: Path, values: Mapping[str, 
         return version
     digest = hashlib.sha256(f"{version} {version_of(filled, folder)}".encode())
     return int(digest.hexdigest()[:_VERSION_DIGITS], 16)
+
+
+def name_files(words: list[str], folder: Path) -> tuple[str, ...]:
+    """Return the names of the files that a command names, relative to its folder."""
+    return tuple(dict.fromkeys(os.path.relpath(path, folder) for _, path in _files_of(words, folder)))
+
+
+def find_code_folders(words: list[str], folder: Path) -> tuple[Path, ...]:
+    """Return the folders of a command's own code: its working directory, and that of a script elsewhere."""
+    scripts = (path.resolve().parent for _, path in _files_of(words, folder) if path.suffix == ".py")
+    elsewhere = (path for path in scripts if not path.is_relative_to(folder) and not _is_installed(path))
+    return folder, *dict.fromkeys(elsewhere)
+
+
+def _is_installed(folder: Path) -> bool:
+    return not {"site-packages", "dist-packages"}.isdisjoint(folder.parts)
 
 
 def reports_steps(words: list[str], folder: Path) -> bool:

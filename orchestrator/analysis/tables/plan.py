@@ -1,10 +1,10 @@
 """Decision on every point of a plan, as a table for people and as a data frame."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from orchestrator.analysis.formatting import counted, processes_of
+from orchestrator.analysis.formatting import counted, first_names, processes_of
 from orchestrator.analysis.measurements.setting import Namer, names_in
 from orchestrator.analysis.table import Column, Rank, Table
 from orchestrator.core.compiled_step import CompiledStep, NotCompiled
@@ -75,6 +75,30 @@ def time_lines(steps: Iterable[CompiledStep | NotCompiled]) -> tuple[str, ...]:
     reasons = Counter(step.reason for step in steps if isinstance(step, NotCompiled))
     return tuple(
         f"time of {counted(number, 'step')} not compiled: {reason}" for reason, number in reasons.items()
+    )
+
+
+def outdated_lines(plan: Plan) -> tuple[str, ...]:
+    """Say how many trials of scripts are measured again, one line for each set of changed files."""
+    placed = {placement.trial_id for placement in plan.placements}
+    reasons = Counter(found.changes for trial_id, found in plan.outdated.items() if trial_id in placed)
+    return tuple(
+        f"measured again: {counted(number, 'trial')}, because {first_names(changes)}"
+        for changes, number in reasons.items()
+    )
+
+
+def file_lines(files: Mapping[str, Sequence[str]], *, list_all: bool) -> tuple[str, ...]:
+    """Name the files that count of every command of a script; a change of one makes its results outdated.
+
+    Args:
+        files: command -> names.
+        list_all: every name, in place of the first ones.
+    """
+    of_command = {command: f" of {command}" if len(files) > 1 else "" for command in files}
+    return tuple(
+        f"files that count{of_command[command]}: {', '.join(names) if list_all else first_names(names)}"
+        for command, names in files.items()
     )
 
 

@@ -54,12 +54,13 @@ LATER_TIMINGS = {"min_warmup_seconds": 2.0, "min_block_seconds": 0.5}
 LATER_FIELDS = {"memory": None, "compiled": None, "pruning": None, "epoch_samples": None}
 """The same of a record."""
 
-LATER_RESULT_FIELDS: dict[str, list[str]] = {
+LATER_RESULT_FIELDS: dict[str, list[str] | dict[str, str]] = {
     "unchecked": [],
     "run_seconds": [],
     "block_cpu_seconds": [],
     "core_wait_seconds": [],
     "busy_core_seconds": [],
+    "read_files": {},
 }
 """The same of a result."""
 

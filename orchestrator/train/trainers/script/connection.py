@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from orchestrator.core.errors import TrialError
@@ -18,8 +19,10 @@ from orchestrator.train.trainers.script.bounded_output import BoundedOutput
 from orchestrator.train.trainers.script.outcome import failure_in
 from orchestrator.train.trainers.script.variables import ScriptVariables
 from workloads.family import end_descendants, keep_orphans
+from workloads.script.command import find_code_folders
 
 ADDRESS_VARIABLE = "ORCHESTRATOR_CALLBACK"
+FOLDERS_VARIABLE = "ORCHESTRATOR_FOLDERS"
 _POLL_SECONDS = 0.2
 _LEAVE_SECONDS = 20.0  # from the order to stop until the script must have ended
 _MOST_BYTES = 2**20  # of one message
@@ -77,7 +80,11 @@ class Script:
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", _GUARD, str(told), *words],
             cwd=folder,
-            env={**variables.passed, ADDRESS_VARIABLE: address},
+            env={
+                **variables.passed,
+                ADDRESS_VARIABLE: address,
+                FOLDERS_VARIABLE: os.pathsep.join(map(str, find_code_folders(words, Path(folder)))),
+            },
             stdin=subprocess.PIPE,
             stdout=self._output.descriptor,
             stderr=self._errors.descriptor,

@@ -3,6 +3,7 @@
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from orchestrator.core.errors import TrialError
@@ -19,6 +20,7 @@ from orchestrator.train.trainers.script.part import (
     require_version,
     require_whole_time,
 )
+from orchestrator.train.trainers.script.seen_files import MOST_FILES, SeenFiles
 from orchestrator.train.trainers.script.variables import variables_of
 from workloads.script.command import observed_words_of, words_of
 from workloads.spec import Phase, ScriptSpec
@@ -99,6 +101,7 @@ class ScriptTrainer:
         self._left_out = variables.left_out
         if workload.is_observed:
             words = observed_words_of(words, variables.passed["PATH"])
+        self.seen_files = SeenFiles(Path(workload.folder))
         self._script = Script(words, folder=workload.folder, variables=variables)
         if workload.reports:
             self._begin()
@@ -118,7 +121,9 @@ class ScriptTrainer:
         try:
             self._whole_run = self._script.wait_for_first_step()
             if self._whole_run is None:
-                require_version(self._require(self._script.hear(), "hello"))
+                hello = self._require(self._script.hear(), "hello")
+                require_version(hello)
+                self.seen_files.add(hello)
             elif self._spec.reports:
                 raise TrialError(
                     "invalid_measurement",
@@ -166,6 +171,7 @@ class ScriptTrainer:
         self._script.order({"order": "part", "steps": self._asked})
         message = self._require(self._script.hear(), "part")
         wall_seconds = time.perf_counter() - began
+        self.seen_files.add(message)
         part = part_in(
             message, steps=self._asked, wall_seconds=wall_seconds, cores=len(os.sched_getaffinity(0))
         )
@@ -247,6 +253,8 @@ class ScriptTrainer:
             yield "the loss of all workers: that of rank 0 is shown"
         if self._spec.is_observed:
             yield _OBSERVED
+        if self.seen_files.has_more:
+            yield f"changes of files: the script read more than {MOST_FILES:,}, and the first ones count"
         yield from self._find_left_out()
         yield "weights, quality and compilations: they are not seen in a script"
 
