@@ -86,6 +86,7 @@ class KerasBatches:
     def measure_rate(self) -> float | None:
         """Measure the data of this process without a training, once that has ended."""
         self.close()
+        self._first = 0  # a stream would make all batches before it once more
         return measure_loader_rate(self._iterate(), samples=self._share.stop - self._share.start)
 
     def close(self) -> None:
