@@ -81,7 +81,8 @@ class TrainResult:
         samples: samples that the trainers counted in those steps, all replicas together.
         training_seconds: time from the first to the last step of this attempt with loss readings; evaluations
             on the way and checkpoints left out; slowest rank.
-        phase_seconds: time of this attempt's steps of each phase of the training by its name; slowest rank.
+        phase_seconds: time of this attempt's steps of each phase of the training by its name; slowest rank; 0
+            for a phase that an earlier attempt ended.
         losses: (step, loss) pairs, read outside the timed part; of several networks their sum.
         network_losses: the same for each network.
         quality: metric -> value on held-out data, after the last step.

@@ -26,7 +26,7 @@ from orchestrator.pipeline.report import SweepReport, write_all
 from orchestrator.pipeline.search import ReportingSearch, outlook_lines, remarks_of, search_of
 from orchestrator.pipeline.search_progress import forget_search, progress_in
 from orchestrator.pipeline.stores import SweepStores, stores_of
-from orchestrator.pipeline.tracking import logged, outline_of, tracked_lines
+from orchestrator.pipeline.tracking import logged, outline_of, predictions_of, tracked_lines
 from orchestrator.plan.cache import reuse_results
 from orchestrator.plan.pricing import priced
 from orchestrator.record.journal import Journal
@@ -138,7 +138,7 @@ def run_sweep(
             tracker.begin(outline_of(settings, ledger.records(), todo))
         try:
             if executor:
-                stores.catch_up()
+                stores.catch_up(todo)
             with watch(todo, preflight.records) as watcher, stop_signals.handling_signals():
                 if executor:
                     _execute(
@@ -184,13 +184,15 @@ def _show(
     outcome: SweepReport, settings: Settings, todo: Plan, *, stores: SweepStores, is_begun: bool
 ) -> None:
     """Close the tracked sweep with its report; one that ran no trial is opened only if something differs."""
+    predictions = predictions_of(outcome.findings)
     if not is_begun:
         outline = outline_of(settings, outcome.records, todo)
-        if stores.tracker.shows(outcome.files, outline=outline, kept=logged(outcome.records)):
+        kept = logged(outcome.records, todo, settings.objective)
+        if stores.tracker.shows(outcome.files, outline=outline, kept=kept, predictions=predictions):
             return
         stores.tracker.begin(outline)
-        stores.catch_up()
-    stores.tracker.finish(outcome.files)
+        stores.catch_up(todo)
+    stores.tracker.finish(outcome.files, predictions=predictions)
 
 
 def _execute(
@@ -210,7 +212,7 @@ def _execute(
         return with_answers(priced(own, preflight.price_book), preflight)
 
     def keep(record: TrialRecord) -> None:
-        stores.keep(completed(record))
+        stores.keep(completed(record), todo)
 
     journal = stores.journal
     context = _context_of(settings, preflight, todo, journal.steps(), folder=stores.ledger.path.parent)

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from orchestrator.core.objective import Objective
+from orchestrator.core.placement import Plan
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Settings
 from orchestrator.execute.trial.checkpoints import CheckpointStore
@@ -17,6 +19,7 @@ class SweepStores:
     """Stores of one sweep.
 
     Attributes:
+        objective: what the sweep asks about its jobs.
         checkpoints: None where the sweep makes none.
     """
 
@@ -24,17 +27,18 @@ class SweepStores:
     journal: Journal
     tracker: Tracker
     checkpoints: CheckpointStore | None
+    objective: Objective
 
-    def keep(self, record: TrialRecord) -> None:
+    def keep(self, record: TrialRecord, plan: Plan) -> None:
         """Store a record of a trial that just ended, in the ledger first."""
         self.ledger.append(record)
         if self.checkpoints:
             self.checkpoints.discard_if_final(record)
-        self.tracker.keep(record, tracked_metrics_of(record))
+        self.tracker.keep(record, tracked_metrics_of(record, plan, self.objective))
 
-    def catch_up(self) -> None:
+    def catch_up(self, plan: Plan) -> None:
         """Send the tracker the records that it lacks."""
-        self.tracker.sync(logged(self.ledger.records()))
+        self.tracker.sync(logged(self.ledger.records(), plan, self.objective))
 
 
 def stores_of(settings: Settings) -> SweepStores:
@@ -44,4 +48,5 @@ def stores_of(settings: Settings) -> SweepStores:
         journal=journal_of(settings),
         tracker=background_tracker_of(settings),
         checkpoints=checkpoints_of(settings),
+        objective=settings.objective,
     )

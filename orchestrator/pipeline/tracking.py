@@ -2,18 +2,30 @@
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from orchestrator.analysis.measurements.noise import noise_of
 from orchestrator.analysis.metrics.definitions import metrics_of
 from orchestrator.analysis.metrics.units import in_tracked_units
+from orchestrator.analysis.recommendation.jobs.job_of_trial import job_metrics_of
+from orchestrator.analysis.recommendation.jobs.length import known_length
 from orchestrator.core.codec import from_json
 from orchestrator.core.errors import RecordError
+from orchestrator.core.objective import Objective
 from orchestrator.core.placement import Plan
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Settings
 from orchestrator.record.tracking.page import page_lines
+from orchestrator.record.tracking.prediction import Prediction
 from orchestrator.record.tracking.summary import NOISY, RATE
-from orchestrator.record.tracking.tracker import PLAN_NAME, LoggedRecord, SweepOutline
+from orchestrator.record.tracking.tracker import JOB_METRICS, PLAN_NAME, LoggedRecord, SweepOutline
+
+if TYPE_CHECKING:
+    from orchestrator.analysis.findings import Findings
+    from orchestrator.analysis.recommendation.answer.answer import RankedSetting, Recommendation
+
+_JOB = dict(zip(("job_samples", "job_seconds", "job_usd"), JOB_METRICS, strict=True))
+_MOST_PREDICTIONS = 50
 
 
 def outline_of(settings: Settings, records: Iterable[TrialRecord], plan: Plan | None) -> SweepOutline:
@@ -32,15 +44,68 @@ def outline_of(settings: Settings, records: Iterable[TrialRecord], plan: Plan | 
     )
 
 
-def tracked_metrics_of(record: TrialRecord) -> dict[str, float]:
-    """Return the metrics of an attempt, as the tracking server has them."""
+def tracked_metrics_of(record: TrialRecord, plan: Plan | None, objective: Objective) -> dict[str, float]:
+    """Return the metrics of an attempt, as the tracking server has them.
+
+    Args:
+        plan: tells the length of its job; None: not known.
+    """
     metrics = in_tracked_units(metrics_of(record))
-    return {**metrics, NOISY: float(bool(noise_of(record)))} if RATE in metrics else metrics
+    if RATE in metrics:
+        metrics[NOISY] = float(bool(noise_of(record)))
+    job = job_metrics_of(record, _job_samples_of(record, plan, objective))
+    return metrics | {_JOB[name]: value for name, value in job.items()}
 
 
-def logged(records: Iterable[TrialRecord]) -> Iterator[LoggedRecord]:
+def logged(records: Iterable[TrialRecord], plan: Plan | None, objective: Objective) -> Iterator[LoggedRecord]:
     """Yield the records with their metrics."""
-    return ((record, tracked_metrics_of(record)) for record in records)
+    return ((record, tracked_metrics_of(record, plan, objective)) for record in records)
+
+
+def predictions_of(findings: "Findings") -> tuple[Prediction, ...]:
+    """Return the settings that nobody measured, as the tracking server shows them.
+
+    Of many those with the highest chance: each is a run, and a database writes some dozen in a second.
+    """
+    found = [
+        (standing, answer)
+        for answer in findings.recommendations
+        for standing in answer.standings
+        if standing.provenance != "measured"
+    ]
+    likeliest = sorted(found, key=lambda one: -one[0].chance)[:_MOST_PREDICTIONS]
+    return tuple(_prediction_of(standing, answer) for standing, answer in likeliest)
+
+
+def _prediction_of(standing: "RankedSetting", answer: "Recommendation") -> Prediction:
+    rate, usd = standing.samples_per_second, standing.usd_per_million_samples
+    metrics = {
+        "time/samples_per_second": rate.median,
+        "time/step_ms": 1000 * standing.likely,
+        "time/step_ms_low": 1000 * standing.low,
+        "time/step_ms_high": 1000 * standing.high,
+        **({"cost/usd_per_million_samples": usd.median} if usd else {}),
+    }
+    return Prediction(
+        job=answer.job,
+        setting=standing.setting,
+        factors=standing.factors,
+        provenance="compiled" if standing.provenance == "compiled" else "predicted",
+        metrics=metrics | _predicted_job(standing, answer),
+    )
+
+
+def _predicted_job(standing: "RankedSetting", answer: "Recommendation") -> dict[str, float]:
+    """Return the time and cost of the whole job, where somebody said how long it is."""
+    if answer.samples is not None and not answer.length:
+        return {}
+    values = (answer.samples, standing.seconds.median, standing.usd.median if standing.usd else None)
+    return {name: float(value) for name, value in zip(JOB_METRICS, values, strict=True) if value is not None}
+
+
+def _job_samples_of(record: TrialRecord, plan: Plan | None, objective: Objective) -> int | None:
+    length = known_length(plan.training_of(record.spec), objective) if plan else None
+    return length.samples if length else None
 
 
 def last_plan_in(folder: Path) -> Plan | None:

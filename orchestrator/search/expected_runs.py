@@ -41,6 +41,7 @@ def expected_run(one: CandidateSetting, job: Job, step_seconds: float) -> Run:
     to_target = samples_to_target(job).get(one.batch_size) if job.target is not None else None
     return Run(
         fixed_seconds=fixed,
+        launch_seconds=fixed,
         step_seconds=step_seconds,
         samples=samples,
         seconds_to_target=None if to_target is None else fixed + to_target / one.batch_size * step_seconds,

@@ -55,6 +55,7 @@ class Measurement:
         rates: samples per second of each repeat.
         quiet: for each repeat, True if its record shows no disturbance.
         samples_per_second, step_seconds: for one trial, the interval is over its blocks instead.
+        timed_step_seconds: a step of the phase that is timed; without phases it is `step_seconds`.
         job_seconds: time from the request for workers to the end of the evaluation; `all_job_seconds` of each
             repeat.
         price: price of all repeats; empty if they have none, or several.
@@ -79,6 +80,7 @@ class Measurement:
     quiet: tuple[bool, ...]
     samples_per_second: Spread
     step_seconds: Spread
+    timed_step_seconds: Spread
     first_step_seconds: Spread
     setup_seconds: Spread
     final_loss: Spread
@@ -149,6 +151,7 @@ def _one_of(rows: Sequence[_Row], quality: Mapping[str, str]) -> Measurement:
     quiet = tuple(row["noise"] == "" for row in rows)
     timed = choose_deciding(rows, rates, quiet)
     step_seconds, samples_per_second = _timing_of(timed)
+    has_phases = bool(_known(timed, "last_phase_step_seconds"))
     price = first["price"] if len({row["price"] for row in rows}) == 1 else ""
     whole = [row for row in rows if not row["resumed_from_step"] > 0]
     return Measurement(
@@ -165,6 +168,7 @@ def _one_of(rows: Sequence[_Row], quality: Mapping[str, str]) -> Measurement:
         quiet=quiet,
         samples_per_second=samples_per_second,
         step_seconds=step_seconds,
+        timed_step_seconds=_over(timed, "last_phase_step_seconds") if has_phases else step_seconds,
         first_step_seconds=_over(timed, "first_step_seconds"),
         setup_seconds=_over(timed, "setup_seconds"),
         final_loss=_median_over(rows, "final_loss"),

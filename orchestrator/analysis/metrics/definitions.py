@@ -6,7 +6,7 @@ from functools import cache
 from types import MappingProxyType
 
 from orchestrator.analysis.metrics.cost import COSTS, costs_of
-from orchestrator.analysis.metrics.metric import Metric, step_seconds_of
+from orchestrator.analysis.metrics.metric import Metric, has_phases, step_seconds_of, training_step_of
 from orchestrator.analysis.metrics.utilisation import (
     calibrated_flops_per_second,
     communication_share,
@@ -65,7 +65,7 @@ def _keys_of(record: TrialRecord, result: TrainResult) -> tuple[str, ...]:
 
 def _phases_of(result: TrainResult) -> dict[str, float]:
     """Return the seconds of the steps of each phase, where there are several."""
-    if len(result.phase_seconds) <= 1:
+    if not has_phases(result):
         return {}
     return {f"phase_seconds.{name}": seconds for name, seconds in result.phase_seconds.items()}
 
@@ -82,18 +82,23 @@ def _taken_names() -> frozenset[str]:
 
 
 def _samples_per_second(batch: int, result: TrainResult) -> float | None:
-    steady = step_seconds_of(result)
-    return batch / steady.median if steady else None
+    step = training_step_of(result)
+    return batch / step.median if step else None
 
 
-def _steady(part: Callable[[Interval], float]) -> Callable[[int, TrainResult], float | None]:
-    """Return a part of the interval of the steady state."""
+def _step(part: Callable[[Interval], float]) -> Callable[[int, TrainResult], float | None]:
+    """Return a part of the interval of a step."""
 
     def of(_batch: int, result: TrainResult) -> float | None:
-        steady = step_seconds_of(result)
-        return part(steady) if steady else None
+        step = training_step_of(result)
+        return part(step) if step else None
 
     return of
+
+
+def _last_phase_step_seconds(_batch: int, result: TrainResult) -> float | None:
+    timed = step_seconds_of(result) if has_phases(result) else None
+    return timed.median if timed else None
 
 
 def _epoch_seconds(batch: int, result: TrainResult) -> float | None:
@@ -131,21 +136,29 @@ METRICS: Mapping[str, Metric[[int, TrainResult]]] = MappingProxyType(
                 key="step_seconds_median",
                 unit="s",
                 meaning="one optimizer step in the steady state, first step and warm-up left out: median "
-                "over timed blocks of (slowest rank's block / steps per block)",
-                of=_steady(lambda steady: steady.median),
+                "over timed blocks of (slowest rank's block / steps per block); of a training in phases, "
+                "whose last one alone is in blocks, the mean of all steps after the first",
+                of=_step(lambda step: step.median),
                 header="step ms",
             ),
             Metric(
                 key="step_seconds_low",
                 unit="s",
                 meaning="lower end of the interval of that median over the blocks of this one trial",
-                of=_steady(lambda steady: steady.low),
+                of=_step(lambda step: step.low),
             ),
             Metric(
                 key="step_seconds_high",
                 unit="s",
                 meaning="upper end of that interval",
-                of=_steady(lambda steady: steady.high),
+                of=_step(lambda step: step.high),
+            ),
+            Metric(
+                key="last_phase_step_seconds",
+                unit="s",
+                meaning="of a training in phases one step of the last one: the median over timed blocks, "
+                "which `mfu` and `roofline_fraction` are made of; absent where there is one phase",
+                of=_last_phase_step_seconds,
             ),
             Metric(
                 key="epoch_seconds",

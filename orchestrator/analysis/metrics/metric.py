@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Generic, ParamSpec
 
@@ -40,6 +40,41 @@ def step_seconds_of(result: TrainResult) -> Interval | None:
     block takes as long as its slowest rank, for the others wait for that one.
     """
     return _steady_interval(result.block_seconds, result.steps_per_block)
+
+
+def training_step_of(result: TrainResult) -> Interval | None:
+    """Seconds of one optimizer step of the whole training: `step_seconds_of`, where all steps are alike.
+
+    Steps of several phases take unequal times, and only those of the last one are in blocks. Of such a
+    training it is the mean of all steps, with an interval as wide, for its size, as that of the blocks.
+    """
+    steady = step_seconds_of(result)
+    if steady is None or not has_phases(result):
+        return steady
+    mean = mean_step_seconds(result)
+    if mean is None:
+        return None
+    ratio = mean / steady.median
+    return replace(steady, median=mean, low=ratio * steady.low, high=ratio * steady.high)
+
+
+def has_phases(result: TrainResult) -> bool:
+    """Return whether the training had several phases."""
+    return len(result.phase_seconds) > 1
+
+
+def mean_step_seconds(result: TrainResult) -> float | None:
+    """Mean seconds of all steps after the first; None: there are none.
+
+    Of a training in phases that was resumed it is that of all attempts, the first steps of the earlier ones
+    included; of another one that of the last attempt.
+    """
+    before, seconds = result.resumed_from_step, 0.0
+    if has_phases(result):
+        before, seconds = 0, result.resumed_seconds
+    steps = result.steps - before - 1
+    later = seconds + result.training_seconds - result.first_step_seconds
+    return later / steps if steps > 0 and later > 0 else None
 
 
 @lru_cache(maxsize=1)

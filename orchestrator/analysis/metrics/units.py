@@ -12,6 +12,7 @@ TRACKED: Mapping[str, tuple[str, float]] = MappingProxyType(
         "step_seconds_median": ("time/step_ms", _MILLI),
         "step_seconds_low": ("time/step_ms_low", _MILLI),
         "step_seconds_high": ("time/step_ms_high", _MILLI),
+        "last_phase_step_seconds": ("time/last_phase_step_ms", _MILLI),
         "epoch_seconds": ("time/epoch_seconds", 1),
         "run_seconds": ("time/run_seconds", 1),
         "launch_seconds": ("time/launch_seconds", 1),

@@ -55,7 +55,7 @@ def hindsights_of(
         BacktestRow(
             label=label_of(measurement.setting, own),
             predicted=predicted,
-            measured=measurement.step_seconds.median,
+            measured=measurement.timed_step_seconds.median,
             is_noisy=not measurement.num_deciding,
         )
         for measurement in training

@@ -95,8 +95,8 @@ class Predicted:
 
     @property
     def usd_per_million_samples(self) -> Spread | None:
-        """None: refused, or without a price."""
-        if self.step_seconds is None or isinstance(self.price, Unpriced):
+        """None: refused, without a price, or where steps of other phases are unknown."""
+        if self.step_seconds is None or self.num_phases > 1 or isinstance(self.price, Unpriced):
             return None
         usd_per_second = self.price.usd_per_hour / _SECONDS_PER_HOUR
         return scaled(self.step_seconds, usd_per_second * _MILLION / self.trial.global_batch_size)

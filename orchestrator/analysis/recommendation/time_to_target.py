@@ -4,6 +4,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 from statistics import median
 
 from orchestrator.analysis.formatting import (
@@ -17,8 +18,10 @@ from orchestrator.analysis.formatting import (
 )
 from orchestrator.analysis.measurements.noise import noise_of
 from orchestrator.analysis.measurements.setting import DETAILS, Setting, setting_of, varying
+from orchestrator.analysis.recommendation.jobs.settings_of_records import run_of
 from orchestrator.analysis.table import Column, Table
-from orchestrator.core.interval import Spread
+from orchestrator.core.deciding import find_deciding
+from orchestrator.core.interval import Spread, spread_of
 from orchestrator.core.result import TrialRecord, variables_of, versions_of
 from orchestrator.core.target import Target, TargetRun
 
@@ -34,6 +37,8 @@ class TimeToTarget:
         setting: settings that they share.
         pursuits: pursuits of each training.
         seeds: seeds of each training.
+        decides: for each training, True if the times are of it: nothing disturbed it, and its steps agree
+            with those of the others; True of all where none decides.
         num_noisy: trainings that something else disturbed, as their records tell.
         num_resumed: trainings that went on from a checkpoint.
     """
@@ -42,6 +47,7 @@ class TimeToTarget:
     target: Target
     pursuits: tuple[TargetRun, ...]
     seeds: tuple[int, ...]
+    decides: tuple[bool, ...]
     num_noisy: int
     num_resumed: int
 
@@ -51,22 +57,33 @@ class TimeToTarget:
         return sum(pursuit.reached is not None for pursuit in self.pursuits)
 
     @property
+    def deciding(self) -> tuple[TargetRun, ...]:
+        """The pursuits of the trainings that decide."""
+        return tuple(compress(self.pursuits, self.decides))
+
+    @property
     def seconds(self) -> Spread:
-        """Training seconds to the target: median and range; infinite for a training that did not reach it."""
-        return _seconds_of(self.pursuits)
+        """Training seconds to the target: mean and range; infinite for a training that did not reach it."""
+        return _seconds_of(self.deciding)
 
     @property
     def seconds_by_seed(self) -> dict[int, Spread]:
         """Seconds to the target per seed, the smallest seed first."""
+        seeds = tuple(compress(self.seeds, self.decides))
         return {
-            seed: _seconds_of(one for one, own in zip(self.pursuits, self.seeds, strict=True) if own == seed)
-            for seed in sorted(set(self.seeds))
+            seed: _seconds_of(one for one, own in zip(self.deciding, seeds, strict=True) if own == seed)
+            for seed in sorted(set(seeds))
         }
 
     @property
     def steps(self) -> Spread:
         """Optimizer steps to the target, likewise."""
-        return _over(pursuit.reached.steps if pursuit.reached else math.inf for pursuit in self.pursuits)
+        return _mean_over(pursuit.reached.steps if pursuit.reached else math.inf for pursuit in self.deciding)
+
+    @property
+    def evaluation_seconds(self) -> Spread:
+        """Seconds of the evaluations on the way: median and range."""
+        return _median_over(pursuit.evaluation_seconds for pursuit in self.deciding)
 
 
 def to_target_of(records: Iterable[TrialRecord]) -> tuple[TimeToTarget, ...]:
@@ -98,9 +115,21 @@ def _one_of(runs: Sequence[tuple[TrialRecord, TargetRun]]) -> TimeToTarget:
         target=pursuit.target,
         pursuits=tuple(run for _, run in runs),
         seeds=tuple(record.spec.seed for record, _ in runs),
+        decides=_decides([record for record, _ in runs]),
         num_noisy=sum(noise_of(record) != "" for record, _ in runs),
         num_resumed=sum(bool(record.result and record.result.resumed_from_step) for record, _ in runs),
     )
+
+
+def _decides(records: Sequence[TrialRecord]) -> tuple[bool, ...]:
+    """Tell which trainings decide in a recommendation; all where none does, or steps were not timed."""
+    timed = [run_of(record, None) for record in records]
+    runs = [run for run in timed if run]
+    every = (True,) * len(records)
+    if len(runs) < len(records):
+        return every
+    decides = find_deciding([1 / run.step_seconds for run in runs], [not run.is_noisy for run in runs])
+    return decides if any(decides) else every
 
 
 def _order_of(result: TimeToTarget) -> tuple[object, ...]:
@@ -121,9 +150,10 @@ def target_table(results: Sequence[TimeToTarget]) -> Table:
         note=(
             "Training time until an evaluation on held-out data first met the target, including "
             "the first step and its compilation. Evaluations are timed separately; the last "
-            "number includes them. Medians over seeds and repeats, with their range in brackets. "
-            "A training that missed the target counts as slower than any that met it. Times are "
-            "as fine as the distance between evaluations."
+            "number includes them. Geometric means over the seeds and repeats that decide, with their "
+            "range in brackets. Where a training missed the target, which counts as slower than any "
+            "that met it, and of evaluations, medians. Times are as fine as the distance between "
+            "evaluations."
         ),
         columns=(
             *(Column(header=header) for header in named.values()),
@@ -155,7 +185,9 @@ def _format_field(setting: Setting, name: str) -> str:
 
 def _cells(result: TimeToTarget) -> Iterator[str]:
     sign = "\N{GREATER-THAN OR EQUAL TO}" if result.target.higher_is_better else "\N{LESS-THAN OR EQUAL TO}"
-    best = _over(run.best_quality if run.best_quality is not None else math.nan for run in result.pursuits)
+    best = _median_over(
+        run.best_quality if run.best_quality is not None else math.nan for run in result.pursuits
+    )
     yield Number(f"{result.target.metric} {sign} {result.target.value:g}", result.target.value)
     yield Number(f"{result.num_reached} of {len(result.pursuits)}", result.num_reached)
     yield (
@@ -164,7 +196,7 @@ def _cells(result: TimeToTarget) -> Iterator[str]:
     )
     yield _until(result.steps, said="{:,.0f}".format) or UNKNOWN
     yield spread(best)
-    yield spread(_over(run.evaluation_seconds for run in result.pursuits))
+    yield spread(result.evaluation_seconds)
 
 
 def _by_seed(result: TimeToTarget) -> str:
@@ -197,9 +229,17 @@ def _until(value: Spread, *, said: Callable[[float], str] = number) -> str:
 
 
 def _seconds_of(pursuits: Iterable[TargetRun]) -> Spread:
-    return _over(pursuit.reached.training_seconds if pursuit.reached else math.inf for pursuit in pursuits)
+    return _mean_over(
+        pursuit.reached.training_seconds if pursuit.reached else math.inf for pursuit in pursuits
+    )
 
 
-def _over(values: Iterable[float]) -> Spread:
+def _mean_over(values: Iterable[float]) -> Spread:
+    """Return the geometric mean; the median where a value is infinite."""
+    sample = list(values)
+    return spread_of(sample) if all(map(math.isfinite, sample)) else _median_over(sample)
+
+
+def _median_over(values: Iterable[float]) -> Spread:
     sample = list(values)
     return Spread(median=median(sample), low=min(sample), high=max(sample))

@@ -7,6 +7,7 @@ from queue import SimpleQueue
 from threading import Condition, Thread
 
 from orchestrator.core.result import TrialRecord
+from orchestrator.record.tracking.prediction import Prediction
 from orchestrator.record.tracking.tracker import LoggedRecord, SweepOutline, Tracker
 
 logger = logging.getLogger(__name__)
@@ -34,6 +35,7 @@ class BackgroundTracker:
         self._changed = Condition()
         self._thread: Thread | None = None
         self._files: Sequence[Path] = ()
+        self._predictions: Sequence[Prediction] = ()
         self._is_interrupted = False
         self._left = self._num_done = 0
 
@@ -57,9 +59,16 @@ class BackgroundTracker:
         """Id of the sweep's experiment; None where the server has not answered so far."""
         return self._tracker.experiment_id
 
-    def shows(self, files: Sequence[Path], *, outline: SweepOutline, kept: Iterable[LoggedRecord]) -> bool:
+    def shows(
+        self,
+        files: Sequence[Path],
+        *,
+        outline: SweepOutline,
+        kept: Iterable[LoggedRecord],
+        predictions: Sequence[Prediction] = (),
+    ) -> bool:
         """Return whether the report and the records are known to be shown, now."""
-        return self._tracker.shows(files, outline=outline, kept=kept)
+        return self._tracker.shows(files, outline=outline, kept=kept, predictions=predictions)
 
     def begin(self, outline: SweepOutline) -> None:
         """Open the sweep, soon."""
@@ -89,11 +98,11 @@ class BackgroundTracker:
                 if self._changed.wait_for(lambda: self._num_taken == self._num_given, _PATIENCE_SECONDS):
                     return
 
-    def finish(self, files: Sequence[Path]) -> None:
+    def finish(self, files: Sequence[Path], *, predictions: Sequence[Prediction] = ()) -> None:
         """Close the sweep once nothing waits; an interrupted one at once. A server that is stuck is left."""
         assert self._thread is not None, "it was begun"
         self._is_interrupted = not files
-        self._files = files
+        self._files, self._predictions = files, predictions
         self._waiting.put(None)
         is_hasty = self._is_interrupted and not self._is_on_this_host
         self._wait_for(self._thread, seconds=_INTERRUPTED_SECONDS if is_hasty else _PATIENCE_SECONDS)
@@ -102,9 +111,16 @@ class BackgroundTracker:
                 "the tracking server lacks records; `sync`, or the next run of the sweep, sends them"
             )
 
-    def attach(self, files: Sequence[Path], *, outline: SweepOutline, kept: Iterable[LoggedRecord]) -> None:
+    def attach(
+        self,
+        files: Sequence[Path],
+        *,
+        outline: SweepOutline,
+        kept: Iterable[LoggedRecord],
+        predictions: Sequence[Prediction] = (),
+    ) -> None:
         """Put a report in the place of the sweep's former one, now."""
-        self._tracker.attach(files, outline=outline, kept=kept)
+        self._tracker.attach(files, outline=outline, kept=kept, predictions=predictions)
 
     def _give(self, kept: Iterable[LoggedRecord]) -> None:
         self._num_given += 1
@@ -120,7 +136,7 @@ class BackgroundTracker:
                 self._tracker.keep(record, metrics)
                 self._num_done += 1
             self._count_taken()
-        self._tracker.finish(self._files)
+        self._tracker.finish(self._files, predictions=self._predictions)
 
     def _count_taken(self) -> None:
         with self._changed:

@@ -11,8 +11,9 @@ from urllib.request import url2pathname
 
 from orchestrator.record.tracking.axes import values_in
 from orchestrator.record.tracking.mlflow_run import key_of
+from orchestrator.record.tracking.prediction import PREDICTED, Prediction
 from orchestrator.record.tracking.summary import summary_of
-from orchestrator.record.tracking.tracker import PLAN_NAME, LoggedRecord, SweepOutline
+from orchestrator.record.tracking.tracker import JOB_METRICS, PLAN_NAME, LoggedRecord, SweepOutline
 
 FINGERPRINT_TAG = "content_sha256"
 """Tag of a sweep's run: hash of the records and report that it shows."""
@@ -26,15 +27,21 @@ LEFT JOIN tags AS content ON content.run_uuid = runs.run_uuid AND content.key = 
 WHERE experiments.name = ? AND experiments.lifecycle_stage = 'active'
 """
 
-_NUM_CHILDREN = """
+_NUM_ATTEMPTS = """
 SELECT count(*) FROM runs
 JOIN tags ON tags.run_uuid = runs.run_uuid AND tags.key = 'mlflow.parentRunId' AND tags.value = ?
+JOIN tags AS outcome ON outcome.run_uuid = runs.run_uuid AND outcome.key = 'outcome' AND outcome.value != ?
 WHERE runs.lifecycle_stage = 'active' AND runs.status != 'RUNNING'
 """
 
 
-def fingerprint_of(outline: SweepOutline, logged: Sequence[LoggedRecord], files: Iterable[Path]) -> str:
-    """Hash what MLflow shows of a sweep: its attempts, numbers, axes and the files of its report.
+def fingerprint_of(
+    outline: SweepOutline,
+    logged: Sequence[LoggedRecord],
+    files: Iterable[Path],
+    predictions: Iterable[Prediction],
+) -> str:
+    """Hash what MLflow shows of a sweep: its attempts, predictions, numbers, axes and files of its report.
 
     The plan's file is left out: it says which trials were measured by the last command and which before it.
 
@@ -44,6 +51,11 @@ def fingerprint_of(outline: SweepOutline, logged: Sequence[LoggedRecord], files:
     content = {
         "attempts": sorted(key_of(record) for record, _ in logged),
         "metrics": summary_of(logged, planned=outline.planned) if logged else {},
+        "jobs": [
+            (*key_of(record), *map(metrics.get, JOB_METRICS))
+            for record, metrics in sorted(logged, key=lambda one: key_of(one[0]))
+        ],
+        "predictions": sorted((one.key, one.provenance, sorted(one.metrics.items())) for one in predictions),
         "goal": outline.goal,
         "axes": values_in(outline.specs),
         "planned": None if outline.planned is None else sorted(outline.planned),
@@ -72,10 +84,10 @@ def experiment_showing(
             if len(parents) != 1:
                 return None
             ((experiment_id, run_id, status, artifacts, shown),) = parents
-            (num_children,) = connection.execute(_NUM_CHILDREN, (run_id,)).fetchone()
+            (num_ended,) = connection.execute(_NUM_ATTEMPTS, (run_id, PREDICTED)).fetchone()
     except sqlite3.Error:  # no such file, or another schema
         return None
-    is_shown = status == "FINISHED" and shown == fingerprint and num_children == num_attempts
+    is_shown = status == "FINISHED" and shown == fingerprint and num_ended == num_attempts
     folder = _local_folder(str(artifacts))
     if not is_shown or folder is None or not all((folder / path.name).is_file() for path in files):
         return None

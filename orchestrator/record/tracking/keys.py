@@ -1,9 +1,12 @@
-"""Names that MLflow accepts for metrics, parameters and tags. Pure."""
+"""Names that MLflow accepts for metrics, parameters and tags, and the length of a tag. Pure."""
 
 import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable
+
+LONGEST_TAG = 5000
+"""Characters of a tag; MLflow's own limit is 8000."""
 
 _NOT_IN_A_KEY = re.compile(r"[^\w./:\- ]")  # MLflow refuses a run for one such character
 _LONGEST = 250  # MLflow's own limit

@@ -19,6 +19,7 @@ from orchestrator.record.tracking.mlflow_client import (
     database_of,
 )
 from orchestrator.record.tracking.mlflow_run import RECORD_NAME
+from orchestrator.record.tracking.prediction import PREDICTED
 from orchestrator.record.tracking.tracker import PLAN_NAME
 
 if TYPE_CHECKING:
@@ -67,7 +68,8 @@ def _runs_of(client: "MlflowClient", sweep: str, *, where: str) -> tuple[list["R
         raise RecordError(f"MLflow at {where} has no sweep {sweep!r}")
     parent_id = parents[0].info.run_id
     children = [run for run in runs if run.data.tags.get("mlflow.parentRunId") == parent_id]
-    return list(filter(_has_ended, children)), parents[0]
+    attempts = [run for run in children if run.data.tags.get("outcome") != PREDICTED]
+    return list(filter(_has_ended, attempts)), parents[0]
 
 
 def _has_ended(run: "Run") -> bool:

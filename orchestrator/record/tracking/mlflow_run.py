@@ -10,7 +10,7 @@ from orchestrator.core.price import Price
 from orchestrator.core.price_label import priced_as
 from orchestrator.core.result import TrialRecord
 from orchestrator.record.tracking.axes import format_value
-from orchestrator.record.tracking.keys import keys_of_names
+from orchestrator.record.tracking.keys import LONGEST_TAG, keys_of_names
 from orchestrator.record.tracking.summary import outcome_of
 
 _LOSS_CURVE = "quality/training_loss"
@@ -43,9 +43,6 @@ def _memory_of(name: str, used: int, *, total: int) -> Iterator[tuple[str, float
 
 RECORD_NAME = "record.json"
 """The artifact of a run that holds its whole record."""
-
-LONGEST_TAG = 5000
-"""Characters of a tag; MLflow's own limit is 8000."""
 
 RunKey = tuple[str, str, int]
 """Identity of an attempt: trial_id, number of the attempt, start in milliseconds since the epoch."""

@@ -25,6 +25,7 @@ from orchestrator.record.tracking.axes import (
 )
 from orchestrator.record.tracking.data_sets import data_of
 from orchestrator.record.tracking.fingerprint import FINGERPRINT_TAG, experiment_showing, fingerprint_of
+from orchestrator.record.tracking.keys import LONGEST_TAG
 from orchestrator.record.tracking.mlflow_client import (
     absolute,
     cause_of,
@@ -34,7 +35,6 @@ from orchestrator.record.tracking.mlflow_client import (
     source_tags,
 )
 from orchestrator.record.tracking.mlflow_run import (
-    LONGEST_TAG,
     RECORD_NAME,
     RunKey,
     key_of,
@@ -45,12 +45,14 @@ from orchestrator.record.tracking.mlflow_run import (
 from orchestrator.record.tracking.notes import (
     EXPERIMENT_NOTE,
     NOTE_TAG,
+    PREDICTED_NOTE,
     SWEEP_NOTE,
     attempt_note,
     note_of,
 )
+from orchestrator.record.tracking.prediction import PREDICTED, Prediction
 from orchestrator.record.tracking.summary import outcome_of, prices_in, summary_of
-from orchestrator.record.tracking.tracker import MARKDOWN_NAME, LoggedRecord, SweepOutline
+from orchestrator.record.tracking.tracker import JOB_METRICS, MARKDOWN_NAME, LoggedRecord, SweepOutline
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -64,6 +66,14 @@ _SUMMARY_SECONDS = 5.0  # between two updates of a sweep's numbers
 
 
 @dataclass(slots=True, kw_only=True)
+class _Shown:
+    """A run on the server with its newest metrics."""
+
+    run_id: str
+    metrics: Mapping[str, float]
+
+
+@dataclass(slots=True, kw_only=True)
 class _SweepRun:
     """State of a sweep on the server.
 
@@ -71,12 +81,14 @@ class _SweepRun:
         parent_id: id of the sweep's parent run.
         whole: attempts whose runs are written to their ends.
         torn: runs that are not: their driver was killed while it wrote, or never heard that they were made.
+        predicted: runs of each prediction, by its key and provenance.
     """
 
     experiment_id: str
     parent_id: str
-    whole: set[RunKey] = field(default_factory=set)
+    whole: dict[RunKey, _Shown] = field(default_factory=dict)
     torn: dict[RunKey, list[str]] = field(default_factory=lambda: defaultdict(list))
+    predicted: dict[tuple[str, str], list[_Shown]] = field(default_factory=lambda: defaultdict(list))
 
 
 class MlflowStore:
@@ -117,14 +129,21 @@ class MlflowStore:
     def _client(self) -> "MlflowClient":
         return client_of(self._uri)
 
-    def shows(self, files: Sequence[Path], *, outline: SweepOutline, kept: Iterable[LoggedRecord]) -> bool:
+    def shows(
+        self,
+        files: Sequence[Path],
+        *,
+        outline: SweepOutline,
+        kept: Iterable[LoggedRecord],
+        predictions: Sequence[Prediction] = (),
+    ) -> bool:
         """Return whether a database shows this report and these records; a server would have to be asked."""
         database = database_of(self._uri)
         if not database:
             return False
         found = {key_of(record): (record, metrics) for record, metrics in kept}
         try:
-            fingerprint = fingerprint_of(outline, [*found.values()], files)
+            fingerprint = fingerprint_of(outline, [*found.values()], files, predictions)
         except OSError:
             return False
         self.experiment_id = experiment_showing(
@@ -159,14 +178,14 @@ class MlflowStore:
     def settle(self) -> None:
         """Nothing waits: what is given is written at once."""
 
-    def finish(self, files: Sequence[Path]) -> None:
+    def finish(self, files: Sequence[Path], *, predictions: Sequence[Prediction] = ()) -> None:
         """Send again what was missed, attach the report and end the parent run; KILLED without a report."""
         self._is_down = False
         missed, self._missed = self._missed, []
         self.sync(missed)
         if not self._is_down:
             with self._survivable():
-                self._close(files)
+                self._close(files, predictions)
         if self._missed:
             logger.warning(
                 "%d records are not in MLflow at %s; the next run of the sweep sends them",
@@ -180,7 +199,14 @@ class MlflowStore:
                 without_secrets(self._uri),
             )
 
-    def attach(self, files: Sequence[Path], *, outline: SweepOutline, kept: Iterable[LoggedRecord]) -> None:
+    def attach(
+        self,
+        files: Sequence[Path],
+        *,
+        outline: SweepOutline,
+        kept: Iterable[LoggedRecord],
+        predictions: Sequence[Prediction] = (),
+    ) -> None:
         """Attach a report to the sweep's parent run; create the run if it does not exist."""
         self._outline, self._values = outline, values_in(outline.specs)
         self._logged = {key_of(record): (record, metrics) for record, metrics in kept}
@@ -191,14 +217,20 @@ class MlflowStore:
                 run_id = self._new_parent(experiment_id, outline.name)
                 self._client.set_terminated(run_id)
             self._log(run_id, files)
+            sweep = self._sweep_below(experiment_id, run_id)
+            for key, (_, metrics) in self._logged.items():
+                if key in sweep.whole:
+                    self._update_job(sweep.whole[key], metrics)
+            self._predict(sweep, predictions)
             self._summarise(run_id)
-            self._mark(run_id, files)
+            self._mark(run_id, files, predictions)
 
     def _write_once(self, record: TrialRecord, metrics: Mapping[str, float]) -> None:
         sweep, key = self._opened(), key_of(record)
         for run_id in sweep.torn.pop(key, ()):
             self._discard(run_id)
         if key in sweep.whole:
+            self._update_job(sweep.whole[key], metrics)
             return
         run_id = self._create(record, sweep)
         try:
@@ -206,7 +238,7 @@ class MlflowStore:
         except BaseException:
             self._discard(run_id)
             raise
-        sweep.whole.add(key)
+        sweep.whole[key] = _Shown(run_id=run_id, metrics=metrics)
         self.sent += 1
         if time.monotonic() - self._summarised_at > _SUMMARY_SECONDS:
             self._summarise(sweep.parent_id)
@@ -248,12 +280,51 @@ class MlflowStore:
         has_failed = outcome_of(record) == "failed"
         return log_files_of(record, self._begun().folder) if has_failed else ()
 
-    def _close(self, files: Sequence[Path]) -> None:
-        parent_id = self._opened().parent_id
+    def _update_job(self, shown: _Shown, metrics: Mapping[str, float]) -> None:
+        """Give an attempt's run the numbers of the job that another length has changed."""
+        self._update(shown, {name: metrics[name] for name in JOB_METRICS if name in metrics})
+
+    def _update(self, shown: _Shown, metrics: Mapping[str, float]) -> None:
+        from mlflow.entities import Metric
+
+        now = round(time.time() * 1000)
+        changed = {name: value for name, value in metrics.items() if shown.metrics.get(name) != value}
+        if changed:
+            points = [Metric(name, value, now, 0) for name, value in changed.items()]
+            self._client.log_batch(shown.run_id, metrics=points)
+            shown.metrics = {**shown.metrics, **changed}
+
+    def _predict(self, sweep: _SweepRun, predictions: Sequence[Prediction]) -> None:
+        """Show these predictions and no others, each as one run."""
+        left = dict(sweep.predicted)
+        for one in predictions:
+            first, *others = left.pop((one.key, one.provenance), ()) or (self._create_predicted(one, sweep),)
+            self._update(first, one.metrics)
+            for other in others:  # made twice, by one that never heard of the first
+                self._discard(other.run_id)
+        for shown in (shown for several in left.values() for shown in several):
+            self._discard(shown.run_id)
+
+    def _create_predicted(self, one: Prediction, sweep: _SweepRun) -> _Shown:
+        from mlflow.entities import Param
+
+        tags = {"mlflow.parentRunId": sweep.parent_id, NOTE_TAG: PREDICTED_NOTE, **source_tags(), **one.tags}
+        run = self._client.create_run(sweep.experiment_id, tags=tags, run_name=one.name)
+        run_id = str(run.info.run_id)
+        params = [Param(name, value) for name, value in one.params.items()]
+        self._client.log_batch(run_id, params=params)
+        self._client.set_terminated(run_id)
+        return _Shown(run_id=run_id, metrics={})
+
+    def _close(self, files: Sequence[Path], predictions: Sequence[Prediction]) -> None:
+        sweep = self._opened()
+        parent_id = sweep.parent_id
         self._log(parent_id, files)
+        if files:
+            self._predict(sweep, predictions)
         self._summarise(parent_id)
         if files and not self._missed and not self.refused:
-            self._mark(parent_id, files)
+            self._mark(parent_id, files, predictions)
         self._client.set_terminated(parent_id, status="FINISHED" if files else "KILLED")
 
     def _log(self, run_id: str, files: Sequence[Path]) -> None:
@@ -262,9 +333,9 @@ class MlflowStore:
             if file.name == MARKDOWN_NAME:
                 self._client.set_tag(run_id, NOTE_TAG, note_of(file.read_text(encoding="utf-8")))
 
-    def _mark(self, run_id: str, files: Sequence[Path]) -> None:
+    def _mark(self, run_id: str, files: Sequence[Path], predictions: Sequence[Prediction]) -> None:
         """Tag the sweep's run with the hash of all that it shows."""
-        fingerprint = fingerprint_of(self._begun(), [*self._logged.values()], files)
+        fingerprint = fingerprint_of(self._begun(), [*self._logged.values()], files, predictions)
         self._client.set_tag(run_id, FINGERPRINT_TAG, fingerprint)
 
     def _summarise(self, parent_id: str) -> None:
@@ -294,14 +365,23 @@ class MlflowStore:
         if self._sweep is None:
             experiment_id = self._experiment_of(self._begun().name)
             parent_id = self._running_parent_in(experiment_id)
-            sweep = _SweepRun(experiment_id=experiment_id, parent_id=parent_id)
-            for run in self._search(experiment_id, f"tags.mlflow.parentRunId = '{parent_id}'"):
-                if run.info.status == "RUNNING":
-                    sweep.torn[_key_of_run(run)].append(str(run.info.run_id))
-                else:
-                    sweep.whole.add(_key_of_run(run))
-            self._sweep = sweep
+            self._sweep = self._sweep_below(experiment_id, parent_id)
         return self._sweep
+
+    def _sweep_below(self, experiment_id: str, parent_id: str) -> _SweepRun:
+        """Read which runs a sweep has."""
+        sweep = _SweepRun(experiment_id=experiment_id, parent_id=parent_id)
+        for run in self._search(experiment_id, f"tags.mlflow.parentRunId = '{parent_id}'"):
+            shown, tags = _Shown(run_id=str(run.info.run_id), metrics=run.data.metrics), run.data.tags
+            is_whole = run.info.status != "RUNNING"
+            if tags.get("outcome") == PREDICTED:
+                key = (tags.get("prediction", ""), tags.get("provenance", "")) if is_whole else ("", "")
+                sweep.predicted[key].append(shown)
+            elif not is_whole:
+                sweep.torn[_key_of_run(run)].append(shown.run_id)
+            else:
+                sweep.whole[_key_of_run(run)] = shown
+        return sweep
 
     def _experiment_of(self, name: str) -> str:
         experiment = self._client.get_experiment_by_name(name)

@@ -15,11 +15,15 @@ EXPERIMENT_NOTE = """\
 A sweep of `orchestrator`. The run with the tag `role = sweep` has the axes, the best numbers, the cost so
 far and the report; the runs below it are the attempts of its trials.
 
-Filters: `tags.outcome = 'measured'`, `'rehearsed'`, `'failed'` or `'pruned'`; `tags.role = 'sweep'`. Sort by
-`time/samples_per_second` for a flat list of attempts.
+Filters: `tags.outcome = 'measured'`, `'rehearsed'`, `'failed'` or `'pruned'`; `'predicted'` for settings of
+which no trial ran; `tags.role = 'sweep'`. Sort by `time/samples_per_second` for a flat list of attempts.
 """
 
 SWEEP_NOTE = "No report yet: the command writes it when it ends, and its headline replaces this text."
+
+PREDICTED_NOTE = (
+    "Predicted, not measured: no trial of this setting ran. The report says what the prediction stands on."
+)
 
 _LONGEST = 5000  # MLflow's own limit of a tag is 8000
 _HOW_TO_OPEN = f"The page with all figures and tables: tab *Artifacts*, `{PAGE_NAME}`."

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.trial_spec import TrialSpec
+from orchestrator.record.tracking.prediction import Prediction
 
 PAGE_NAME = "report.html"
 """The page of a report, for a browser."""
@@ -16,6 +17,13 @@ MARKDOWN_NAME = "report.md"
 
 PLAN_NAME = "plan.json"
 """The plan of a sweep among the files of its report, from which the report can be made again."""
+
+JOB_SAMPLES, JOB_SECONDS, JOB_USD = "time/job_samples", "time/job_seconds", "cost/job_usd"
+JOB_METRICS = (JOB_SAMPLES, JOB_SECONDS, JOB_USD)
+"""Metrics of a run that change with the length of the job that a command asks about."""
+
+JOB_METRICS = ("time/job_samples", "time/job_seconds", "cost/job_usd")
+"""Metrics of a run that change with the length of the job that a command asks about."""
 
 LoggedRecord = tuple[TrialRecord, Mapping[str, float]]
 """A record that is in the ledger, and the metrics that analysis makes of it."""
@@ -58,7 +66,14 @@ class Tracker(Protocol):
     def experiment_id(self) -> str | None:
         """Id of the sweep's experiment; None where no server has answered."""
 
-    def shows(self, files: Sequence[Path], *, outline: SweepOutline, kept: Iterable[LoggedRecord]) -> bool:
+    def shows(
+        self,
+        files: Sequence[Path],
+        *,
+        outline: SweepOutline,
+        kept: Iterable[LoggedRecord],
+        predictions: Sequence[Prediction] = (),
+    ) -> bool:
         """Return whether this report and these records are known to be shown; False where the server would
         have to be opened first.
         """
@@ -75,12 +90,21 @@ class Tracker(Protocol):
     def settle(self) -> None:
         """Wait, before a trial starts, for writing that would disturb a measurement on this host."""
 
-    def finish(self, files: Sequence[Path]) -> None:
-        """Send again what was missed, and close the sweep with its report; none when it was interrupted."""
+    def finish(self, files: Sequence[Path], *, predictions: Sequence[Prediction] = ()) -> None:
+        """Send again what was missed, and close the sweep with its report and the predictions in it; no file
+        when it was interrupted.
+        """
 
-    def attach(self, files: Sequence[Path], *, outline: SweepOutline, kept: Iterable[LoggedRecord]) -> None:
-        """Put a report in the place of the sweep's former one, with the numbers of the records kept; whether
-        the sweep runs stays as it is.
+    def attach(
+        self,
+        files: Sequence[Path],
+        *,
+        outline: SweepOutline,
+        kept: Iterable[LoggedRecord],
+        predictions: Sequence[Prediction] = (),
+    ) -> None:
+        """Put a report in the place of the sweep's former one, with its predictions and the numbers of the
+        records kept; whether the sweep runs stays as it is.
         """
 
 
@@ -90,7 +114,14 @@ class NoTracker:
     missed = refused = sent = 0
     experiment_id = None
 
-    def shows(self, files: Sequence[Path], *, outline: SweepOutline, kept: Iterable[LoggedRecord]) -> bool:  # noqa: ARG002
+    def shows(
+        self,
+        files: Sequence[Path],  # noqa: ARG002
+        *,
+        outline: SweepOutline,  # noqa: ARG002
+        kept: Iterable[LoggedRecord],  # noqa: ARG002
+        predictions: Sequence[Prediction] = (),  # noqa: ARG002
+    ) -> bool:
         """Nothing is to be shown."""
         return True
 
@@ -106,8 +137,15 @@ class NoTracker:
     def settle(self) -> None:
         """Nothing is written."""
 
-    def finish(self, files: Sequence[Path]) -> None:
+    def finish(self, files: Sequence[Path], *, predictions: Sequence[Prediction] = ()) -> None:
         """Close nothing."""
 
-    def attach(self, files: Sequence[Path], *, outline: SweepOutline, kept: Iterable[LoggedRecord]) -> None:
+    def attach(
+        self,
+        files: Sequence[Path],
+        *,
+        outline: SweepOutline,
+        kept: Iterable[LoggedRecord],
+        predictions: Sequence[Prediction] = (),
+    ) -> None:
         """The report lies in the sweep's folder."""

@@ -123,6 +123,7 @@ def run(
         tell=tell,
         show=show,
     )
+    loop.phase_seconds.update((phase.name, 0.0) for phase in phases if resumed)
     *early, (timed_phase, _) = _phases_left(phases, steps, taken=loop.taken)
     for phase, last in early:
         loop.begin(phase)

@@ -172,7 +172,7 @@ def test_it_is_one_answer(name, working_directory):
 
     store = MlflowStore(settings.tracking_uri)
     store.begin(outline_of(settings, outcome.records, None))
-    store.sync(logged(outcome.records))
+    store.sync(logged(outcome.records, None, settings.objective))
     store.finish(outcome.files)
     note = note_in(settings)
     page = outcome.report.read_text(encoding="utf-8")

@@ -15,6 +15,7 @@ pytest.importorskip("mlflow", reason="MLflow is not installed")
 from mlflow import MlflowClient
 
 from orchestrator.record.tracking.mlflow_store import MlflowStore
+from orchestrator.record.tracking.prediction import Prediction
 
 # mlflow 3.17 uses what SQLAlchemy 2.1 deprecates
 pytestmark = pytest.mark.filterwarnings(
@@ -72,10 +73,19 @@ def test_a_finished_sweep_is_shown(finished):
         {"kept": tuple(KEPT[:1])},
         {"kept": (*KEPT, (record(attempt=3), METRICS))},
         {"kept": (KEPT[0], (record(attempt=2), {"time/samples_per_second": 9000.0}))},
+        {"kept": (KEPT[0], (record(attempt=2), METRICS | {"time/job_seconds": 9.0}))},
         {"goal": "cheapest"},
         {"planned": frozenset({"not run yet"})},
     ],
-    ids=["another sweep", "fewer attempts", "more attempts", "other metrics", "another goal", "another plan"],
+    ids=[
+        "another sweep",
+        "fewer attempts",
+        "more attempts",
+        "other metrics",
+        "another length of the job",
+        "another goal",
+        "another plan",
+    ],
 )
 def test_another_sweep_is_not_shown(finished, different):
     assert not shows(finished / "mlflow.db", finished, **different)
@@ -188,3 +198,20 @@ def test_the_tag_is_on_the_sweeps_run_alone(finished):
     client = MlflowClient(f"sqlite:///{finished}/mlflow.db")
     tagged = [run for run in client.search_runs(["1"]) if "content_sha256" in run.data.tags]
     assert [run.info.run_name for run in tagged] == ["swept"]
+
+
+def test_a_report_with_other_predictions_is_not_shown_until_it_is_attached(finished, changed):
+    report, swept = finished / "report.html", outline("swept", *(one for one, _ in KEPT))
+    predicted = Prediction(
+        job="mnist_cnn",
+        setting="t4",
+        factors={"device": "t4"},
+        provenance="predicted",
+        metrics={"time/mfu": 1.0},
+    )
+    store = MlflowStore(f"sqlite:///{changed}")
+    assert store.shows([report], outline=swept, kept=KEPT)
+    assert not store.shows([report], outline=swept, kept=KEPT, predictions=[predicted])
+    store.attach([report], outline=swept, kept=KEPT, predictions=[predicted])
+    assert store.shows([report], outline=swept, kept=KEPT, predictions=[predicted])
+    assert not store.shows([report], outline=swept, kept=KEPT)

@@ -16,7 +16,7 @@ from mlflow import MlflowClient
 
 from orchestrator.core.codec import from_json, from_plain
 from orchestrator.core.errors import RecordError
-from orchestrator.core.objective import FASTEST
+from orchestrator.core.objective import FASTEST, Objective
 from orchestrator.core.placement import Plan
 from orchestrator.core.result import TrialRecord
 from orchestrator.pipeline.report import write_report
@@ -42,7 +42,7 @@ def uri(tmp_path_factory):
 def track(uri, sweep, records, files=()):
     store = MlflowStore(uri)
     store.begin(outline(sweep, *records))
-    store.sync(logged(records))
+    store.sync(logged(records, None, Objective()))
     store.finish(files)
     assert store.missed == 0
 
@@ -85,7 +85,7 @@ def test_runs_that_an_earlier_version_stored_are_read_and_go_on(uri, tmp_path):
     assert told == from_plain(Plan, artifacts[0]["plan.json"])
     store = MlflowStore(uri)
     store.begin(outline("stored", *found))
-    store.sync(logged(found))
+    store.sync(logged(found, None, Objective()))
     store.finish([])
     assert (store.sent, store.missed) == (0, 0)
     runs = MlflowClient(uri).search_runs([store.experiment_id], "tags.role = 'sweep'")

@@ -22,6 +22,7 @@ from playwright.sync_api import expect, sync_playwright
 from price_builders import price
 from sweep_outlines import outline
 
+from orchestrator.core.objective import Objective
 from orchestrator.core.result import Failure
 from orchestrator.pipeline.tracking import logged
 from orchestrator.record.tracking.mlflow_store import MlflowStore
@@ -106,7 +107,7 @@ def tuned(swept):
     rehearsed = record(placement=placement(trial_spec(device="t4", data=data), provenance="rehearsed"))
     store, records = MlflowStore(f"sqlite:///{folder}/mlflow.db"), [best, rehearsed, failed]
     store.begin(outline("tuned", *records, folder=folder))
-    store.sync(logged(records))
+    store.sync(logged(records, None, Objective()))
     store.finish([])
     assert (store.sent, store.missed) == (3, 0)
     client = MlflowClient(f"sqlite:///{folder}/mlflow.db")

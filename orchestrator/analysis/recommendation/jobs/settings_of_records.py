@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Sequence
 
 from orchestrator.analysis.measurements.noise import noise_of
 from orchestrator.analysis.measurements.setting import setting_of, setting_of_job
-from orchestrator.analysis.metrics.metric import step_seconds_of
+from orchestrator.analysis.metrics.metric import mean_step_seconds, training_step_of
 from orchestrator.analysis.recommendation.model.candidate import PrunedRun, Run
 from orchestrator.core.errors import FailureKind
 from orchestrator.core.placement import Aim
@@ -101,18 +101,16 @@ def run_of(record: TrialRecord, aim: Aim | None) -> Run | None:
         seed=record.spec.seed,
         trial_seconds=record.seconds,
         is_noisy=noise_of(record) != "",
+        launch_seconds=result.launch_seconds,
+        evaluation_seconds=pursuit.evaluation_seconds if pursuit else 0.0,
         is_resumed=result.resumed_from_step > 0,
     )
 
 
 def _step_seconds(result: TrainResult) -> float | None:
-    """Steady step; of a training in phases the mean of all steps after the first, as their lengths differ."""
-    steady = step_seconds_of(result)
-    if steady is not None and len(result.phase_seconds) <= 1:
-        return steady.median
-    steps = result.steps - result.resumed_from_step - 1
-    later = result.training_seconds - result.first_step_seconds
-    return later / steps if steps > 0 and later > 0 else None
+    """Return a step of the training; where none was timed in blocks, the mean of all after the first."""
+    steady = training_step_of(result)
+    return steady.median if steady else mean_step_seconds(result)
 
 
 def latest_price(records: Iterable[TrialRecord]) -> Price | Unpriced | None:

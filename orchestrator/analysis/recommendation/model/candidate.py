@@ -32,6 +32,7 @@ class Run:
         seconds_to_target, samples_to_target: launch, training and evaluations until the target was found
             reached, and the samples trained until then; None: not reached, not known of a resumed run, or the
             job has no target.
+        launch_seconds, evaluation_seconds: the parts of `seconds_to_target` beside the training.
         quality: on held-out data at its end, of the metric that counts; None: not measured.
         trial_seconds: time of the whole attempt.
         is_noisy: something else disturbed it, as its record tells.
@@ -51,6 +52,8 @@ class Run:
     is_resumed: bool = False
     missed_target: bool = False
     curve: tuple[tuple[float, float], ...] = ()
+    launch_seconds: float = 0.0
+    evaluation_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,6 +131,20 @@ class CandidateSetting:
     def fixed_seconds(self) -> float | None:
         """Launch and first step beside the steps, the median of these runs; None: there are none."""
         return median(run.fixed_seconds for run in self.quiet) if self.quiet else None
+
+    @property
+    def seconds_to_target(self) -> float | None:
+        """Launch, training and evaluations until the target; None: these runs do not tell.
+
+        The training is the geometric mean of these runs, the rest their medians.
+        """
+        told = [(run, run.seconds_to_target) for run in self.quiet if run.seconds_to_target is not None]
+        if not told:
+            return None
+        launch = median(run.launch_seconds for run, _ in told)
+        evaluation = median(run.evaluation_seconds for run, _ in told)
+        trainings = [seconds - run.launch_seconds - run.evaluation_seconds for run, seconds in told]
+        return launch + spread_of(trainings).median + evaluation
 
     @property
     def steps_seen(self) -> tuple[float, ...]:

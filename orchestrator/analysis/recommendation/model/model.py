@@ -21,7 +21,7 @@ from orchestrator.analysis.recommendation.model.criteria import Criteria, loss_o
 from orchestrator.analysis.recommendation.model.learned_steps import LearnedSteps
 from orchestrator.analysis.recommendation.model.posterior import FloatArray, GaussianPosterior, posterior_of
 from orchestrator.core.estimate import ErrorCorrelation, ErrorModel
-from orchestrator.core.interval import Spread
+from orchestrator.core.interval import Spread, spread_of
 
 INDEPENDENT = ErrorModel(
     correlation=ErrorCorrelation(devices=0.0, doublings=1.0), repeat=0.0256, quantile=1.72
@@ -102,17 +102,26 @@ def seconds_of(run: Run, job: Job, *, batch_size: int) -> float | None:
 def job_level(candidate: CandidateSetting, job: Job, errors: ErrorModel) -> Level | None:
     """Compute the seconds of the job from the quiet runs; None: there are none, or one missed the target.
 
-    Without a target they are those of the setting's fixed part and its step; the runs tell the deviation.
+    They are made of the setting's own numbers, the fixed part and the step, or the parts of its way to the
+    target; the runs tell the deviation.
     """
     seconds = [seconds_of(run, job, batch_size=candidate.batch_size) for run in candidate.quiet]
     finite = [one for one in seconds if one is not None]
     if not finite or any(run.missed_target for run in candidate.quiet if job.target is not None):
         return None
     level = level_of(finite, errors)
+    middle = _setting_seconds(candidate, job)
+    return level if middle is None else replace(level, mean=math.log(middle))
+
+
+def _setting_seconds(candidate: CandidateSetting, job: Job) -> float | None:
+    """Compute the seconds of the job from the numbers of a setting; None: it has no quiet run."""
+    if job.target is not None:
+        return candidate.seconds_to_target
     step, fixed = candidate.step_seconds, candidate.fixed_seconds
-    if job.target is not None or step is None or fixed is None:
-        return level
-    return replace(level, mean=math.log(fixed + job.samples / candidate.batch_size * step))
+    if step is None or fixed is None:
+        return None
+    return fixed + job.samples / candidate.batch_size * step
 
 
 def least_log_seconds(
@@ -143,13 +152,13 @@ def _predicted_step(candidate: CandidateSetting) -> Level | None:
 
 
 def samples_to_target(job: Job) -> Mapping[int, float]:
-    """Batch size -> samples until the target, the median over measured runs that reached it."""
+    """Batch size -> samples until the target, the geometric mean over measured runs that reached it."""
     samples: dict[int, list[int]] = {}
     for candidate in job.candidates:
         for run in candidate.quiet:
             if run.samples_to_target is not None:
                 samples.setdefault(candidate.batch_size, []).append(run.samples_to_target)
-    return {batch_size: median(counts) for batch_size, counts in samples.items()}
+    return {batch_size: spread_of(counts).median for batch_size, counts in samples.items()}
 
 
 def quality_of(candidate: CandidateSetting, job: Job) -> QualityInterval | None:

@@ -4,12 +4,18 @@ import re
 from dataclasses import replace
 
 import pytest
+from builders import pursuit
 from report_builders import PRICE, forecast, measured, plan_of
 
 from orchestrator.analysis.findings import findings_of
 from orchestrator.analysis.metrics.definitions import metrics_of
 from orchestrator.analysis.metrics.units import in_tracked_units
+from orchestrator.analysis.recommendation.time_to_target import to_target_of
 from orchestrator.analysis.report.settings_table import settings_table
+from orchestrator.core.objective import Objective
+from orchestrator.core.trial_spec import TimingSpec
+from orchestrator.pipeline.tracking import logged
+from orchestrator.record.tracking.summary import summary_of
 
 BATCH, EPOCH, JOB = 64, 60_000, 15 * 60_000
 STEPS = {"torch_ddp": (0.011, 0.012, 0.0145, 0.0115), "tensorflow": (0.014, 0.0152), "torch_xla": (0.024,)}
@@ -115,3 +121,125 @@ def test_an_epoch_of_a_stand_in_is_no_epoch_of_the_job():
     assert "epoch_seconds" not in metrics_of(measured())
     whole = metrics_of(measured(data="real:" + "1f2e3d4c5b6a7988" * 4))
     assert whole["epoch_seconds"] == pytest.approx(4000 / whole["steady_samples_per_second"])
+
+
+def in_phases(step, *, repeat=0, pretraining=0.004, **changes):
+    """A training whose first 200 of 300 steps take another time than the timed ones."""
+    seconds = {"pretraining": 0.2 + 199 * pretraining, "fine_tuning": 100 * step}
+    recorded = {"phase_seconds": seconds, "training_seconds": sum(seconds.values()), **changes}
+    return measured(step_seconds=step, repeat=repeat, price=PRICE, recorded=recorded)
+
+
+@pytest.fixture(scope="module")
+def phased():
+    """A setting of two trainings in phases."""
+    records = [in_phases(step, repeat=repeat) for repeat, step in enumerate((0.011, 0.0125))]
+    return records, findings_of(records, plan_of(records))
+
+
+def test_a_training_in_phases_has_the_rate_of_all_its_steps_everywhere(phased):
+    records, findings = phased
+    (one,), (standing,) = findings.measured, findings.recommendations[0].standings
+    rate = one.samples_per_second.median
+    assert standing.samples_per_second.median == pytest.approx(rate)
+    assert one.step_seconds.median == pytest.approx(BATCH / rate)
+    assert one.where_known["epoch_seconds"].median == pytest.approx(EPOCH / rate)
+    assert standing.seconds.median == pytest.approx(standing.fixed_seconds + JOB / rate)
+    assert one.usd_per_million_samples.median == pytest.approx(standing.usd_per_million_samples.median)
+    assert one.usd_per_million_samples.median == pytest.approx(1e6 * standing.usd_per_second / rate)
+    for each in records:
+        found = in_tracked_units(metrics_of(each))
+        steps = found["time/training_seconds"] - found["time/first_step_ms"] / 1000
+        assert found["time/step_ms"] == pytest.approx(1000 * steps / 299)
+        assert found["time/samples_per_second"] == pytest.approx(1000 * BATCH / found["time/step_ms"])
+        phases = found["time/phase_seconds.pretraining"] + found["time/phase_seconds.fine_tuning"]
+        assert phases == pytest.approx(found["time/training_seconds"])
+        assert found["time/last_phase_step_ms"] == pytest.approx(
+            10 * found["time/phase_seconds.fine_tuning"], rel=1e-3
+        )
+
+
+def test_a_training_without_phases_has_no_step_of_a_last_phase(findings):
+    assert "time/last_phase_step_ms" not in in_tracked_units(metrics_of(measured()))
+    assert all(one.timed_step_seconds == one.step_seconds for one in findings.measured)
+
+
+def test_a_training_in_phases_that_was_resumed_counts_the_steps_of_all_attempts():
+    whole = metrics_of(in_phases(0.011))["steady_samples_per_second"]
+    resumed = in_phases(
+        0.011,
+        phase_seconds={"pretraining": 0.0, "fine_tuning": 1.1},
+        training_seconds=0.3 + 1.1 - 0.011,
+        first_step_seconds=0.3,
+        resumed_from_step=200,
+        resumed_seconds=199 * 0.004,
+    )
+    found = metrics_of(resumed)["steady_samples_per_second"]
+    assert found == pytest.approx(whole, rel=0.02)
+
+
+TARGET = TimingSpec(target=0.9, evaluate_every_steps=10)
+WAYS = ((0.5, 0.95), (0.3, 0.5, 0.6, 0.93), (0.2, 0.5, 0.91))
+
+
+def to_target(*qualities, seed, **recorded):
+    """A training that looks at its quality every ten steps, a second apart."""
+    found = {"pursuit": pursuit(*qualities), "launch_seconds": len(qualities), **recorded}
+    return measured(timing=TARGET, price=PRICE, seed=seed, recorded=found)
+
+
+@pytest.fixture(scope="module")
+def chased():
+    """A setting of three trainings to a target, and a noisy one."""
+    records = [to_target(*way, seed=seed) for seed, way in enumerate(WAYS, start=1)]
+    records.append(to_target(*(0.1,) * 12, 0.99, seed=9, **BUSY))
+    return records, findings_of(records, plan_of(records))
+
+
+def test_the_time_to_a_target_is_launch_training_and_evaluations_everywhere(chased):
+    records, findings = chased
+    (one,), (way,) = findings.recommendations[0].standings, to_target_of(records)
+    launches = sorted(each.result.launch_seconds for each in records[:3])
+    assert one.seconds.median == pytest.approx(
+        launches[1] + way.seconds.median + way.evaluation_seconds.median
+    )
+    assert one.usd.median == pytest.approx(one.seconds.median * one.usd_per_second)
+    assert way.steps.median / way.seconds.median == pytest.approx(10)  # of `pursuit`
+    assert one.samples_per_second.median == pytest.approx(findings.measured[0].samples_per_second.median)
+
+
+def test_a_trial_s_cost_to_its_target_in_mlflow_follows_from_its_times(chased):
+    for each in chased[0]:
+        found = in_tracked_units(metrics_of(each))
+        seconds = (
+            found["time/launch_seconds"]
+            + found["time/seconds_to_target"]
+            + found["time/pursuit_evaluation_ms"] / 1000
+        )
+        assert found["cost/usd_to_target"] == pytest.approx(seconds * PRICE.usd_per_hour / 3600)
+
+
+def test_the_best_of_a_sweep_in_mlflow_is_the_page_s_best_measured_setting(findings, answer):
+    rows = [*logged(findings.records, findings.plan, Objective())]
+    found = summary_of(rows, planned=None)
+    measured_ones = [one for one in answer.standings if one.provenance == "measured"]
+    assert found["best/samples_per_second"] == pytest.approx(
+        max(one.samples_per_second.median for one in measured_ones)
+    )
+    assert found["best/usd_per_million_samples"] == pytest.approx(
+        min(one.usd_per_million_samples.median for one in measured_ones)
+    )
+    assert found["trials/measured"] == len(rows)
+    assert found["cost/usd"] == pytest.approx(sum(metrics["cost/usd"] for _, metrics in rows))
+
+
+def test_the_job_of_a_setting_s_only_trial_in_mlflow_is_that_of_the_page(findings, answer):
+    (one,) = (each for each in answer.standings if each.factors["trainer"] == "torch_xla")
+    (row,) = (
+        metrics
+        for each, metrics in logged(findings.records, findings.plan, Objective())
+        if each.spec.trainer == "torch_xla"
+    )
+    assert row["time/job_seconds"] == pytest.approx(one.seconds.median)
+    assert row["cost/job_usd"] == pytest.approx(one.usd.median)
+    assert row["time/job_samples"] == JOB

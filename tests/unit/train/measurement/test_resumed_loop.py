@@ -150,7 +150,7 @@ def test_a_resumed_training_begins_in_the_phase_that_the_checkpoint_was_made_in(
     times = trained(trainer, steps=80, phases=phases, resumed=checkpoint(30, phase="phase 1"))
     assert trainer.phases == [("phase 1", 0), ("phase 2", 40)]
     assert trainer.restored == [("phase 1", 30)]
-    assert times.phase_seconds == {"phase 1": 10, "phase 2": 40}
+    assert times.phase_seconds == {"phase 0": 0, "phase 1": 10, "phase 2": 40}
 
 
 def test_a_checkpoint_after_the_last_step_of_a_phase_is_restored_before_the_next_one_begins():
