@@ -52,10 +52,10 @@ def find_outdated(
     change_of = cache(lambda folder, name, earlier: _change_of(folder, name, earlier, hash_file, are_here))
     outdated = {}
     for trial, record in newest.items():
-        spec = specs.get(point_id(record.spec))
-        if spec is None or record.result is None:
+        script = specs.get(point_id(record.spec))
+        if script is None or record.result is None:
             continue
-        found = (change_of(spec.folder, name, was) for name, was in record.result.read_files.items())
+        found = (change_of(script.folder, name, was) for name, was in record.result.read_files.items())
         if changes := tuple(change for change in found if change):
             outdated[trial] = Outdated(changes=changes, until=record.ended_at)
     return outdated

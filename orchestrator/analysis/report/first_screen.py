@@ -100,10 +100,10 @@ def _provenance_of(findings: Findings) -> Iterator[str]:
         yield _STANDIN
     prices = list(dict.fromkeys(filter(None, map(price_label, findings.attempts))))
     if prices:
-        first, *more = prices
+        newest, *more = prices
         others = f" (and {len(more):,} more)" if more else ""
         listed = next((mark for mark in marks_in(findings.attempts) if "hypothetical" in mark), "")
-        yield f"Dollars{f' are {listed}' if listed else ''}: {first}{others}."
+        yield f"Dollars{f' are {listed}' if listed else ''}: {newest}{others}."
 
 
 def _named(names: Sequence[str], *, most: int = _MOST_NAMES) -> str:

@@ -323,7 +323,7 @@ def noise_banner(recommendations: Iterable[Recommendation]) -> str:
 
 def describe_next_step(step: NextStep) -> str:
     """Tell what to measure, and its price."""
-    price = []
+    price: list[str] = []
     if step.hours is not None:
         price.append(duration_of(step.hours, digits=2))
     if step.usd is not None:

@@ -19,7 +19,7 @@ from orchestrator.analysis.recommendation.figures.throughput import RowIds
 
 _MOST_SETTINGS = 120
 _MOST_WHISKERS = 40
-_SIDES: Mapping[str, dict[str, Any]] = {
+_SIDES: Mapping[str, Spec] = {
     "above": {"align": "left", "dx": 9, "dy": -9},
     "below": {"align": "left", "dx": 9, "dy": 12},
     "left": {"align": "right", "dx": -9, "dy": -9},
@@ -125,9 +125,8 @@ def _place_names(values: Sequence[dict[str, Any]]) -> None:
 
 def _are_close(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """Return whether the names of two points would overlap."""
-    return (
-        one["time"] < _CLOSE_TIME * other["time"] and 1 / _CLOSE_USD < one["usd"] / other["usd"] < _CLOSE_USD
-    )
+    cheaper, dearer = sorted((float(one["usd"]), float(other["usd"])))
+    return float(one["time"]) < _CLOSE_TIME * float(other["time"]) and dearer < _CLOSE_USD * cheaper
 
 
 def _spec(values: Sequence[Mapping[str, Any]], unit: str) -> Spec:
@@ -148,6 +147,15 @@ def _spec(values: Sequence[Mapping[str, Any]], unit: str) -> Spec:
 
     whisker = {"type": "rule", "strokeWidth": 1.5, "opacity": 0.5}
     shapes = {"domain": ["measured", "compiled", "predicted"], "range": ["circle", "diamond", "circle"]}
+    names: list[Spec] = [
+        {
+            "mark": {"type": "text", "limit": 220} | place,
+            "transform": [{"filter": f"datum.side == '{side}'"}],
+            "encoding": {"x": x("time"), "y": y("usd"), "text": {"field": "name"}},
+        }
+        for side, place in _SIDES.items()
+        if any(value.get("side") == side for value in values)
+    ]
     return {
         "data": {"values": list(values)},
         "layer": [
@@ -187,15 +195,7 @@ def _spec(values: Sequence[Mapping[str, Any]], unit: str) -> Spec:
                     "description": {"field": "label"},
                 },
             },
-            *(
-                {
-                    "mark": {"type": "text", "limit": 220, **place},
-                    "transform": [{"filter": f"datum.side == '{side}'"}],
-                    "encoding": {"x": x("time"), "y": y("usd"), "text": {"field": "name"}},
-                }
-                for side, place in _SIDES.items()
-                if any(value.get("side") == side for value in values)
-            ),
+            *names,
         ],
     }
 
