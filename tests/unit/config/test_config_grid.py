@@ -19,9 +19,8 @@ def available() -> tuple[str, ...]:
 
 def grid(*words, **parts):
     request = classify_overrides(read(words, options=lambda _group: ()))
-    return grid_of(
-        OmegaConf.structured(SweepConf(name="example", **parts)), request, base=BASE, available=available
-    )
+    sweep = OmegaConf.structured(SweepConf(name="example", **parts))
+    return grid_of(sweep, request, base=BASE, available=available, name_of=str)
 
 
 def combinations(*words, **parts):

@@ -9,7 +9,7 @@ from repository import ROOT
 from orchestrator.config.composer import Composer, hydra_1_3
 from orchestrator.config.schema import POINT_GROUPS, SETTINGS_GROUPS
 
-SWEEPS = ("smoke", "tpu_vs_gpu", "kernel_split")
+SWEEPS = ("smoke", "tpu_vs_gpu", "paper_kernel_split")
 GROUPS = (*POINT_GROUPS, *SETTINGS_GROUPS, "sweep")
 CHOSEN = "schema, _self_"
 
