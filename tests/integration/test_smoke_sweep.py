@@ -43,10 +43,12 @@ def smoke(words: tuple[str, ...], tmp_path_factory: pytest.TempPathFactory) -> t
 
 
 def runs_of(folder: Path, sweep: str) -> list[Run]:
+    """Load the runs of a sweep, of which predictions are runs of their own, left out here."""
     client = MlflowClient(f"sqlite:///{folder / 'mlflow.db'}")
     experiment = client.get_experiment_by_name(sweep)
     assert experiment is not None
-    return list(client.search_runs([experiment.experiment_id]))
+    runs = client.search_runs([experiment.experiment_id])
+    return [run for run in runs if run.data.tags.get("outcome") != "predicted"]
 
 
 def children(runs: list[Run]) -> list[Run]:

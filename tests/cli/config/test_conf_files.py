@@ -106,6 +106,8 @@ def test_a_sweep_is_loaded_under_its_own_name(sweep):
 
 
 def test_the_question_itself_is_asked_of_five_devices_three_trainers_and_three_precisions():
+    """Points that can never run, as torch_xla on a GPU, are left out by the sweep itself."""
     found = loaded("tpu_vs_gpu")
-    assert len(found.points) == 5 * 3 * 3
+    assert {point.trainer for point in found.points} == {"tensorflow", "torch_ddp", "torch_xla"}
+    assert {point.precision for point in found.points} == {"fp32", "bf16", "fp16"}
     assert {point.device.name for point in found.points} == {"cpu", "t4", "v100", "tpu_v3_8", "tpu_v5e_8"}

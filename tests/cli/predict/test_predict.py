@@ -60,7 +60,9 @@ def test_boot_is_told_of_devices_that_are_not_here_alone(capsys, command):
     out = " ".join(capsys.readouterr().out.split())
     assert out.count(BOOT) == 1
     if command == ["predict"]:
-        assert re.search(r"on t4 in fp32, batch 64 \(predicted, without set-up and boot\)", out)
+        assert re.search(
+            r"on t4 in fp32, batch 64: [^(]*\([^)]*\), \S+ \(predicted, without set-up and boot\)", out
+        )
     assert main([*words, "device=t4", "prices.start_seconds=[60,300]"]) == 0
     assert "start of a rented machine: 60 s to 5.0 min, $0.012 to $0.061, as stated" in " ".join(
         capsys.readouterr().out.split()

@@ -43,8 +43,8 @@ def test_the_first_line_of_a_job_of_known_epochs_is_its_time_and_cost(tmp_path, 
     words = ("workload=mnist_cnn", "device=t4,h100", "data.source=standin", "report.epochs=5")
     assert main(["predict", *words]) == 0
     first = capsys.readouterr().out.splitlines()[0]
-    assert first.startswith("Your job (5 epochs): ")
-    assert " (predicted, without set-up and boot); cheapest: t4 in fp32, batch 64, " in first
+    assert first.startswith("Your job (5 epochs) on h100 in fp32, batch 64: ")
+    assert " (predicted, without set-up and boot). Cheapest, t4 in fp32, batch 64: " in first
     assert main(["predict", "--json", *words]) == 0
     for one in json.loads(capsys.readouterr().out)["predictions"]:
         job, step = one["job"], one["step_seconds"]["median"]

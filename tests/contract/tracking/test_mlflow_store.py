@@ -264,7 +264,7 @@ def test_the_sweep_has_its_axes_and_its_numbers(uri, sweep):
     assert told == {"sweep": sweep, "goal": "fastest", "axis.seed": "0, 1", "axis.device": "cpu"}
     numbers = ("best/samples_per_second", "trials/measured", "trials/missing")
     assert [parent.data.metrics[name] for name in numbers] == [6400.0, 2, 1]
-    assert parent.data.tags["price"].endswith(", hypothetical")
+    assert parent.data.tags["price"].endswith(", list price")
 
 
 def test_a_sweep_that_goes_on_has_further_values_and_new_numbers(uri, sweep):

@@ -48,6 +48,7 @@ def test_sweeps_run_one_after_the_other_in_one_process_and_say_plain_lines(noteb
     assert len(records_in(folder)) == num_repeats
 
 
+@pytest.mark.more  # of the sweeps above
 def test_a_report_is_made_of_the_records(notebook):
     kernel, *_ = notebook
     kernel.run(f"told = report({WORDS})")

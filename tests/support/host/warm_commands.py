@@ -69,7 +69,7 @@ class WarmCommands:
             self._lock.release()
 
     def _started(self, variables: Mapping[str, str]) -> "subprocess.Popen[str] | None":
-        if self._process is None:
+        if self._process is None or self._process.poll() is not None:  # a test ended it with its relatives
             self._variables = variables
             self._process = subprocess.Popen(
                 [sys.executable, __file__, *self._modules],
