@@ -66,6 +66,7 @@ def test_a_cancelled_sweep_ends_with_a_report_of_what_it_has(
 def test_a_paused_sweep_ends_when_nothing_runs_and_the_same_command_runs_exactly_the_rest(
     tmp_path: Path, driven: Driven
 ) -> None:
+    ask("--version", cwd=tmp_path)  # the first command imports for seconds, in which the sweep would end
     driver = driven(*MANY)
     wait_for_stage(tmp_path, "running", trials=1)
     assert ask("pause", *MANY, cwd=tmp_path).code == 0
