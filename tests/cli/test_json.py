@@ -86,6 +86,7 @@ def test_a_report_without_records_is_a_document(tmp_path: Path) -> None:
     assert found["costs"]["usd"] is None
 
 
+@pytest.mark.more
 def test_answers_of_a_report_are_those_of_advise(tmp_path: Path) -> None:
     words = ("+sweep=smoke", "device=cpu,t4,v100", "trainer=torch_ddp", "precision=fp32", "sweep.include=[]")
     more = ("data.source=synthetic", "tracking=none", "executor=inline", "steps=70")
@@ -125,6 +126,7 @@ def test_status_tells_what_runs_and_what_is_left(tmp_path: Path) -> None:
     assert (trial["stage"], trial["attempt"], trial["provenance"]) == ("running", 1, "measured")
 
 
+@pytest.mark.more
 def test_sync_tells_what_it_sent(tmp_path: Path) -> None:
     uri = f"tracking.uri=sqlite:///{tmp_path}/store.db"
     assert ask("run", *NOOP, cwd=tmp_path).code == 0

@@ -64,6 +64,7 @@ def test_no_step_but_the_first_ones_compiles(trainer: str, run: str) -> None:
         assert rank["counts"][3] == rank["counts"][-1]
 
 
+@pytest.mark.more
 def test_torch_and_xla_train_the_same_from_one_seed() -> None:
     (ours,), (theirs,) = ranks_of("torch_ddp", "alone"), ranks_of("torch_xla", "alone")
     np.testing.assert_allclose(ours["losses"], theirs["losses"], rtol=1e-4)

@@ -27,6 +27,8 @@ from orchestrator.train.trainers.torch_state import arrays_of, put_back
 from workloads.registry import workload
 from workloads.with_torch.training import Networks
 
+pytestmark = pytest.mark.more
+
 SPLIT = [name for name, (trainer, *_) in TRAININGS.items() if trainer == "kernel_split"]
 
 

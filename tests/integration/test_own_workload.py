@@ -80,6 +80,7 @@ def test_every_trainer_trains_it_to_its_target(records: tuple[Mapping[str, Any],
         assert item["result"]["quality"]["worst_recall"] >= 0.9, item["spec"]
 
 
+@pytest.mark.more
 def test_all_trainers_begin_at_the_same_loss(records: tuple[Mapping[str, Any], ...]) -> None:
     losses = [dict(record["result"]["losses"])[1] for record in records]
     assert max(losses) - min(losses) < 1e-5

@@ -87,6 +87,7 @@ def test_a_trial_that_was_not_asked_has_no_utilisation(trainer: str) -> None:
     assert not [key for key in metrics_of(records_of(trainer)[place.trial_id]) if "mfu" in key]
 
 
+@pytest.mark.more_cases("tensorflow")
 @pytest.mark.slow_cases("torch_xla")
 @pytest.mark.parametrize("trainer", RANKS)
 def test_all_processes_of_a_trial_multiply(trainer: str) -> None:

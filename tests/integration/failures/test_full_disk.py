@@ -70,6 +70,7 @@ def test_the_same_command_runs_what_is_missing_once_there_is_room(disk):
     assert not list((disk / "after_second").rglob("*.reserve"))
 
 
+@pytest.mark.more
 def test_a_disk_that_is_full_at_the_start_is_refused_before_anything_runs(disk):
     code, error = said(disk, "third")
     assert code == 2

@@ -154,6 +154,7 @@ def test_a_preemption_notice_between_slow_steps_leaves_a_checkpoint_that_the_ret
     assert resumed["result"]["resumed_from_step"] > STEPS_BEFORE_BLOCKS, output
 
 
+@pytest.mark.more
 def test_a_pause_between_slow_steps_lets_the_training_end_and_starts_no_other(tmp_path: Path) -> None:
     words = (*write_job(tmp_path), "executor=inline", "seed=0,1")
     with driving(words, cwd=tmp_path) as driver:

@@ -30,6 +30,7 @@ for _ in range(9):
 """
 
 
+@pytest.mark.more_cases("script1")
 @pytest.mark.parametrize(("script", "words"), [(REPORTS, ()), (OBSERVED, ("script.observe=true",))])
 def test_a_changed_module_is_measured_again_and_plan_names_it(
     script: str, words: tuple[str, ...], tmp_path: Path

@@ -55,6 +55,7 @@ def test_the_scripts_of_the_page_are_measured(page: Path) -> None:
         assert any("weights, quality" in text for text in result["unchecked"])
 
 
+@pytest.mark.more
 def test_the_whole_training_is_its_steps_times_the_batch(page: Path) -> None:
     told = ask("report", *COMMANDS[0], "steps=100", "executor=inline", "tracking=none", cwd=page)
     assert told.code == 0, told.err
@@ -63,6 +64,7 @@ def test_the_whole_training_is_its_steps_times_the_batch(page: Path) -> None:
     assert list(plan["trainings"].values()) == [{"epochs": 1.0, "train_samples": 13_125 * 64}]
 
 
+@pytest.mark.more
 def test_typed_again_it_is_cached_until_the_script_changes(page: Path) -> None:
     words = ("plan", *COMMANDS[1], "steps=100", "executor=inline", "tracking=none")
     assert "0 to measure" in ask(*words, cwd=page).out
