@@ -1,6 +1,7 @@
 """End of `run` and `report` in at most twelve lines: answers, best settings, and what to do next. Pure."""
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -242,6 +243,11 @@ def _facts(findings: Findings) -> Iterator[str]:
     causes = [_cause(record) for record in findings.failed]
     if causes:
         yield f"failed: {causes[0]}{_and_more(len(causes) - 1, 'failure')}"
+    # what an installation would run; points that can never run are only counted
+    curable = Counter(one.reason for one in findings.plan.skipped if "get it with: " in one.reason)
+    for reason, number_of_points in curable.most_common(1):
+        others = _and_more(len(curable) - 1, "reason")
+        yield f"skipped: {counted(number_of_points, 'point')}: {reason}{others}"
 
 
 def _cause(record: TrialRecord) -> str:
