@@ -18,10 +18,6 @@ MARKDOWN_NAME = "report.md"
 PLAN_NAME = "plan.json"
 """The plan of a sweep among the files of its report, from which the report can be made again."""
 
-JOB_SAMPLES, JOB_SECONDS, JOB_USD = "time/job_samples", "time/job_seconds", "cost/job_usd"
-JOB_METRICS = (JOB_SAMPLES, JOB_SECONDS, JOB_USD)
-"""Metrics of a run that change with the length of the job that a command asks about."""
-
 JOB_METRICS = ("time/job_samples", "time/job_seconds", "cost/job_usd")
 """Metrics of a run that change with the length of the job that a command asks about."""
 
