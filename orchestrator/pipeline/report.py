@@ -182,10 +182,10 @@ def report_sweep(settings: Settings, preflight: PreflightState) -> SweepReport:
     plan = plan_sweep(settings, preflight)
     outcome = write_all(settings, plan, records, preflight)
     if outcome.records:
-        tracker, outline = tracker_of(settings), outline_of(settings, kept, plan)
-        rows, predictions = tuple(logged(kept, plan, settings.objective)), predictions_of(outcome.findings)
-        if not tracker.shows(outcome.files, outline=outline, kept=rows, predictions=predictions):
-            tracker.attach(outcome.files, outline=outline, kept=rows, predictions=predictions)
+        tracker, rows = tracker_of(settings), tuple(logged(kept, plan, settings.objective))
+        outline = outline_of(settings, kept, plan, predictions=predictions_of(outcome.findings))
+        if not tracker.shows(outcome.files, outline=outline, kept=rows):
+            tracker.attach(outcome.files, outline=outline, kept=rows)
         outcome = replace(outcome, tracked=tracked_lines(settings, tracker.experiment_id))
     if searched := other_search(settings):
         command = command_text((*command_words_of(settings), *searched), verb="report")

@@ -186,9 +186,9 @@ def _show(
     """Close the tracked sweep with its report; one that ran no trial is opened only if something differs."""
     predictions = predictions_of(outcome.findings)
     if not is_begun:
-        outline = outline_of(settings, outcome.records, todo)
+        outline = outline_of(settings, outcome.records, todo, predictions=predictions)
         kept = logged(outcome.records, todo, settings.objective)
-        if stores.tracker.shows(outcome.files, outline=outline, kept=kept, predictions=predictions):
+        if stores.tracker.shows(outcome.files, outline=outline, kept=kept):
             return
         stores.tracker.begin(outline)
         stores.catch_up(todo)

@@ -28,7 +28,13 @@ _JOB = dict(zip(("job_samples", "job_seconds", "job_usd"), JOB_METRICS, strict=T
 _MOST_PREDICTIONS = 50
 
 
-def outline_of(settings: Settings, records: Iterable[TrialRecord], plan: Plan | None) -> SweepOutline:
+def outline_of(
+    settings: Settings,
+    records: Iterable[TrialRecord],
+    plan: Plan | None,
+    *,
+    predictions: tuple[Prediction, ...] = (),
+) -> SweepOutline:
     """Describe a sweep by its plan, if one is known, and by the trials that it has recorded."""
     asked = plan.asked if plan else ()
     specs = {
@@ -41,6 +47,7 @@ def outline_of(settings: Settings, records: Iterable[TrialRecord], plan: Plan | 
         folder=settings.outputs / settings.sweep.name,
         specs=tuple(specs.values()),
         planned=frozenset(trial.trial_id for trial in asked) if plan else None,
+        predictions=predictions,
     )
 
 

@@ -59,16 +59,9 @@ class BackgroundTracker:
         """Id of the sweep's experiment; None where the server has not answered so far."""
         return self._tracker.experiment_id
 
-    def shows(
-        self,
-        files: Sequence[Path],
-        *,
-        outline: SweepOutline,
-        kept: Iterable[LoggedRecord],
-        predictions: Sequence[Prediction] = (),
-    ) -> bool:
+    def shows(self, files: Sequence[Path], *, outline: SweepOutline, kept: Iterable[LoggedRecord]) -> bool:
         """Return whether the report and the records are known to be shown, now."""
-        return self._tracker.shows(files, outline=outline, kept=kept, predictions=predictions)
+        return self._tracker.shows(files, outline=outline, kept=kept)
 
     def begin(self, outline: SweepOutline) -> None:
         """Open the sweep, soon."""
@@ -111,16 +104,9 @@ class BackgroundTracker:
                 "the tracking server lacks records; `sync`, or the next run of the sweep, sends them"
             )
 
-    def attach(
-        self,
-        files: Sequence[Path],
-        *,
-        outline: SweepOutline,
-        kept: Iterable[LoggedRecord],
-        predictions: Sequence[Prediction] = (),
-    ) -> None:
+    def attach(self, files: Sequence[Path], *, outline: SweepOutline, kept: Iterable[LoggedRecord]) -> None:
         """Put a report in the place of the sweep's former one, now."""
-        self._tracker.attach(files, outline=outline, kept=kept, predictions=predictions)
+        self._tracker.attach(files, outline=outline, kept=kept)
 
     def _give(self, kept: Iterable[LoggedRecord]) -> None:
         self._num_given += 1

@@ -11,7 +11,7 @@ from urllib.request import url2pathname
 
 from orchestrator.record.tracking.axes import values_in
 from orchestrator.record.tracking.mlflow_run import key_of
-from orchestrator.record.tracking.prediction import PREDICTED, Prediction
+from orchestrator.record.tracking.prediction import PREDICTED
 from orchestrator.record.tracking.summary import summary_of
 from orchestrator.record.tracking.tracker import JOB_METRICS, PLAN_NAME, LoggedRecord, SweepOutline
 
@@ -35,12 +35,7 @@ WHERE runs.lifecycle_stage = 'active' AND runs.status != 'RUNNING'
 """
 
 
-def fingerprint_of(
-    outline: SweepOutline,
-    logged: Sequence[LoggedRecord],
-    files: Iterable[Path],
-    predictions: Iterable[Prediction],
-) -> str:
+def fingerprint_of(outline: SweepOutline, logged: Sequence[LoggedRecord], files: Iterable[Path]) -> str:
     """Hash what MLflow shows of a sweep: its attempts, predictions, numbers, axes and files of its report.
 
     The plan's file is left out: it says which trials were measured by the last command and which before it.
@@ -55,7 +50,9 @@ def fingerprint_of(
             (*key_of(record), *map(metrics.get, JOB_METRICS))
             for record, metrics in sorted(logged, key=lambda one: key_of(one[0]))
         ],
-        "predictions": sorted((one.key, one.provenance, sorted(one.metrics.items())) for one in predictions),
+        "predictions": sorted(
+            (one.key, one.provenance, sorted(one.metrics.items())) for one in outline.predictions
+        ),
         "goal": outline.goal,
         "axes": values_in(outline.specs),
         "planned": None if outline.planned is None else sorted(outline.planned),

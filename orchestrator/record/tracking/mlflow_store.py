@@ -5,7 +5,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -129,21 +129,14 @@ class MlflowStore:
     def _client(self) -> "MlflowClient":
         return client_of(self._uri)
 
-    def shows(
-        self,
-        files: Sequence[Path],
-        *,
-        outline: SweepOutline,
-        kept: Iterable[LoggedRecord],
-        predictions: Sequence[Prediction] = (),
-    ) -> bool:
+    def shows(self, files: Sequence[Path], *, outline: SweepOutline, kept: Iterable[LoggedRecord]) -> bool:
         """Return whether a database shows this report and these records; a server would have to be asked."""
         database = database_of(self._uri)
         if not database:
             return False
         found = {key_of(record): (record, metrics) for record, metrics in kept}
         try:
-            fingerprint = fingerprint_of(outline, [*found.values()], files, predictions)
+            fingerprint = fingerprint_of(outline, [*found.values()], files)
         except OSError:
             return False
         self.experiment_id = experiment_showing(
@@ -180,12 +173,12 @@ class MlflowStore:
 
     def finish(self, files: Sequence[Path], *, predictions: Sequence[Prediction] = ()) -> None:
         """Send again what was missed, attach the report and end the parent run; KILLED without a report."""
-        self._is_down = False
+        self._is_down, self._outline = False, replace(self._begun(), predictions=tuple(predictions))
         missed, self._missed = self._missed, []
         self.sync(missed)
         if not self._is_down:
             with self._survivable():
-                self._close(files, predictions)
+                self._close(files)
         if self._missed:
             logger.warning(
                 "%d records are not in MLflow at %s; the next run of the sweep sends them",
@@ -199,14 +192,7 @@ class MlflowStore:
                 without_secrets(self._uri),
             )
 
-    def attach(
-        self,
-        files: Sequence[Path],
-        *,
-        outline: SweepOutline,
-        kept: Iterable[LoggedRecord],
-        predictions: Sequence[Prediction] = (),
-    ) -> None:
+    def attach(self, files: Sequence[Path], *, outline: SweepOutline, kept: Iterable[LoggedRecord]) -> None:
         """Attach a report to the sweep's parent run; create the run if it does not exist."""
         self._outline, self._values = outline, values_in(outline.specs)
         self._logged = {key_of(record): (record, metrics) for record, metrics in kept}
@@ -221,9 +207,9 @@ class MlflowStore:
             for key, (_, metrics) in self._logged.items():
                 if key in sweep.whole:
                     self._update_job(sweep.whole[key], metrics)
-            self._predict(sweep, predictions)
+            self._predict(sweep, outline.predictions)
             self._summarise(run_id)
-            self._mark(run_id, files, predictions)
+            self._mark(run_id, files)
 
     def _write_once(self, record: TrialRecord, metrics: Mapping[str, float]) -> None:
         sweep, key = self._opened(), key_of(record)
@@ -316,15 +302,15 @@ class MlflowStore:
         self._client.set_terminated(run_id)
         return _Shown(run_id=run_id, metrics={})
 
-    def _close(self, files: Sequence[Path], predictions: Sequence[Prediction]) -> None:
+    def _close(self, files: Sequence[Path]) -> None:
         sweep = self._opened()
         parent_id = sweep.parent_id
         self._log(parent_id, files)
         if files:
-            self._predict(sweep, predictions)
+            self._predict(sweep, self._begun().predictions)
         self._summarise(parent_id)
         if files and not self._missed and not self.refused:
-            self._mark(parent_id, files, predictions)
+            self._mark(parent_id, files)
         self._client.set_terminated(parent_id, status="FINISHED" if files else "KILLED")
 
     def _log(self, run_id: str, files: Sequence[Path]) -> None:
@@ -333,9 +319,9 @@ class MlflowStore:
             if file.name == MARKDOWN_NAME:
                 self._client.set_tag(run_id, NOTE_TAG, note_of(file.read_text(encoding="utf-8")))
 
-    def _mark(self, run_id: str, files: Sequence[Path], predictions: Sequence[Prediction]) -> None:
+    def _mark(self, run_id: str, files: Sequence[Path]) -> None:
         """Tag the sweep's run with the hash of all that it shows."""
-        fingerprint = fingerprint_of(self._begun(), [*self._logged.values()], files, predictions)
+        fingerprint = fingerprint_of(self._begun(), [*self._logged.values()], files)
         self._client.set_tag(run_id, FINGERPRINT_TAG, fingerprint)
 
     def _summarise(self, parent_id: str) -> None:

@@ -34,6 +34,7 @@ class SweepOutline:
         folder: folder of the sweep, in which its logs lie.
         specs: trials that are planned or recorded; their values are those of its axes.
         planned: trial_ids of its plan; None: no plan is known here.
+        predictions: settings that nobody measured, as its report has them.
     """
 
     name: str
@@ -41,6 +42,7 @@ class SweepOutline:
     folder: Path
     specs: tuple[TrialSpec, ...]
     planned: frozenset[str] | None = None
+    predictions: tuple[Prediction, ...] = ()
 
 
 class Tracker(Protocol):
@@ -62,14 +64,7 @@ class Tracker(Protocol):
     def experiment_id(self) -> str | None:
         """Id of the sweep's experiment; None where no server has answered."""
 
-    def shows(
-        self,
-        files: Sequence[Path],
-        *,
-        outline: SweepOutline,
-        kept: Iterable[LoggedRecord],
-        predictions: Sequence[Prediction] = (),
-    ) -> bool:
+    def shows(self, files: Sequence[Path], *, outline: SweepOutline, kept: Iterable[LoggedRecord]) -> bool:
         """Return whether this report and these records are known to be shown; False where the server would
         have to be opened first.
         """
@@ -91,14 +86,7 @@ class Tracker(Protocol):
         when it was interrupted.
         """
 
-    def attach(
-        self,
-        files: Sequence[Path],
-        *,
-        outline: SweepOutline,
-        kept: Iterable[LoggedRecord],
-        predictions: Sequence[Prediction] = (),
-    ) -> None:
+    def attach(self, files: Sequence[Path], *, outline: SweepOutline, kept: Iterable[LoggedRecord]) -> None:
         """Put a report in the place of the sweep's former one, with its predictions and the numbers of the
         records kept; whether the sweep runs stays as it is.
         """
@@ -110,14 +98,7 @@ class NoTracker:
     missed = refused = sent = 0
     experiment_id = None
 
-    def shows(
-        self,
-        files: Sequence[Path],  # noqa: ARG002
-        *,
-        outline: SweepOutline,  # noqa: ARG002
-        kept: Iterable[LoggedRecord],  # noqa: ARG002
-        predictions: Sequence[Prediction] = (),  # noqa: ARG002
-    ) -> bool:
+    def shows(self, files: Sequence[Path], *, outline: SweepOutline, kept: Iterable[LoggedRecord]) -> bool:  # noqa: ARG002
         """Nothing is to be shown."""
         return True
 
@@ -136,12 +117,5 @@ class NoTracker:
     def finish(self, files: Sequence[Path], *, predictions: Sequence[Prediction] = ()) -> None:
         """Close nothing."""
 
-    def attach(
-        self,
-        files: Sequence[Path],
-        *,
-        outline: SweepOutline,
-        kept: Iterable[LoggedRecord],
-        predictions: Sequence[Prediction] = (),
-    ) -> None:
+    def attach(self, files: Sequence[Path], *, outline: SweepOutline, kept: Iterable[LoggedRecord]) -> None:
         """The report lies in the sweep's folder."""

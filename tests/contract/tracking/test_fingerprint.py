@@ -4,6 +4,7 @@ import contextlib
 import shutil
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 
 import pytest
 from builders import record
@@ -209,9 +210,9 @@ def test_a_report_with_other_predictions_is_not_shown_until_it_is_attached(finis
         provenance="predicted",
         metrics={"time/mfu": 1.0},
     )
-    store = MlflowStore(f"sqlite:///{changed}")
+    store, with_prediction = MlflowStore(f"sqlite:///{changed}"), replace(swept, predictions=(predicted,))
     assert store.shows([report], outline=swept, kept=KEPT)
-    assert not store.shows([report], outline=swept, kept=KEPT, predictions=[predicted])
-    store.attach([report], outline=swept, kept=KEPT, predictions=[predicted])
-    assert store.shows([report], outline=swept, kept=KEPT, predictions=[predicted])
+    assert not store.shows([report], outline=with_prediction, kept=KEPT)
+    store.attach([report], outline=with_prediction, kept=KEPT)
+    assert store.shows([report], outline=with_prediction, kept=KEPT)
     assert not store.shows([report], outline=swept, kept=KEPT)

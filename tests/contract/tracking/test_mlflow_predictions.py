@@ -55,8 +55,8 @@ def finish(uri, files, predictions, *, metrics=METRICS):
 
 
 def attach(uri, files, predictions, *, metrics=METRICS):
-    kept = [(record(), metrics)]
-    MlflowStore(uri).attach(files, outline=outline("swept", record()), kept=kept, predictions=predictions)
+    swept = outline("swept", record(), predictions=tuple(predictions))
+    MlflowStore(uri).attach(files, outline=swept, kept=[(record(), metrics)])
 
 
 def runs_of(uri, outcome):

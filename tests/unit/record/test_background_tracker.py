@@ -27,8 +27,8 @@ class Slow:
     def let(self, count=1):
         self._may_go_on.release(count)
 
-    def shows(self, files, *, outline, kept, predictions=()):
-        return (len(files), outline.name, len([*kept]), predictions) == (1, "example", 1, ())
+    def shows(self, files, *, outline, kept):
+        return (len(files), outline.name, len([*kept])) == (1, "example", 1)
 
     def begin(self, outline):
         self.told.append(("begin", outline.name))
@@ -45,8 +45,8 @@ class Slow:
         self.told.append(("finish", len(files), *predictions))
         self.ended.set()
 
-    def attach(self, files, *, outline, kept, predictions=()):
-        self.told.append(("attach", outline.name, len(files), len([*kept]), *predictions))
+    def attach(self, files, *, outline, kept):
+        self.told.append(("attach", outline.name, len(files), len([*kept])))
 
 
 @pytest.fixture
