@@ -117,8 +117,8 @@ smoke: $(LIGHT_VENV)/.installed
 PYTEST := $(VENV)/bin/python -m pytest -n 2 --dist loadfile
 TESTS := tests/integration tests/contract tests/equivalence tests/cli tests/data tests/golden tests/prediction
 
-# One test of each behaviour, where several show it: about ten minutes on two idle cores. A third process makes it no
-# faster there. Files are taken in the order of their collection, as the longest are in the first folder.
+# One test of each behaviour, where several show it (docs/findings/tests.md). A third process makes it no faster on two
+# cores. Files are taken in the order of their collection, as the longest are in the first folder.
 test: install $(COMPILE_VENV)/.installed check
 	$(PYTEST) --no-loadscope-reorder --durations=20 -m "not more and not slow" $(TESTS)
 

@@ -48,8 +48,8 @@ from orchestrator.search.pruning import pruning_of
 TOLERANCE, CONFIDENCE = 0.05, 0.95
 KNOWLEDGE = ("known", "new", "cold")
 PARTS = ("winner", "losers", "pruned", "repeats")
-"""What a search pays for: the first whole trial of its choice and those of other settings, pruned trials,
-and further trials of a setting."""
+"""Parts of the cost of a search: the first whole trial of its choice, those of other settings, pruned trials, and
+further trials of a setting."""
 
 _STEPS, _SAMPLES = 100, 10**6
 _RUNGS, _KEPT = (4, 12, 36, 100), 3

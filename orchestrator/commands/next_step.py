@@ -44,8 +44,9 @@ def next_step(line: CommandLine, screen: Screen) -> int:
             return _show(step, settings.sweep.name, line, screen)
         with progress_screen(line, screen) as progress:
             progress.line(f"next: {step.why}")
+            if not step.is_here:
+                progress.line(f"where its device is, run: {step.command}")
         if not step.is_here:
-            screen.line(f"where its device is, run: {step.command}")
             raise ConfigError("the device of the next measurement is not here")
         outcomes = [_run(words_of_step, line, screen) for words_of_step in _split_commands(step.command)]
         if _is_part_of(outcomes, found.findings.plan):

@@ -51,11 +51,19 @@ class CheckedFiles(ConfigRepository):
         self._read: dict[str, ConfigResult | None] = {}
 
     def load_config(self, config_path: str) -> ConfigResult | None:
-        """Read one. Raises ConfigError for one that is too large, no regular file, or a broken workload's."""
+        """Read a file for Hydra, which merges other files into what it gets."""
+        found = self.read(config_path)
+        return found and replace(found, config=deepcopy(found.config))
+
+    def read(self, config_path: str) -> ConfigResult | None:
+        """Read a file, for who does not change it.
+
+        Raises:
+            ConfigError: it is too large, no regular file, or a broken workload's.
+        """
         if config_path not in self._read:
             self._read[config_path] = self._load(config_path)
-        found = self._read[config_path]
-        return found and replace(found, config=deepcopy(found.config))  # Hydra merges other files into it
+        return self._read[config_path]
 
     def _load(self, config_path: str) -> ConfigResult | None:
         group, _, option = config_path.removesuffix(".yaml").partition("/")
@@ -175,7 +183,8 @@ class Composer:
         self._loader = config_loader(working_directory, places.folders)
         self._name = places.name
         self._files = self._loader.repository
-        self._usual = UsualFiles(self._files)
+        assert isinstance(self._files, CheckedFiles), "config_loader made it"
+        self._usual = UsualFiles(self._files.read)
         self._options: dict[str, tuple[str, ...]] = {}
 
     def options(self, group: str) -> tuple[str, ...]:

@@ -57,12 +57,10 @@ def load(overrides: Sequence[str], *, working_directory: Path) -> Settings:
     """
     places, rest = split_places(overrides, working_directory=working_directory)
     with script_keys_in_errors(rest):
-        return _loaded(overrides, places, rest, working_directory=working_directory)
+        return _loaded(overrides, places, working_directory=working_directory)
 
 
-def _loaded(
-    overrides: Sequence[str], places: ConfigPlaces, rest: Sequence[str], *, working_directory: Path
-) -> Settings:
+def _loaded(overrides: Sequence[str], places: ConfigPlaces, *, working_directory: Path) -> Settings:
     composer = Composer(working_directory, places)
     options, known = composer.options("device"), cache(lambda: known_devices(composer))
     overrides = canonical_words(overrides, options, known).words

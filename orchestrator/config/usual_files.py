@@ -10,7 +10,6 @@ from copy import deepcopy
 from functools import partial
 from typing import TypeVar
 
-from hydra._internal.config_repository import IConfigRepository
 from hydra.core.default_element import ConfigDefault, GroupDefault, InputDefault
 from hydra.plugins.config_source import ConfigResult
 from omegaconf import DictConfig, OmegaConf
@@ -22,18 +21,21 @@ _SELF = "_self_"
 
 T = TypeVar("T")
 
+ReadFile = Callable[[str], ConfigResult | None]
+"""Reads a config file by its path in the folders; what it returns is not changed here."""
+
 
 class UsualFiles:
     """Merges files of the usual shape, each option once."""
 
-    def __init__(self, files: IConfigRepository) -> None:
-        self._files = files
+    def __init__(self, read: ReadFile) -> None:
+        self._read = read
         self._options: dict[tuple[str, str], DictConfig | None] = {}
 
     def option(self, group: str, option: str) -> DictConfig | None:
         """Merge an option into the schema that it builds on; None: leave it to Hydra."""
         if (group, option) not in self._options:
-            self._options[group, option] = _or_none(partial(_merged_option, self._files, group, option))
+            self._options[group, option] = _or_none(partial(_merged_option, self._read, group, option))
         return self._options[group, option]
 
     def primary(self, name: str, picks: Mapping[str, str]) -> tuple[DictConfig, Mapping[str, str]] | None:
@@ -45,11 +47,11 @@ class UsualFiles:
         Returns:
             The configuration, and group -> its option; None: leave it to Hydra.
         """
-        choices = _or_none(partial(_choices_in, self._files, name, picks))
+        choices = _or_none(partial(_choices_in, self._read, name, picks))
         nodes = {group: self.option(group, option) for group, option in (choices or {}).items()}
         if choices is None or None in nodes.values():
             return None
-        config = _or_none(partial(_merged_primary, self._files, name, nodes))
+        config = _or_none(partial(_merged_primary, self._read, name, nodes))
         return None if config is None else (config, choices)
 
 
@@ -62,32 +64,30 @@ def _or_none(merge: Callable[[], T | None]) -> T | None:
         return None
 
 
-def _merged_option(files: IConfigRepository, group: str, option: str) -> DictConfig | None:
-    file = files.load_config(f"{group}/{option}")
+def _merged_option(read: ReadFile, group: str, option: str) -> DictConfig | None:
+    file = read(f"{group}/{option}")
     if file is None:
         return None
     is_schema = file.is_schema_source and not file.defaults_list
-    schema = None if is_schema else _schema_of(files, file, folder=f"{group}/")
+    schema = None if is_schema else _schema_of(read, file, folder=f"{group}/")
     if not is_schema and (schema is None or len(file.defaults_list or ()) != 2):
         return None
     config = OmegaConf.merge(*([] if schema is None else [schema]), file.config)  # a copy, also of one alone
     return config if isinstance(config, DictConfig) else None
 
 
-def _choices_in(files: IConfigRepository, name: str, picks: Mapping[str, str]) -> Mapping[str, str] | None:
+def _choices_in(read: ReadFile, name: str, picks: Mapping[str, str]) -> Mapping[str, str] | None:
     """Return group -> option; None where the sweep is not the one group that is added."""
-    file = files.load_config(name)
+    file = read(name)
     chosen = _choices_of((file.defaults_list or [])[1:-1]) if file else None
     if chosen is None or picks.keys() - chosen.keys() != {"sweep"}:
         return None
     return {**chosen, **picks}
 
 
-def _merged_primary(
-    files: IConfigRepository, name: str, nodes: Mapping[str, DictConfig | None]
-) -> DictConfig | None:
-    file = files.load_config(name)
-    schema = _schema_of(files, file) if file else None
+def _merged_primary(read: ReadFile, name: str, nodes: Mapping[str, DictConfig | None]) -> DictConfig | None:
+    file = read(name)
+    schema = _schema_of(read, file) if file else None
     if file is None or schema is None:
         return None
     groups = {group: node for group, node in nodes.items() if group != "sweep"}
@@ -96,7 +96,7 @@ def _merged_primary(
     return config if isinstance(config, DictConfig) else None
 
 
-def _schema_of(files: IConfigRepository, file: ConfigResult, *, folder: str = "") -> DictConfig | None:
+def _schema_of(read: ReadFile, file: ConfigResult, *, folder: str = "") -> DictConfig | None:
     """Return the schema that a file's defaults list begins with, if it ends with the file itself."""
     entries = file.defaults_list or []
     if file.header["package"] is not None or len(entries) < 2 or entries[-1] != ConfigDefault(path=_SELF):
@@ -105,7 +105,7 @@ def _schema_of(files: IConfigRepository, file: ConfigResult, *, folder: str = ""
     path = first.path if isinstance(first, ConfigDefault) else None
     if not path or "/" in path or first != ConfigDefault(path=path):
         return None
-    schema = files.load_config(f"{folder}{path}")
+    schema = read(f"{folder}{path}")
     if schema is None or not schema.is_schema_source or schema.defaults_list:
         return None
     return schema.config if isinstance(schema.config, DictConfig) else None

@@ -4,7 +4,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Hashable, Sequence
 from typing import TypeVar
 
-from orchestrator.core.result import TrialRecord, variables_of, versions_of
+from orchestrator.core.result import TrialRecord, environment_key
 from orchestrator.core.trial_spec import setting_id
 
 MOST_APART = 1.5
@@ -15,8 +15,7 @@ _Repeat = TypeVar("_Repeat")
 
 def repeat_key(record: TrialRecord) -> Hashable:
     """Return what is equal in repeats of one setting that ran with the same versions, and in nothing else."""
-    ran_with = (versions_of(record), variables_of(record))
-    return setting_id(record.spec), *(tuple(facts.items()) for facts in ran_with)
+    return setting_id(record.spec), environment_key(record)
 
 
 def find_deciding(rates: Sequence[float], quiet: Sequence[bool]) -> tuple[bool, ...]:

@@ -259,6 +259,11 @@ def variables_of(record: TrialRecord) -> dict[str, str]:
     return {name: value for name, value in _ran_with(record) if name.isupper()}
 
 
+def environment_key(record: TrialRecord) -> tuple[tuple[str, str], ...]:
+    """Return what is equal in attempts that ran with the same versions and variables, and in no others."""
+    return tuple(_ran_with(record))
+
+
 def _ran_with(record: TrialRecord) -> Iterator[tuple[str, str]]:
     """Packages have lower-case names, and environment variables upper-case ones."""
     return (item for item in sorted(record.environment.items()) if item[0] not in DRIVER_FACTS)

@@ -1,4 +1,4 @@
-"""What commands leave on this machine: texts of long errors, and folders of processes that were killed."""
+"""Files that commands leave on this machine: texts of long errors, and folders of killed processes."""
 
 import contextlib
 import shutil

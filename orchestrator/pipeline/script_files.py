@@ -42,12 +42,12 @@ def find_outdated(
     }
     if not specs:
         return {}
-    read = [record for record in records if record.result and record.result.read_files]
-    newest = {
-        trial: record for (trial, kind), record in results_by_trial(read).items() if kind == "rehearsed"
-    }
-    newest |= {
-        trial: record for (trial, kind), record in results_by_trial(read).items() if kind == "measured"
+    results = results_by_trial(one for one in records if one.result and one.result.read_files)
+    newest = {  # a measurement in the place of a rehearsal
+        trial: record
+        for kind in ("rehearsed", "measured")
+        for (trial, kind_of_result), record in results.items()
+        if kind_of_result == kind
     }
     change_of = cache(lambda folder, name, earlier: _change_of(folder, name, earlier, hash_file, are_here))
     outdated = {}

@@ -1,5 +1,6 @@
 """Whole texts of errors that are too long for a line of the terminal: the newest 20, in the cache."""
 
+import contextlib
 import tempfile
 from pathlib import Path
 
@@ -16,8 +17,11 @@ def error_folder() -> Path:
 
 
 def find_errors() -> tuple[Path, ...]:
-    """Find the kept errors, the oldest first."""
-    dated = {path: path.stat().st_mtime for path in error_folder().glob("*.txt")}
+    """Find the kept errors, the oldest first. One that another process removes meanwhile is left out."""
+    dated = {}
+    for path in error_folder().glob("*.txt"):
+        with contextlib.suppress(FileNotFoundError):
+            dated[path] = path.stat().st_mtime
     return tuple(sorted(dated, key=dated.__getitem__))
 
 

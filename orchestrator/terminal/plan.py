@@ -23,7 +23,7 @@ _MOST_ROWS = 100  # of one table, unless --all is given
 def print_plan(
     console: Console, plan: Plan, *, prices: Iterable[tuple[TrialSpec, Price | Unpriced]], list_all: bool
 ) -> None:
-    """What is to run, what is not and why, what the hardware costs, and the totals.
+    """Print the points that run, the others with the reason, the price of the hardware, and the totals.
 
     Args:
         prices: prices of the trials that would run.

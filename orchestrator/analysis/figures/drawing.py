@@ -14,7 +14,7 @@ from orchestrator.analysis.figures.vega_lite import Figure, Spec
 from orchestrator.core.printable import printable
 
 VERSION = "6.4"
-"""Of Vega-Lite."""
+"""Version of Vega-Lite."""
 
 _NAMESPACE = "http://www.w3.org/2000/svg"
 _HAS_DECIMALS = re.compile(r"-?\d+\.\d{2,}")

@@ -22,7 +22,7 @@ from orchestrator.analysis.recommendation.jobs.settings_of_records import run_of
 from orchestrator.analysis.table import Column, Table
 from orchestrator.core.deciding import find_deciding
 from orchestrator.core.interval import Spread, spread_of
-from orchestrator.core.result import TrialRecord, variables_of, versions_of
+from orchestrator.core.result import TrialRecord, environment_key, variables_of, versions_of
 from orchestrator.core.target import Target, TargetRun
 
 _NOT_REACHED = "not reached"
@@ -95,15 +95,8 @@ def to_target_of(records: Iterable[TrialRecord]) -> tuple[TimeToTarget, ...]:
     for record in records:
         if record.provenance == "measured" and record.result and record.result.pursuit:
             pursuit = record.result.pursuit
-            alike[*_identity_of(record), pursuit.target].append((record, pursuit))
+            alike[setting_of(record.spec), environment_key(record), pursuit.target].append((record, pursuit))
     return tuple(sorted(map(_one_of, alike.values()), key=_order_of))
-
-
-def _identity_of(record: TrialRecord) -> tuple[object, ...]:
-    return (
-        setting_of(record.spec),
-        *(tuple(facts(record).items()) for facts in (versions_of, variables_of)),
-    )
 
 
 def _one_of(runs: Sequence[tuple[TrialRecord, TargetRun]]) -> TimeToTarget:

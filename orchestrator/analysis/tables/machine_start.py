@@ -1,4 +1,4 @@
-"""(prices of rented machines) -> what their start takes and costs beside a training, in words. Pure."""
+"""(prices of rented machines) -> time and cost of their start beside a training, in words. Pure."""
 
 from collections.abc import Callable, Iterable
 

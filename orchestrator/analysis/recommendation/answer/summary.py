@@ -19,7 +19,7 @@ from orchestrator.analysis.formatting import (
 from orchestrator.analysis.recommendation.answer.answer import NextStep, RankedSetting, Recommendation
 
 CardKind = Literal["best", "next"]
-"""What a card tells: the verdict, or what would confirm it."""
+"""Subject of a card: the verdict, or the measurement that would confirm it."""
 
 _SURE = 0.995
 _MOST_REASONS = 4

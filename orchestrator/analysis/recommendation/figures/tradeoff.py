@@ -25,7 +25,7 @@ _SIDES: Mapping[str, Spec] = {
     "left": {"align": "right", "dx": -9, "dy": -9},
     "low": {"align": "right", "dx": -9, "dy": 12},
 }
-"""Where the name of a point is, and its place beside it in pixels."""
+"""Side of a point on which its name stands -> the place of the name beside it, in pixels."""
 
 _CLOSE_TIME, _CLOSE_USD = 1.4, 1.3  # ratios of two points whose names would overlap
 _MOST_NAMED = 8  # measured settings beside the front

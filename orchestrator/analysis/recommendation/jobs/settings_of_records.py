@@ -11,7 +11,7 @@ from orchestrator.analysis.recommendation.model.candidate import PrunedRun, Run
 from orchestrator.core.errors import FailureKind
 from orchestrator.core.placement import Aim
 from orchestrator.core.price import Price, Unpriced
-from orchestrator.core.result import TrainResult, TrialRecord, variables_of, versions_of
+from orchestrator.core.result import TrainResult, TrialRecord, environment_key
 from orchestrator.core.target import Evaluation
 from orchestrator.core.trial_spec import TrialSpec
 
@@ -37,8 +37,7 @@ def job_key_of(spec: TrialSpec) -> JobKey:
 
 def identity_of(record: TrialRecord) -> Hashable:
     """Tell settings apart: trials that ran with other versions or variables are never one setting."""
-    ran_with = (tuple(facts(record).items()) for facts in (versions_of, variables_of))
-    return (setting_of_job(record.spec), *ran_with)
+    return setting_of_job(record.spec), environment_key(record)
 
 
 def is_run(record: TrialRecord) -> bool:

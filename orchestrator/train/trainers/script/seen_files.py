@@ -8,7 +8,7 @@ from typing import Any
 from workloads.script.file_hash import CHANGED, hash_files
 
 MOST_FILES = 1000
-"""Of those that a script read, and of those that it wrote."""
+"""Number of files that are kept of those that a script read, and of those that it wrote."""
 
 _MOST_LETTERS = 4096  # of a name
 _TEXTS = (".cfg", ".ini", ".json", ".py", ".toml", ".yaml", ".yml")
