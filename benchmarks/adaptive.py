@@ -48,8 +48,8 @@ from orchestrator.search.pruning import pruning_of
 TOLERANCE, CONFIDENCE = 0.05, 0.95
 KNOWLEDGE = ("known", "new", "cold")
 PARTS = ("winner", "losers", "pruned", "repeats")
-"""Parts of the cost of a search: the first whole trial of its choice, those of other settings, pruned trials, and
-further trials of a setting."""
+"""Parts of the cost of a search: the first whole trial of its choice, those of other settings, pruned trials,
+and further trials of a setting."""
 
 _STEPS, _SAMPLES = 100, 10**6
 _RUNGS, _KEPT = (4, 12, 36, 100), 3
@@ -134,11 +134,11 @@ def adaptive(case: Case, *, setup: float, seed: int, is_cold: bool, confidence: 
         chance=leader.chance if leader else math.nan,
         looks=sum(bool(one.runs) for one in job.candidates) / len(job.candidates),
         pruned=sum(bool(one.pruned) for one in job.candidates) / len(job.candidates),
-        parts=_parts_of(bills, job, leader, grid=trials.grid),
+        parts=_divide_cost(bills, job, leader, grid=trials.grid),
     )
 
 
-def _parts_of(
+def _divide_cost(
     bills: Sequence[tuple[str, float]], job: Job, leader: Leader | None, *, grid: float
 ) -> dict[str, float]:
     """Divide the cost: the pruned trials of a setting come before its whole ones."""

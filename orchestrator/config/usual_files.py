@@ -69,7 +69,7 @@ def _merged_option(read: ReadFile, group: str, option: str) -> DictConfig | None
     if file is None:
         return None
     is_schema = file.is_schema_source and not file.defaults_list
-    schema = None if is_schema else _schema_of(read, file, folder=f"{group}/")
+    schema = None if is_schema else _find_schema(read, file, folder=f"{group}/")
     if not is_schema and (schema is None or len(file.defaults_list or ()) != 2):
         return None
     config = OmegaConf.merge(*([] if schema is None else [schema]), file.config)  # a copy, also of one alone
@@ -79,7 +79,7 @@ def _merged_option(read: ReadFile, group: str, option: str) -> DictConfig | None
 def _choices_in(read: ReadFile, name: str, picks: Mapping[str, str]) -> Mapping[str, str] | None:
     """Return group -> option; None where the sweep is not the one group that is added."""
     file = read(name)
-    chosen = _choices_of((file.defaults_list or [])[1:-1]) if file else None
+    chosen = _read_choices((file.defaults_list or [])[1:-1]) if file else None
     if chosen is None or picks.keys() - chosen.keys() != {"sweep"}:
         return None
     return {**chosen, **picks}
@@ -87,7 +87,7 @@ def _choices_in(read: ReadFile, name: str, picks: Mapping[str, str]) -> Mapping[
 
 def _merged_primary(read: ReadFile, name: str, nodes: Mapping[str, DictConfig | None]) -> DictConfig | None:
     file = read(name)
-    schema = _schema_of(read, file) if file else None
+    schema = _find_schema(read, file) if file else None
     if file is None or schema is None:
         return None
     groups = {group: node for group, node in nodes.items() if group != "sweep"}
@@ -96,7 +96,7 @@ def _merged_primary(read: ReadFile, name: str, nodes: Mapping[str, DictConfig | 
     return config if isinstance(config, DictConfig) else None
 
 
-def _schema_of(read: ReadFile, file: ConfigResult, *, folder: str = "") -> DictConfig | None:
+def _find_schema(read: ReadFile, file: ConfigResult, *, folder: str = "") -> DictConfig | None:
     """Return the schema that a file's defaults list begins with, if it ends with the file itself."""
     entries = file.defaults_list or []
     if file.header["package"] is not None or len(entries) < 2 or entries[-1] != ConfigDefault(path=_SELF):
@@ -111,7 +111,7 @@ def _schema_of(read: ReadFile, file: ConfigResult, *, folder: str = "") -> DictC
     return schema.config if isinstance(schema.config, DictConfig) else None
 
 
-def _choices_of(entries: Sequence[InputDefault]) -> Mapping[str, str] | None:
+def _read_choices(entries: Sequence[InputDefault]) -> Mapping[str, str] | None:
     """Return group -> option, where each entry says no more than that, and each another group."""
     choices = {
         str(entry.group): entry.value

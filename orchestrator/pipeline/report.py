@@ -33,7 +33,7 @@ from orchestrator.pipeline.planning import at_requested_prices, plan_sweep, with
 from orchestrator.pipeline.preflight import PreflightState
 from orchestrator.pipeline.report_images import draw_images, forget_images, images_in
 from orchestrator.pipeline.search_progress import other_search
-from orchestrator.pipeline.tracking import last_plan_in, logged, outline_of, predictions_of, tracked_lines
+from orchestrator.pipeline.tracking import last_plan_in, list_predictions, logged, outline_of, tracked_lines
 from orchestrator.plan.cache import with_further_repeats
 from orchestrator.plan.pricing import forecasts_repriced, repriced
 from orchestrator.record.driver_environment import own_version
@@ -183,7 +183,7 @@ def report_sweep(settings: Settings, preflight: PreflightState) -> SweepReport:
     outcome = write_all(settings, plan, records, preflight)
     if outcome.records:
         tracker, rows = tracker_of(settings), tuple(logged(kept, plan, settings.objective))
-        outline = outline_of(settings, kept, plan, predictions=predictions_of(outcome.findings))
+        outline = outline_of(settings, kept, plan, predictions=list_predictions(outcome.findings))
         if not tracker.shows(outcome.files, outline=outline, kept=rows):
             tracker.attach(outcome.files, outline=outline, kept=rows)
         outcome = replace(outcome, tracked=tracked_lines(settings, tracker.experiment_id))
@@ -239,7 +239,7 @@ def sync_sweep(settings: Settings) -> Synced:
     tracker.begin(outline_of(settings, records, plan))
     tracker.sync(logged(records, plan, settings.objective))
     findings = findings_of(records, plan, settings.objective) if plan else None
-    tracker.finish(files_in(folder), predictions=predictions_of(findings) if findings else ())
+    tracker.finish(files_in(folder), predictions=list_predictions(findings) if findings else ())
     if tracker.missed:
         missing = counted(tracker.missed, "record")
         raise RecordError(f"{missing} could not be sent; sync again when the server answers")

@@ -26,7 +26,7 @@ from orchestrator.pipeline.report import SweepReport, write_all
 from orchestrator.pipeline.search import ReportingSearch, outlook_lines, remarks_of, search_of
 from orchestrator.pipeline.search_progress import forget_search, progress_in
 from orchestrator.pipeline.stores import SweepStores, stores_of
-from orchestrator.pipeline.tracking import logged, outline_of, predictions_of, tracked_lines
+from orchestrator.pipeline.tracking import list_predictions, logged, outline_of, tracked_lines
 from orchestrator.plan.cache import reuse_results
 from orchestrator.plan.pricing import priced
 from orchestrator.record.journal import Journal
@@ -184,7 +184,7 @@ def _show(
     outcome: SweepReport, settings: Settings, todo: Plan, *, stores: SweepStores, is_begun: bool
 ) -> None:
     """Close the tracked sweep with its report; one that ran no trial is opened only if something differs."""
-    predictions = predictions_of(outcome.findings)
+    predictions = list_predictions(outcome.findings)
     if not is_begun:
         outline = outline_of(settings, outcome.records, todo, predictions=predictions)
         kept = logged(outcome.records, todo, settings.objective)

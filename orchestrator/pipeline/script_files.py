@@ -49,19 +49,23 @@ def find_outdated(
         for (trial, kind_of_result), record in results.items()
         if kind_of_result == kind
     }
-    change_of = cache(lambda folder, name, earlier: _change_of(folder, name, earlier, hash_file, are_here))
+    describe_change = cache(
+        lambda folder, name, earlier: _describe_change(folder, name, earlier, hash_file, are_here)
+    )
     outdated = {}
     for trial, record in newest.items():
         script = specs.get(point_id(record.spec))
         if script is None or record.result is None:
             continue
-        found = (change_of(script.folder, name, was) for name, was in record.result.read_files.items())
+        found = (describe_change(script.folder, name, was) for name, was in record.result.read_files.items())
         if changes := tuple(change for change in found if change):
             outdated[trial] = Outdated(changes=changes, until=record.ended_at)
     return outdated
 
 
-def _change_of(folder: str, name: str, earlier: str, hash_file: _HashLike, are_here: bool) -> str | None:
+def _describe_change(
+    folder: str, name: str, earlier: str, hash_file: _HashLike, are_here: bool
+) -> str | None:
     """Describe how a file differs from what a trial read; None: it is the same, or on another machine."""
     if earlier == CHANGED:
         return f"{name} changed while the trial read it"

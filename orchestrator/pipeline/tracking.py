@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from orchestrator.analysis.measurements.noise import noise_of
 from orchestrator.analysis.metrics.definitions import metrics_of
 from orchestrator.analysis.metrics.units import in_tracked_units
-from orchestrator.analysis.recommendation.jobs.job_of_trial import job_metrics_of
+from orchestrator.analysis.recommendation.jobs.job_of_trial import compute_job_metrics
 from orchestrator.analysis.recommendation.jobs.length import known_length
 from orchestrator.core.codec import from_json
 from orchestrator.core.errors import RecordError
@@ -60,7 +60,7 @@ def tracked_metrics_of(record: TrialRecord, plan: Plan | None, objective: Object
     metrics = in_tracked_units(metrics_of(record))
     if RATE in metrics:
         metrics[NOISY] = float(bool(noise_of(record)))
-    job = job_metrics_of(record, _job_samples_of(record, plan, objective))
+    job = compute_job_metrics(record, _find_job_samples(record, plan, objective))
     return metrics | {_JOB[name]: value for name, value in job.items()}
 
 
@@ -69,7 +69,7 @@ def logged(records: Iterable[TrialRecord], plan: Plan | None, objective: Objecti
     return ((record, tracked_metrics_of(record, plan, objective)) for record in records)
 
 
-def predictions_of(findings: "Findings") -> tuple[Prediction, ...]:
+def list_predictions(findings: "Findings") -> tuple[Prediction, ...]:
     """Return the settings that nobody measured, as the tracking server shows them.
 
     Of many those with the highest chance: each is a run, and a database writes some dozen in a second.
@@ -81,10 +81,10 @@ def predictions_of(findings: "Findings") -> tuple[Prediction, ...]:
         if standing.provenance != "measured"
     ]
     likeliest = sorted(found, key=lambda one: -one[0].chance)[:_MOST_PREDICTIONS]
-    return tuple(_prediction_of(standing, answer) for standing, answer in likeliest)
+    return tuple(_build_prediction(standing, answer) for standing, answer in likeliest)
 
 
-def _prediction_of(standing: "RankedSetting", answer: "Recommendation") -> Prediction:
+def _build_prediction(standing: "RankedSetting", answer: "Recommendation") -> Prediction:
     rate, usd = standing.samples_per_second, standing.usd_per_million_samples
     metrics = {
         "time/samples_per_second": rate.median,
@@ -110,7 +110,7 @@ def _predicted_job(standing: "RankedSetting", answer: "Recommendation") -> dict[
     return {name: float(value) for name, value in zip(JOB_METRICS, values, strict=True) if value is not None}
 
 
-def _job_samples_of(record: TrialRecord, plan: Plan | None, objective: Objective) -> int | None:
+def _find_job_samples(record: TrialRecord, plan: Plan | None, objective: Objective) -> int | None:
     length = known_length(plan.training_of(record.spec), objective) if plan else None
     return length.samples if length else None
 

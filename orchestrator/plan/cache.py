@@ -68,7 +68,7 @@ def reuse_results(
         answer = (cached_trial.trial_id, cached_trial.provenance)
         record = by_kind[type(cached_trial)][answer]
         own_record = had[type(cached_trial)].get(answer)
-        if own_record is not None and _files_of(own_record) == _files_of(record):
+        if own_record is not None and _get_files(own_record) == _get_files(record):
             continue
         reused += failed[record.sweep, *answer]
         if record.result is not None:
@@ -76,7 +76,7 @@ def reuse_results(
     return tuple(_reused(record, sweep=sweep) for record in reused)
 
 
-def _files_of(record: TrialRecord) -> Mapping[str, str]:
+def _get_files(record: TrialRecord) -> Mapping[str, str]:
     """Return the hashes of the files that a script read; none of a failure."""
     return record.result.read_files if record.result else {}
 

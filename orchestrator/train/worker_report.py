@@ -67,7 +67,7 @@ def result_of(reports: Sequence[WorkerReport], *, launch_seconds: float) -> Trai
         samples=sum(report.samples for report in reports),
         train_samples=first.train_samples,
         unchecked=first.unchecked,
-        read_files=_read_files_of(reports),
+        read_files=_join_read_files(reports),
         run_seconds=tuple(time.run_seconds for time in times if time.run_seconds is not None),
         training_seconds=max(time.training_seconds for time in times),
         phase_seconds=_slowest([time.phase_seconds for time in times]),
@@ -99,7 +99,7 @@ def result_of(reports: Sequence[WorkerReport], *, launch_seconds: float) -> Trai
     )
 
 
-def _read_files_of(reports: Sequence[WorkerReport]) -> dict[str, str]:
+def _join_read_files(reports: Sequence[WorkerReport]) -> dict[str, str]:
     """Return the files that a rank read and none wrote; of two hashes that of the first rank counts."""
     written = {name for report in reports for name in report.written_files}
     read = {name: hashed for report in reversed(reports) for name, hashed in report.read_files.items()}

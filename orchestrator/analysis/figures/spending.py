@@ -52,7 +52,7 @@ def spending_figures(attempts: Iterable[TrialRecord]) -> Iterator[Figure]:
         title="Where the time and the money went",
         caption=(
             f"Share of the time of all attempts of a setting, failed ones included. Beside it: their seconds "
-            f"and their bill. {PHASES}{_rest_of(found)}"
+            f"and their bill. {PHASES}{_explain_rest(found)}"
             + left_out(len(found), _MOST_BARS, "settings, those that took longest")
         ),
         alternative=_describe(found),
@@ -60,7 +60,7 @@ def spending_figures(attempts: Iterable[TrialRecord]) -> Iterator[Figure]:
     )
 
 
-def _rest_of(found: Sequence[Spending]) -> str:
+def _explain_rest(found: Sequence[Spending]) -> str:
     """Explain a rest that is over a tenth of all; empty: it is less."""
     total = sum(sum(one.seconds.values()) for one in found)
     rest = sum(one.seconds.get(REST, 0.0) for one in found)

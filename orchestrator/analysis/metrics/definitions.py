@@ -6,7 +6,7 @@ from functools import cache
 from types import MappingProxyType
 
 from orchestrator.analysis.metrics.cost import COSTS, costs_of
-from orchestrator.analysis.metrics.metric import Metric, has_phases, step_seconds_of, training_step_of
+from orchestrator.analysis.metrics.metric import Metric, find_training_step, has_phases, step_seconds_of
 from orchestrator.analysis.metrics.utilisation import (
     calibrated_flops_per_second,
     communication_share,
@@ -82,7 +82,7 @@ def _taken_names() -> frozenset[str]:
 
 
 def _samples_per_second(batch: int, result: TrainResult) -> float | None:
-    step = training_step_of(result)
+    step = find_training_step(result)
     return batch / step.median if step else None
 
 
@@ -90,7 +90,7 @@ def _step(part: Callable[[Interval], float]) -> Callable[[int, TrainResult], flo
     """Return a part of the interval of a step."""
 
     def of(_batch: int, result: TrainResult) -> float | None:
-        step = training_step_of(result)
+        step = find_training_step(result)
         return part(step) if step else None
 
     return of

@@ -42,7 +42,7 @@ def step_seconds_of(result: TrainResult) -> Interval | None:
     return _steady_interval(result.block_seconds, result.steps_per_block)
 
 
-def training_step_of(result: TrainResult) -> Interval | None:
+def find_training_step(result: TrainResult) -> Interval | None:
     """Seconds of one optimizer step of the whole training: `step_seconds_of`, where all steps are alike.
 
     Steps of several phases take unequal times, and only those of the last one are in blocks. Of such a

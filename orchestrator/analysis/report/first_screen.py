@@ -10,7 +10,7 @@ from orchestrator.analysis.recommendation.answer.question import question_of_all
 from orchestrator.analysis.recommendation.answer.summary import (
     Card,
     answer_of,
-    cards_of,
+    build_cards,
     chance,
     noise_banner,
     title_words,
@@ -135,7 +135,7 @@ def notices_of(findings: Findings) -> Iterator[str]:
 
 def cards_markup(recommendation: Recommendation) -> str:
     """Show the verdict, and what would confirm it."""
-    return element("div", *map(_card, cards_of(recommendation)), class_="cards")
+    return element("div", *map(_card, build_cards(recommendation)), class_="cards")
 
 
 def nothing_yet(command: str) -> str:
@@ -156,13 +156,13 @@ def _card(card: Card) -> str:
         element("p", text(card.title), class_="title"),
         element("p", text(card.headline), class_="subject") if card.headline else "",
         *(element("p", text(sentence)) for sentence in card.sentences[:_MOST_SENTENCES]),
-        _more_of(card),
+        _fold_more(card),
         element("pre", element("code", text(card.command)), tabindex="0") if card.command else "",
         class_=f"card {card.kind}",
     )
 
 
-def _more_of(card: Card) -> str:
+def _fold_more(card: Card) -> str:
     """Show further sentences, which a narrow screen folds, so that the command is on its first screen."""
     more = card.sentences[_MOST_SENTENCES:]
     if not more:

@@ -123,12 +123,12 @@ def metrics_of(record: TrialRecord, metrics: Mapping[str, float]) -> Iterator[tu
     """(name, value, step): the caller's metrics, then the curves: the loss, the quality on the way to a
     target, and the loss of each of several networks. Each has a name that MLflow accepts.
     """
-    named = [*((name, value, 0) for name, value in metrics.items()), *_curves_of(record)]
+    named = [*((name, value, 0) for name, value in metrics.items()), *_list_curves(record)]
     keys = keys_of_names(name for name, *_ in named)
     yield from ((keys[name], value, step) for name, value, step in named)
 
 
-def _curves_of(record: TrialRecord) -> Iterator[tuple[str, float, int]]:
+def _list_curves(record: TrialRecord) -> Iterator[tuple[str, float, int]]:
     if record.result is None:
         return
     yield from ((_LOSS_CURVE, loss, step) for step, loss in record.result.losses)

@@ -11,7 +11,7 @@ from orchestrator.core.objective import Objective
 from orchestrator.core.placement import FullTraining
 from orchestrator.core.result import Failure
 from orchestrator.core.trial_spec import TimingSpec
-from orchestrator.pipeline.tracking import predictions_of, tracked_metrics_of
+from orchestrator.pipeline.tracking import list_predictions, tracked_metrics_of
 
 BATCH, JOB = 64, 15 * 60_000
 JOB_NAMES = {"time/job_samples", "time/job_seconds", "cost/job_usd"}
@@ -66,7 +66,7 @@ def predicted_in(*forecasts, objective=None):
     records = [measured(price=PRICE)]
     plan = plan_of(records, forecasts=forecasts)
     findings = findings_of(records, plan, objective or Objective())
-    return predictions_of(findings), findings
+    return list_predictions(findings), findings
 
 
 def test_a_predicted_setting_has_numbers_that_follow_from_each_other_and_are_those_of_the_page():

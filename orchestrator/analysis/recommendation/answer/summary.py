@@ -71,7 +71,7 @@ class Card:
 def details_of(recommendation: Recommendation) -> list[str]:
     """List the sentences of all cards, without what the answer says already."""
     sentences: list[str] = []
-    for card in cards_of(recommendation):
+    for card in build_cards(recommendation):
         if card.kind == "next" and recommendation.next_step is None:
             continue
         first, *others = card.sentences
@@ -85,9 +85,9 @@ def details_of(recommendation: Recommendation) -> list[str]:
     return sentences
 
 
-def cards_of(recommendation: Recommendation) -> tuple[Card, Card]:
+def build_cards(recommendation: Recommendation) -> tuple[Card, Card]:
     """Divide the answer into one verdict, and what would confirm it."""
-    return _verdict_of(recommendation), _next_of(recommendation)
+    return _build_verdict(recommendation), _build_next(recommendation)
 
 
 def title_words(recommendation: Recommendation) -> str:
@@ -108,7 +108,7 @@ def title_words(recommendation: Recommendation) -> str:
     return f"{here}; {rival.setting} is {likelihood} {f'{times[1]}x as {times[3]}' if times else 'better'}"
 
 
-def _verdict_of(recommendation: Recommendation) -> Card:
+def _build_verdict(recommendation: Recommendation) -> Card:
     """Tell what to take, what may be better, and how sure that is."""
     state, best = recommendation.state, recommendation.best_measured
     if state == "none":
@@ -182,11 +182,11 @@ def _probably(recommendation: Recommendation) -> list[str]:
     likelihood = "Probably" if best is None or rival.chance > best.chance else "Maybe"
     return [
         f"{likelihood} better, {rival.provenance} and not measured: {rival.setting}{better}.",
-        f"There: about {about(rival.seconds)}{_cost_of(rival)}.",
+        f"There: about {about(rival.seconds)}{_format_cost(rival)}.",
     ]
 
 
-def _cost_of(one: RankedSetting) -> str:
+def _format_cost(one: RankedSetting) -> str:
     if one.usd is None:
         return ""
     marks = told_marks(one.price_marks)
@@ -217,7 +217,7 @@ def _times(rival: RankedSetting, recommendation: Recommendation) -> tuple[str, s
     return least, likely, most, word
 
 
-def _next_of(recommendation: Recommendation) -> Card:
+def _build_next(recommendation: Recommendation) -> Card:
     """Tell what to do next, with its command and its price."""
     step = recommendation.next_step
     if step is None:
@@ -261,7 +261,9 @@ def _ahead(recommendation: Recommendation) -> list[str]:
 
 def describe_outcome(standing: RankedSetting, recommendation: Recommendation) -> list[str]:
     """Tell time, cost and quality of the job, and its length, a fact each."""
-    sentences = [f"Full training ({recommendation.basis}): {about(standing.seconds)}{_cost_of(standing)}."]
+    sentences = [
+        f"Full training ({recommendation.basis}): {about(standing.seconds)}{_format_cost(standing)}."
+    ]
     if standing.quality is not None and recommendation.aim is not None:
         after = f" after {standing.quality_samples:,} samples" if standing.quality_samples else ""
         name = recommendation.aim.metric
@@ -300,7 +302,7 @@ def _nearest(recommendation: Recommendation) -> list[str]:
     priced = [standing for standing in standings if standing.usd is not None]
     if priced:
         cheapest = min(priced, key=lambda standing: standing.usd.median if standing.usd else 0.0)
-        sentences.append(f"Cheapest: {cheapest.setting}{_cost_of(cheapest)}.")
+        sentences.append(f"Cheapest: {cheapest.setting}{_format_cost(cheapest)}.")
     judged = [standing for standing in standings if standing.quality is not None]
     if judged and recommendation.aim:
         better = max if recommendation.aim.higher_is_better else min

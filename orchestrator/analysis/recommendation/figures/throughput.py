@@ -59,9 +59,9 @@ def _figure(job: str, lines: Mapping[Line, Sequence[RankedSetting]], row_ids: Ro
     names = found[:_MOST_PANELS]
     shown = {line: points for line, points in lines.items() if line[0] in names}
     values = [
-        _value(line, group, row=row_ids[job, middle_of(group).setting])
+        _value(line, group, row=row_ids[job, _find_middle(group).setting])
         for line, points in shown.items()
-        for group in groups_of(points)
+        for group in _group_neighbours(points)
     ]
     longest = max(shown.values(), key=len)
     spec = _spec(values)
@@ -75,7 +75,10 @@ def _figure(job: str, lines: Mapping[Line, Sequence[RankedSetting]], row_ids: Ro
             "Log axes. Filled: measured, with the range of the repeats. Hollow: predicted or compiled, with "
             "its 90% interval. Where a line is flat, a larger batch gains nothing."
             + drawn_as_groups(
-                len(longest), _MOST_POINTS, len(groups_of(longest)), "measurements or predictions of a line"
+                len(longest),
+                _MOST_POINTS,
+                len(_group_neighbours(longest)),
+                "measurements or predictions of a line",
             )
             + left_out(len(found), _MOST_PANELS, "devices, the likeliest first")
         ),
@@ -84,13 +87,13 @@ def _figure(job: str, lines: Mapping[Line, Sequence[RankedSetting]], row_ids: Ro
     )
 
 
-def groups_of(points: Sequence[RankedSetting]) -> list[Sequence[RankedSetting]]:
+def _group_neighbours(points: Sequence[RankedSetting]) -> list[Sequence[RankedSetting]]:
     """Group neighbours of a line where it has more points than an eye can part; else each is a group."""
     size = math.ceil(len(points) / _MOST_POINTS)
     return [points[start : start + size] for start in range(0, len(points), size)]
 
 
-def middle_of(group: Sequence[RankedSetting]) -> RankedSetting:
+def _find_middle(group: Sequence[RankedSetting]) -> RankedSetting:
     """Return the setting of a group whose rate is the median one."""
     return sorted(group, key=lambda one: one.samples_per_second.median)[len(group) // 2]
 
@@ -98,7 +101,7 @@ def middle_of(group: Sequence[RankedSetting]) -> RankedSetting:
 def _value(line: Line, group: Sequence[RankedSetting], *, row: str) -> dict[str, Any]:
     """Return the mark of a group: its median setting, with the range of all of them."""
     panel, trainer, precision = line
-    point = middle_of(group)
+    point = _find_middle(group)
     rate = point.samples_per_second
     others = f", one of {len(group)} drawn together" if len(group) > 1 else ""
     words = f"{point.setting}: {number(rate.median)} samples/s, {point.provenance}{others}"

@@ -7,7 +7,7 @@ from orchestrator.core.result import TrialRecord
 _SECONDS_PER_HOUR = 3600
 
 
-def job_metrics_of(record: TrialRecord, samples: int | None) -> dict[str, float]:
+def compute_job_metrics(record: TrialRecord, samples: int | None) -> dict[str, float]:
     """Return `job_seconds` and, with a price, `job_usd`; of a length in samples also `job_samples`.
 
     They are empty for a rehearsal, a failure, a target that was missed, and a job of unknown length.
@@ -19,14 +19,14 @@ def job_metrics_of(record: TrialRecord, samples: int | None) -> dict[str, float]
     if run is None:
         return {}
     if record.spec.timing.target is not None:
-        return {} if run.seconds_to_target is None else _numbers_of(record, run.seconds_to_target)
+        return {} if run.seconds_to_target is None else _compute_numbers(record, run.seconds_to_target)
     if samples is None:
         return {}
     seconds = run.fixed_seconds + samples / record.spec.global_batch_size * run.step_seconds
-    return {"job_samples": float(samples), **_numbers_of(record, seconds)}
+    return {"job_samples": float(samples), **_compute_numbers(record, seconds)}
 
 
-def _numbers_of(record: TrialRecord, seconds: float) -> dict[str, float]:
+def _compute_numbers(record: TrialRecord, seconds: float) -> dict[str, float]:
     if not isinstance(record.price, Price):
         return {"job_seconds": seconds}
     return {"job_seconds": seconds, "job_usd": seconds * record.price.usd_per_hour / _SECONDS_PER_HOUR}

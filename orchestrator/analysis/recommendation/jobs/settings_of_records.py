@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Sequence
 
 from orchestrator.analysis.measurements.noise import noise_of
 from orchestrator.analysis.measurements.setting import setting_of, setting_of_job
-from orchestrator.analysis.metrics.metric import mean_step_seconds, training_step_of
+from orchestrator.analysis.metrics.metric import find_training_step, mean_step_seconds
 from orchestrator.analysis.recommendation.model.candidate import PrunedRun, Run
 from orchestrator.core.errors import FailureKind
 from orchestrator.core.placement import Aim
@@ -108,7 +108,7 @@ def run_of(record: TrialRecord, aim: Aim | None) -> Run | None:
 
 def _step_seconds(result: TrainResult) -> float | None:
     """Return a step of the training; where none was timed in blocks, the mean of all after the first."""
-    steady = training_step_of(result)
+    steady = find_training_step(result)
     return steady.median if steady else mean_step_seconds(result)
 
 

@@ -11,7 +11,7 @@ from report_builders import forecast, measured, plan_of, repeats
 
 from orchestrator.analysis.findings import findings_of
 from orchestrator.analysis.predictions.forecasts import predicted_table
-from orchestrator.analysis.recommendation.answer.summary import cards_of, describe_next_step
+from orchestrator.analysis.recommendation.answer.summary import build_cards, describe_next_step
 from orchestrator.analysis.recommendation.figures.tradeoff import tradeoff_figures
 from orchestrator.analysis.recommendation.model.criteria import describe_objective
 from orchestrator.analysis.report.figures import row_ids_of
@@ -179,7 +179,7 @@ class TestDevicesThatAreNotHereCount:
     def test_a_tie_of_what_was_measured_is_told_of_the_best_measured_and_not_of_the_prediction(self):
         both = (*self.records, *trainings(64, 0.001, trainer="tensorflow"))
         found = answer(both, forecasts=[forecast(data="synthetic:1", step_seconds=0.0005)])
-        verdict, _ = cards_of(found)
+        verdict, _ = build_cards(found)
         assert verdict.title == "Best of what ran"
         assert verdict.headline in ("cpu, torch_ddp, fp32", "cpu, tensorflow, fp32")
         assert verdict.sentences[0].startswith("Tied with cpu, ")
@@ -668,7 +668,7 @@ class TestStartOfARentedMachine:
         found = answer(records, forecasts=(forecast(price=price(least_billing_seconds=60.0)),))
         assert found.next_step.start.endswith("each start is billed for 60 s at least, $0.060.")
         assert describe_next_step(found.next_step).endswith(", without boot.")
-        assert found.next_step.start in cards_of(found)[-1].sentences
+        assert found.next_step.start in build_cards(found)[-1].sentences
         included = (
             "Launch and first step are included, for predictions as measured here; "
             "boot of a rented machine is not."
