@@ -107,6 +107,15 @@ def digits_for(value: Spread) -> int:
     return 2 if value.high - value.low > _WIDE * abs(value.median) else 3
 
 
+def rounded(value: Spread) -> Spread:
+    """Round an interval that is wider than a fifth to two digits, before the point too: 29,125 to 29,000."""
+    digits = digits_for(value)
+    if digits > 2:
+        return value
+    median, low, high = (float(f"{end:.{digits}g}") for end in (value.median, value.low, value.high))
+    return Spread(median=median, low=low, high=high)
+
+
 def about(seconds: Spread) -> str:
     """Tell seconds as people say them: `3.1 min (2.3 to 4.2)`."""
     middle, low, high = duration_parts(seconds, digits=digits_for(seconds))

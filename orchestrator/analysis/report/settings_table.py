@@ -10,6 +10,7 @@ from orchestrator.analysis.formatting import (
     digits_for,
     duration_parts,
     number,
+    rounded,
     share,
     shared_decimals,
 )
@@ -177,7 +178,7 @@ def _row(
         ),
         element(
             "td",
-            text(_range(rate, digits=digits_for(rate))),
+            text(_with_range(rate, None)[1]),
             class_="detail",
             data_header="range of samples/s",
         ),
@@ -234,9 +235,8 @@ def _plotted_cell(
     header = _PLOTTED[name]
     if value is None:
         return element("td", text(UNKNOWN), class_=f"number plotted absent {name}", data_header=header)
-    digits = digits_for(value)
-    words = number(value.median, digits=digits, decimals=None if digits < _MOST_DIGITS else decimals)
-    title = f"{words} {header}, {_range(value, digits=digits) or 'no range'}, {_basis_of(one)}"
+    words, ends = _with_range(value, decimals)
+    title = f"{words} {header}, {ends or 'no range'}, {_basis_of(one)}"
     plot = plot_markup(
         value,
         axis,
@@ -277,9 +277,9 @@ def _time_words(seconds: Spread) -> tuple[str, str]:
 
 
 def _with_range(value: Spread, decimals: int | None) -> tuple[str, str]:
-    digits = digits_for(value)
-    middle = number(value.median, digits=digits, decimals=None if digits < _MOST_DIGITS else decimals)
-    return middle, _range(value, digits=digits)
+    digits, shown = digits_for(value), rounded(value)
+    middle = number(shown.median, digits=digits, decimals=None if digits < _MOST_DIGITS else decimals)
+    return middle, _range(shown, digits=digits)
 
 
 def _range(value: Spread, *, digits: int = 4) -> str:

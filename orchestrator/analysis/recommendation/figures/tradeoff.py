@@ -115,18 +115,19 @@ def _value(
 
 
 def _place_names(values: Sequence[dict[str, Any]]) -> None:
-    """Put names of points that are close to each other on different sides of them."""
-    placed: list[dict[str, Any]] = []
-    for value in sorted((one for one in values if one["named"]), key=lambda one: one["time"]):
-        near = {other["side"] for other in placed if _are_close(value, other)}
-        value["side"] = next((side for side in _SIDES if side not in near), "")
-        placed.append(value)
+    """Put the name of a point on its left if one close to it is on its right, and else on its right."""
+    named = sorted((one for one in values if one["named"]), key=lambda one: one["time"])
+    for index, value in enumerate(named):
+        near = {other["side"] for other in named[:index] if _are_close(other, value)}
+        has_right = any(_are_close(value, other) for other in named[index + 1 :])
+        sides = sorted(_SIDES, key=lambda side: (_SIDES[side]["align"] == "left") == has_right)
+        value["side"] = next((side for side in sides if side not in near), "")
 
 
-def _are_close(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Return whether the names of two points would overlap."""
-    cheaper, dearer = sorted((float(one["usd"]), float(other["usd"])))
-    return float(one["time"]) < _CLOSE_TIME * float(other["time"]) and dearer < _CLOSE_USD * cheaper
+def _are_close(one: Mapping[str, Any], later: Mapping[str, Any]) -> bool:
+    """Return whether the names of two points would overlap on one side of them."""
+    cheaper, dearer = sorted((float(one["usd"]), float(later["usd"])))
+    return float(later["time"]) < _CLOSE_TIME * float(one["time"]) and dearer < _CLOSE_USD * cheaper
 
 
 def _spec(values: Sequence[Mapping[str, Any]], unit: str) -> Spec:

@@ -168,6 +168,14 @@ def test_no_setting_on_the_front_is_slower_and_dearer():
     assert [value["front"] for value in values_in(figure)].count(True) == 2
 
 
+def test_names_of_two_close_points_stand_on_their_outer_sides_and_of_one_alone_on_its_right():
+    steps = {"torch_ddp": 0.010, "tensorflow": 0.011, "torch_xla": 0.050}
+    found = findings([measured(trainer, step_seconds=step, price=PRICE) for trainer, step in steps.items()])
+    (figure,) = tradeoff_figures(found.recommendations, row_ids_of(found))
+    values = sorted(values_in(figure), key=lambda value: value["time"])
+    assert [value["side"] for value in values] == ["left", "above", "above"]
+
+
 def test_settings_without_a_price_have_no_place_in_the_tradeoff():
     found = findings([measured(), measured("tensorflow")])
     assert list(tradeoff_figures(found.recommendations, row_ids_of(found))) == []

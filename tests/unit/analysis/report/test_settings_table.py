@@ -45,6 +45,12 @@ def test_rows_come_fastest_first_and_carry_the_numbers_that_they_are_sorted_by()
     assert [one.samples_per_second.median for one in fastest_first(found)] == pytest.approx(rates)
 
 
+def test_a_rate_beside_a_wide_interval_has_two_digits_and_a_narrow_one_four():
+    wide, narrow, _ = rows_of(only(MIXED, forecasts=(forecast(step_seconds=0.00219),)))
+    assert "<span>29,000</span>" in wide  # 64 / 0.00219 is 29,224
+    assert "<span>8,198</span>" in narrow
+
+
 def test_measured_settings_have_a_ring_per_repeat_and_predicted_ones_none():
     predicted, fastest, _ = rows_of(only(MIXED, forecasts=(forecast(step_seconds=0.002),)))
     assert (fastest.count('class="ring"'), predicted.count('class="ring"')) == (3, 0)
