@@ -155,9 +155,10 @@ def _card(card: Card) -> str:
         "div",
         element("p", text(card.title), class_="title"),
         element("p", text(card.headline), class_="subject") if card.headline else "",
-        *(element("p", text(sentence)) for sentence in card.sentences[:_MOST_SENTENCES]),
-        _fold_more(card),
+        *(element("p", text(sentence)) for sentence in card.sentences[:1]),
         element("pre", element("code", text(card.command)), tabindex="0") if card.command else "",
+        *(element("p", text(sentence)) for sentence in card.sentences[1:_MOST_SENTENCES]),
+        _fold_more(card),
         class_=f"card {card.kind}",
     )
 
