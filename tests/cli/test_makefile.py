@@ -13,6 +13,13 @@ from repository import ROOT
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
+@pytest.fixture(autouse=True)
+def outside_make(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Remove what `make test` sets: below another make, make prints the folders that it enters."""
+    for name in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL"):
+        monkeypatch.delenv(name, raising=False)
+
+
 def dry(*words: str) -> str:
     """The commands and variables of `make`."""
     asked = ["make", "--dry-run", "--print-data-base", *words]
