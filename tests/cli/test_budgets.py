@@ -129,6 +129,7 @@ def test_nobody_is_asked_about_a_price_that_nobody_pays(capsys):
     assert "ask first" not in told(capsys)
 
 
+@pytest.mark.more
 def test_a_plan_without_caps_tells_the_time_and_cost_of_a_setting_that_was_measured(capsys):
     words = (*NOOP, "sweep.repeats=1")
     assert main(["plan", *words]) == 0

@@ -178,6 +178,7 @@ def test_a_plan_says_what_a_run_would_download(source, working_directory, monkey
     assert last == ("run would first try to download: MNIST, 60,000 digits to train on and 10,000 to test")
 
 
+@pytest.mark.more
 def test_a_trial_that_failed_by_its_own_doing_is_run_again_only_when_that_is_asked_for(
     working_directory, monkeypatch, capsys
 ):

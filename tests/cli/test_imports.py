@@ -45,6 +45,7 @@ CASES = (
 
 
 @pytest.mark.parametrize(("words", "heavy"), CASES, ids=[" ".join(words) for words, _ in CASES])
+@pytest.mark.more_cases("plan +sweep=tpu_vs_gpu", "plan +sweep=smoke", "predict")
 def test_a_command_loads_no_package_that_it_does_not_use(
     words: tuple[str, ...], heavy: set[str], tmp_path: Path
 ) -> None:

@@ -63,6 +63,7 @@ def test_two_lengths_of_one_job_are_refused(
     assert [path.name for path in folder.iterdir()] == ["notes.md"]
 
 
+@pytest.mark.more
 def test_the_plan_that_a_report_leaves_tells_every_full_training(folder: Path) -> None:
     words = [*WORDS, "workload=mnist_cnn,unsized", "report.samples=200000"]
     assert [main([*verb, *words]) for verb in (["plan"], [], ["report"])] == [0, 0, 0]

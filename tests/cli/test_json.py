@@ -78,6 +78,7 @@ def test_run_and_report_print_one_document(tmp_path: Path) -> None:
     assert not list(numbers_without_provenance(without))
 
 
+@pytest.mark.more
 def test_a_report_without_records_is_a_document(tmp_path: Path) -> None:
     answer = ask("report", *NOOP, "--json", cwd=tmp_path)
     assert (answer.code, answer.err) == (1, "")
@@ -103,6 +104,7 @@ def test_answers_of_a_report_are_those_of_advise(tmp_path: Path) -> None:
     assert provenances <= {"measured", "compiled", "predicted"}
 
 
+@pytest.mark.more
 def test_status_tells_what_runs_and_what_is_left(tmp_path: Path) -> None:
     words = (*NOOP, "trainer.fault=none,hang", "checkpoint.grace_seconds=1")
     before = document_of(ask("status", *words, "--json", cwd=tmp_path))
@@ -137,6 +139,7 @@ def test_sync_tells_what_it_sent(tmp_path: Path) -> None:
     assert document_of(ask("sync", *words, uri, "--json", cwd=tmp_path))["sent"] == 0
 
 
+@pytest.mark.more
 def test_predictions_say_where_they_are_from(tmp_path: Path) -> None:
     answer = ask("predict", "workload=vgg16", "device=t4,tpu_v3_8", "prices=none", "--json", cwd=tmp_path)
     assert (answer.code, answer.err) == (0, "")
@@ -163,6 +166,7 @@ def test_predictions_say_where_they_are_from(tmp_path: Path) -> None:
     assert not list(numbers_without_provenance(found))
 
 
+@pytest.mark.more
 def test_findings_on_a_cluster_file_are_a_document(tmp_path: Path) -> None:
     good = ask("cluster", "pools=gke", "pools.project=my-project", "budget.usd=20", cwd=tmp_path)
     (tmp_path / "good.yaml").write_text(good.out)

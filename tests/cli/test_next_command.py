@@ -24,6 +24,7 @@ def records_in(folder: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in lines]
 
 
+@pytest.mark.more
 def test_what_is_left_of_the_stored_plan_is_printed_and_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -43,6 +44,7 @@ def test_what_is_left_of_the_stored_plan_is_printed_and_run(
     assert f"{len(records_in(tmp_path)) + 1} trials" not in told
 
 
+@pytest.mark.more
 def test_with_json_the_step_and_what_it_ran_are_one_document_each(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", *ASKED]) == DONE
     assert main(["report", *ASKED, "num_workers=1,2"]) == NO_RESULT
@@ -58,6 +60,7 @@ def test_with_json_the_step_and_what_it_ran_are_one_document_each(capsys: pytest
     assert json.loads(capsys.readouterr().out) == {"sweep": "single-mnist_cnn", "next_step": None}
 
 
+@pytest.mark.more
 def test_a_trial_that_failed_is_run_again_though_its_failure_is_remembered(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -76,6 +79,7 @@ def test_a_trial_that_failed_is_run_again_though_its_failure_is_remembered(
     assert len(ledger.read_text().splitlines()) == 2
 
 
+@pytest.mark.more
 def test_further_repeats_of_a_point_count_in_the_report_of_the_stored_plan(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -116,6 +120,7 @@ def test_too_few_steps_are_refused_with_the_command_that_has_enough(
     assert main(["plan", *words]) == DONE
 
 
+@pytest.mark.more
 def test_a_step_on_a_device_that_is_not_here_is_refused_with_its_command(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

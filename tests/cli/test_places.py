@@ -131,6 +131,7 @@ def test_a_server_that_is_away_is_told_before_the_first_trial(here: Path) -> Non
     assert len(records_in(here)) == 1
 
 
+@pytest.mark.more
 def test_a_server_that_is_silent_is_told_within_seconds(caplog: pytest.LogCaptureFixture) -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as silent:
         began = time.monotonic()

@@ -97,6 +97,7 @@ def keras_gradients(model: Any, network: Network, *, jit_compile: bool) -> State
 
 
 @every_cell
+@pytest.mark.more_cases("lstm")
 def test_every_weight_comes_back_from_both_frameworks_in_canonical_layout(cell: str) -> None:
     network = stacked(cell)
     ours, theirs = twins(network)

@@ -126,6 +126,7 @@ def test_gradients_agree_within_1e_4(precise: Twins) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES, indirect=True)
+@pytest.mark.more_cases("resnet18")
 def test_four_steps_agree_within_1e_4_and_so_do_the_outputs_of_trained_weights(precise: Twins) -> None:
     precise.start_over(seed=1)
     for phase in precise.spec.phases:

@@ -22,7 +22,7 @@ def stable(text: str, folder: Path) -> str:
     return re.sub(r"^(Ray|MLflow)( +)\S+$", r"\1\2VERSION", text, flags=re.MULTILINE)
 
 
-@pytest.mark.more_except("one_t4", "eight_l4")
+@pytest.mark.more_except("eight_l4")
 @pytest.mark.slow_cases("h100_pcie", "two_kinds", "h100_nvl", "h100_sxm", "a100_40", "a100_80")
 @pytest.mark.parametrize("name", MACHINES)
 def test_doctor_says_what_it_said(name, tmp_path):
@@ -40,7 +40,7 @@ def compare(name: str, machine: Machine, folder: Path, words: Sequence[str]) -> 
     assert output == file.read_text()
 
 
-@pytest.mark.more_except("True", "programs1")
+@pytest.mark.more_except("True")
 @pytest.mark.parametrize(
     ("pools", "programs", "has_token"),
     [("gcp", ("gcloud", "ray"), True), ("gcp", (), False), ("gke", ("gcloud", "kubectl"), False)],

@@ -219,6 +219,7 @@ def test_a_second_sweep_waits_for_its_turn_on_the_host_and_gets_it_when_the_firs
     assert len(records_in(tmp_path, "second")) == 1
 
 
+@pytest.mark.more
 def test_the_attempt_of_a_driver_that_was_killed_keeps_its_log_and_the_next_one_has_the_next_number(
     tmp_path: Path,
 ) -> None:
@@ -245,6 +246,7 @@ sys.meta_path.insert(0, Refuse())
 """
 
 
+@pytest.mark.more
 def test_without_ray_and_mlflow_trials_run_inline_and_untracked(tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text(BLOCKER)
     variables = {"PYTHONPATH": str(tmp_path)}

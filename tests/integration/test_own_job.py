@@ -133,7 +133,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.more_except("raises", "short")
+@pytest.mark.more_except("short")
 @pytest.mark.slow_cases("uneven")
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_fault_is_one_line_before_anything_starts(name: str, installed: Path, tmp_path: Path) -> None:
@@ -147,6 +147,7 @@ def test_a_fault_is_one_line_before_anything_starts(name: str, installed: Path, 
     assert not (tmp_path / "outputs").exists()
 
 
+@pytest.mark.more
 def test_a_loss_that_is_not_a_number_is_a_failed_trial(installed: Path, tmp_path: Path) -> None:
     loss = "lambda model, batch: model(batch[0]).sum() * float('nan')"
     torch_job(tmp_path / "jobs/endless", loss=loss)
@@ -156,6 +157,7 @@ def test_a_loss_that_is_not_a_number_is_a_failed_trial(installed: Path, tmp_path
     assert record["failure"]["kind"] == "diverged"
 
 
+@pytest.mark.more
 def test_a_job_in_one_framework_is_not_given_to_a_trainer_of_the_other(
     installed: Path, tmp_path: Path
 ) -> None:

@@ -86,6 +86,7 @@ def test_all_trainers_begin_at_the_same_loss(records: tuple[Mapping[str, Any], .
     assert max(losses) - min(losses) < 1e-5
 
 
+@pytest.mark.more
 def test_a_record_names_the_code_of_a_users_workload(tmp_path: Path) -> None:
     words = ("+sweep=smoke", "workload=mine", "trainer=noop", "precision=fp32", "sweep.include=[]")
     settings = ("executor=inline", "tracking=none", "data.source=synthetic", "workload_path=[own]")

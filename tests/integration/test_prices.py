@@ -13,6 +13,7 @@ def said(*words: str, cwd: Path) -> str:
     return " ".join(told.out.split())
 
 
+@pytest.mark.more
 def test_a_price_is_kept_with_the_record_and_a_report_prices_anew_only_when_asked(tmp_path: Path) -> None:
     first = said(*NOOP, "--full", cwd=tmp_path)
     [kept] = records_in(tmp_path)
@@ -59,6 +60,7 @@ def test_the_host_of_a_list_of_ones_own_is_no_hypothetical_one(tmp_path: Path) -
     assert (kept["price"]["node_usd_per_hour"], kept["price"]["is_hypothetical"]) == (0.25, False)
 
 
+@pytest.mark.more
 def test_a_price_that_looks_like_an_error_stops_the_command(tmp_path: Path) -> None:
     folder = tmp_path / "conf" / "prices"
     folder.mkdir(parents=True)
@@ -76,6 +78,7 @@ def test_a_price_that_looks_like_an_error_stops_the_command(tmp_path: Path) -> N
     said("plan", *NOOP, "prices=mine", "prices.confirm_spot=[n2-standard-8]", cwd=tmp_path)
 
 
+@pytest.mark.more
 def test_failed_attempts_are_billed_and_a_plan_tells_prices(tmp_path: Path) -> None:
     words = (*NOOP, "trainer.fault=raise")
     assert "n2-standard-8 on demand" in said("plan", *words, cwd=tmp_path)

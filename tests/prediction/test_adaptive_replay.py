@@ -42,32 +42,38 @@ def drawn(cases):
     }
 
 
+@pytest.mark.more
 def test_a_search_is_right_as_often_as_it_says_for_less_than_half_of_the_grid(told):
     assert told["adaptive"]["right"] >= 0.95
     assert told["the best alone"]["share"] < told["adaptive"]["share"] < 0.5
 
 
+@pytest.mark.more
 def test_no_simple_rule_is_right_so_often_for_that_money(told):
     assert told["adaptive"]["right"] > 0.3 + max(told["random"]["right"], told["cheapest first"]["right"])
     assert told["successive halving"]["share"] > 3 * told["adaptive"]["share"]
 
 
+@pytest.mark.more
 def test_the_parts_of_a_search_add_up_to_its_cost(told):
     assert sum(told["adaptive"][part] for part in PARTS) == pytest.approx(told["adaptive"]["share"])
     assert told["adaptive"]["winner"] == max(told["adaptive"][part] for part in PARTS)
 
 
 @pytest.mark.parametrize("confidence", [0.8, 0.95])
+@pytest.mark.more
 def test_a_stated_chance_holds_where_steps_are_drawn_from_the_prediction(drawn, confidence):
     assert drawn[confidence]["said"] > confidence - 0.01
     assert drawn[confidence]["right"] > drawn[confidence]["said"] - 0.05
 
 
+@pytest.mark.more
 def test_less_confidence_costs_less(drawn):
     assert drawn[0.8]["share"] < drawn[0.95]["share"]
 
 
 @pytest.mark.parametrize("world", WORLDS)
+@pytest.mark.more
 def test_a_world_keeps_the_predictions_and_the_fastest_setting_keeps_the_limit(cases, world):
     for seed, case in enumerate(cases):
         moved = case_in(world, case, seed=seed)
@@ -75,6 +81,7 @@ def test_a_world_keeps_the_predictions_and_the_fastest_setting_keeps_the_limit(c
         assert min(moved.regret(setting) for setting in range(len(moved.truth))) == 0
 
 
+@pytest.mark.more
 def test_the_second_best_setting_of_a_near_world_is_just_not_good(cases):
     for seed, case in enumerate(cases):
         second = sorted(range(len(case.truth)), key=case.regret)[1]

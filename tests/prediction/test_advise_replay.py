@@ -21,6 +21,7 @@ def cases(every_case):
     return [case for case in every_case if case.kind == "time x cost: device"]
 
 
+@pytest.mark.more
 def test_advice_that_stops_by_itself_is_right_for_less_money_than_simple_rules_need(every_case):
     found = rows_of(
         [case for case in every_case if case.kind == "cheapest in time: device"][::5], shares=(0.25,)
@@ -32,12 +33,14 @@ def test_advice_that_stops_by_itself_is_right_for_less_money_than_simple_rules_n
         assert plain_of(found[rule]["25%"])["good_fraction"] < 0.75
 
 
+@pytest.mark.more
 def test_devices_that_are_alike_are_told_apart_for_a_third_of_the_cost(cases):
     stopped = plain_of(rows_of(cases[::4], shares=())["advise, stopped at 95%"]["100%"])
     assert stopped["good_fraction"] >= 0.98
     assert stopped["spent_fraction"] <= 0.4
 
 
+@pytest.mark.more
 def test_for_all_the_money_the_choice_is_good(cases):
     for case in cases[::20]:
         chosen, _ = advised(case, float(case.costs.sum()), confidence=0.999999)

@@ -39,6 +39,7 @@ def found(tmp_path_factory, told):
     return evaluate(both_ways(tmp_path_factory.mktemp("world")), tell=told.append)
 
 
+@pytest.mark.more
 def test_every_method_is_judged_under_both_splits(found, told):
     plain = plain_of(found)
     assert list(plain) == METHODS
@@ -132,6 +133,7 @@ def every_core():
 @pytest.mark.slow_cases("9")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 @pytest.mark.usefixtures("every_core")
+@pytest.mark.more
 def test_its_processes_end_with_a_killed_command(tmp_path, number):
     both_ways(tmp_path)
     command = subprocess.Popen(

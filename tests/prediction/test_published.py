@@ -24,11 +24,13 @@ def table():
     return read_latencies(DATA)
 
 
+@pytest.mark.more
 def test_the_profiles_cover_two_steps(table):
     steps = table.op_seconds[device_ops(table.op_seconds)].sum(axis=1) / table.rows["step_seconds"]
     assert steps.dropna().median() == pytest.approx(1.0, abs=0.15)
 
 
+@pytest.mark.more
 def test_clusters_of_op_names_are_the_authors_but_for_a_tie(table):
     found = clusters_of(device_ops(table.op_seconds)).clusters
     assert len(found) == 23, "the authors have 24: products apart from the catch-all, by the order of columns"
@@ -36,6 +38,7 @@ def test_clusters_of_op_names_are_the_authors_but_for_a_tie(table):
     assert {"Device_Conv2DBackpropInput", "Device_Conv2DBackpropFilter"} in together
 
 
+@pytest.mark.more
 def test_scalers_reach_about_what_the_paper_says(table):
     def mean_error(axis):
         curves = (list(curves_of(table, device=item, axis=axis)) for item in table.devices)
@@ -45,6 +48,7 @@ def test_scalers_reach_about_what_the_paper_says(table):
     assert mean_error("image_size") < 0.10
 
 
+@pytest.mark.more
 def test_the_bundled_models_are_what_their_tool_writes(capsys):
     assert fit_bundled_models.main([str(DATA)]) == 0
     made, kept = codec.from_json(DefaultModels, capsys.readouterr().out), default_models()
@@ -63,6 +67,7 @@ def test_the_bundled_models_are_what_their_tool_writes(capsys):
     assert [step.log for step in made.steps] == pytest.approx([step.log for step in kept.steps], abs=1e-2)
 
 
+@pytest.mark.more
 def test_the_bundled_profiles_are_what_their_tool_writes(tmp_path, capsys):
     assert condense_profiles.main([str(DATA)]) == 0
     (tmp_path / "made.csv").write_text(capsys.readouterr().out)

@@ -42,6 +42,7 @@ def rows(pairs):
 
 
 @pytest.mark.parametrize("split", SPLITS)
+@pytest.mark.more
 def test_errors_stay_within_their_bound_and_below_half_of_those_of_a_latency_alone(pairs, rows, split):
     error = score_of(rows[split]).mape.median
     alone = [
@@ -55,6 +56,7 @@ def test_errors_stay_within_their_bound_and_below_half_of_those_of_a_latency_alo
 
 
 @pytest.mark.parametrize("split", SPLITS)
+@pytest.mark.more
 def test_intervals_hold_about_nine_in_ten_of_every_quarter_and_are_not_wide(rows, split):
     score = score_of(rows[split])
     assert 0.87 < score.coverage < 0.93

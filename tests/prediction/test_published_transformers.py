@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from statistics import fmean, median
 
+import pytest
 from published_steps import query_of_transformer
 from shipped_devices import shipped_catalogue
 from transformer_rates import TRANSFORMER_RATES
@@ -43,6 +44,7 @@ def errors_without_own_network() -> Mapping[str, list[tuple[float, float]]]:
     return errors
 
 
+@pytest.mark.more
 def test_a_network_is_predicted_by_the_others_within_a_third_and_an_interval_of_two_and_a_half() -> None:
     """Over networks that count alike: the two sizes of BERT have four fifths of the steps."""
     errors = errors_without_own_network()

@@ -229,6 +229,7 @@ def settled(request):
 
 @pytest.mark.slow_cases("second")
 @pytest.mark.parametrize("goal", GOALS)
+@pytest.mark.more
 def test_a_settled_setting_is_within_5_percent_of_the_true_best(settled, goal):
     assert len(settled[goal]) > 100
     assert np.mean(settled[goal]) >= SHARE_RIGHT
@@ -236,6 +237,7 @@ def test_a_settled_setting_is_within_5_percent_of_the_true_best(settled, goal):
 
 @pytest.mark.slow_cases("second")
 @pytest.mark.parametrize("half", HALVES)
+@pytest.mark.more
 def test_what_five_repeats_could_settle_is_settled_in_at_least_half_of_the_worlds(half):
     found = [
         judgement.decision.state == "settled"
@@ -247,6 +249,7 @@ def test_what_five_repeats_could_settle_is_settled_in_at_least_half_of_the_world
     assert np.mean(found) >= 0.5
 
 
+@pytest.mark.more
 def test_a_recommendation_has_the_state_and_the_choice_of_its_judgement():
     for seed in range(60):
         records, plan, objective, _ = world(seed)

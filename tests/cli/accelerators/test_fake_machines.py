@@ -126,7 +126,7 @@ def test_a_driver_that_fails_is_named_by_a_sweep_of_the_cpu(host, capsys):
     )
 
 
-@pytest.mark.more_except("tpu_v5e_1", "tpu_v5e_8")
+@pytest.mark.more_except("tpu_v5e_1")
 @pytest.mark.parametrize(
     ("slice_type", "device"),
     [("v5litepod-1", "tpu_v5e_1"), ("v5litepod-8", "tpu_v5e_8"), ("v3-8", "tpu_v3_8")],
@@ -151,6 +151,7 @@ def test_auto_is_a_device_among_others(host, capsys):
     assert measured(lines_of(capsys, "device=t4,auto")) == {"cpu", "t4"}
 
 
+@pytest.mark.more
 def test_auto_on_a_cluster_is_the_devices_of_its_pools(capsys, host):
     lines = lines_of(capsys, "device=auto", "cluster=fake")
     assert any(line.startswith("to run: 0 to measure") for line in lines)

@@ -51,7 +51,7 @@ def planned(name: str) -> dict:
     return json.loads(ended.stdout)
 
 
-@pytest.mark.more_except("one_t4", "eight_l4")
+@pytest.mark.more_except("eight_l4")
 @pytest.mark.slow_cases(
     "unknown_card",
     "h100_pcie",
@@ -78,6 +78,7 @@ def test_the_usual_sweep_measures_what_is_here(name):
 
 
 @pytest.mark.parametrize("name", SKIPPED)
+@pytest.mark.more_cases("v100", "old_driver", "v5e_8")
 def test_a_device_that_a_build_cannot_use_is_skipped_with_the_reason(name):
     device, reason = SKIPPED[name]
     reasons = {
@@ -98,6 +99,7 @@ def test_a_driver_that_fails_is_refused(tmp_path):
     assert ended.stderr.startswith("error: nvidia-smi ended with exit code 9: NVIDIA-SMI has failed")
 
 
+@pytest.mark.more
 def test_a_gpu_in_mig_mode_is_named_with_what_helps(tmp_path):
     ended = run_on(MACHINES["mig"], tmp_path, *(word for word in WORDS if word != "--json"))
     assert ended.stdout.splitlines()[-1] == (

@@ -45,6 +45,7 @@ def test_no_secret_and_no_open_port_is_in_it(file):
     assert "firewall" not in text
 
 
+@pytest.mark.more
 def test_a_file_differs_from_nothing_until_it_is_changed(file, capsys):
     assert main([*GCP, "--diff", str(file)]) == 0
     assert capsys.readouterr().out == ""
@@ -53,6 +54,7 @@ def test_a_file_differs_from_nothing_until_it_is_changed(file, capsys):
     assert "-max_workers: 80\n+max_workers: 8\n" in capsys.readouterr().out
 
 
+@pytest.mark.more
 def test_manifests_are_checked_without_ray(working_directory, capsys):
     assert main(["cluster", "pools=gke", PROJECT, BUDGET]) == 0
     (working_directory / "gke.yaml").write_text(capsys.readouterr().out)
@@ -60,6 +62,7 @@ def test_manifests_are_checked_without_ray(working_directory, capsys):
     assert capsys.readouterr().out == "gke.yaml: no fault found by the offline checks\n"
 
 
+@pytest.mark.more
 def test_all_that_is_wrong_with_a_file_is_told_each_in_a_line_that_names_it(file, capsys):
     broken = file.read_text().replace("project_id: my-project", "project_id: null")
     file.write_text(broken.replace("max_workers: 8", "max_workers: -1"))
@@ -71,6 +74,7 @@ def test_all_that_is_wrong_with_a_file_is_told_each_in_a_line_that_names_it(file
     ]
 
 
+@pytest.mark.more
 def test_a_rendering_with_a_mistake_is_not_printed(working_directory, capsys):
     conf = working_directory / "conf" / "pools"
     conf.mkdir(parents=True)
@@ -84,6 +88,7 @@ def test_a_rendering_with_a_mistake_is_not_printed(working_directory, capsys):
     )
 
 
+@pytest.mark.more
 def test_a_check_without_what_ray_s_validators_need_says_what_to_install(file):
     code = (
         "import sys; sys.modules['google_auth_httplib2'] = sys.modules['googleapiclient'] = None\n"
@@ -199,7 +204,7 @@ def test_a_file_of_another_kind_is_told(text, message, working_directory, capsys
     assert message.replace("is no YAML", "not YAML") in told
 
 
-@pytest.mark.more_except("True", "words1")
+@pytest.mark.more_except("words1")
 @pytest.mark.parametrize(
     ("words", "is_said"),
     [

@@ -57,7 +57,7 @@ def placements(capsys, pool: Pool) -> list[Placement]:
     return list(codec.from_json(Plan, capsys.readouterr().out).placements)
 
 
-@pytest.mark.more_except("cpu", "t4-spot")
+@pytest.mark.more_except("cpu")
 @pytest.mark.parametrize("name", pool_names("gke"))
 def test_a_pod_has_what_a_trial_on_its_whole_node_asks_for(name, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
@@ -68,6 +68,7 @@ def test_a_pod_has_what_a_trial_on_its_whole_node_asks_for(name, tmp_path, monke
     assert placement.chips <= {"gpu": pod.get("GPU", 0), "tpu": pod.get("TPU", 0), "cpu": 0}[placement.kind]
 
 
+@pytest.mark.more
 def test_the_job_finds_trials_for_every_pool_without_a_framework(tmp_path):
     """Run the job's entrypoint as `plan`, in an interpreter that has no framework."""
     python, *words = shlex.split(manifests()[1]["entrypoint"])

@@ -74,6 +74,7 @@ def test_a_package_may_hold_config_files(own: Path) -> None:
     assert (answer.code, "1 to measure" in answer.out) == (0, True), answer.err
 
 
+@pytest.mark.more
 def test_a_primary_file_of_its_own_chooses_sweep_and_values(asked: Asked) -> None:
     answer = asked("--config-dir", "mine", "--config-name", "primary", "--cfg", "job")
     assert (answer.code, answer.err) == (0, "")
@@ -85,6 +86,7 @@ def test_a_primary_file_of_its_own_chooses_sweep_and_values(asked: Asked) -> Non
     assert '"sweep": "smoke"' in replaced.out
 
 
+@pytest.mark.more
 def test_a_folder_that_is_added_comes_before_the_shipped_one_and_after_ones_own(
     asked: Asked, own: Path
 ) -> None:
@@ -105,13 +107,14 @@ def test_the_composed_config_is_that_of_a_command(asked: Asked, words: tuple[str
     assert answer.out.startswith("# @package trainer\nname: tensorflow\n")
 
 
+@pytest.mark.more
 def test_interpolations_are_resolved_when_that_is_asked(asked: Asked) -> None:
     words = ("--cfg", "job", "+sweep=smoke", "seed=${steps}", "steps=9")
     assert "\nseed: ${steps}\n" in asked(*words).out
     assert "\nseed: 9\n" in asked(*words, "--resolve").out
 
 
-@pytest.mark.more_except("path", "mine")
+@pytest.mark.more_except("mine")
 @pytest.mark.parametrize(
     ("what", "expected"),
     [
@@ -136,7 +139,7 @@ def test_hydras_help_lists_its_flags(asked: Asked) -> None:
     assert "--config-dir" in answer.out
 
 
-@pytest.mark.more_except("device=t5", "cpu,t4")
+@pytest.mark.more_except("cpu,t4")
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -177,6 +180,7 @@ def test_what_cannot_be_answered_is_one_line_that_says_what_to_type(
     assert told.startswith(f"error: {message}")
 
 
+@pytest.mark.more
 def test_many_values_need_no_word_of_hydra(asked: Asked) -> None:
     for word in ("-m", "--multirun"):
         answer = asked("plan", word, "--json", *NOOP, "seed=1,2")

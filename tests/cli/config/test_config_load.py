@@ -339,6 +339,7 @@ def test_devices_that_are_alike_are_one_device_so_many_times(tmp_path):
     assert named == counted
 
 
+@pytest.mark.more
 def test_an_unknown_device_among_several_is_told_the_nearest(tmp_path):
     with pytest.raises(
         ConfigError, match=r"^unknown device 'cpu_slw'; did you mean 'cpu_slow'\? known: a100"

@@ -26,6 +26,7 @@ def devices_of(folder: Path, *words: str) -> list[tuple[str, int]]:
         (("devices=[CPU,nvidia-tesla-t4]",), ("devices=[cpu,t4]",)),
     ],
 )
+@pytest.mark.more_cases("typed1", "typed2", "typed3")
 def test_a_device_is_the_same_trial_under_each_of_its_names(
     tmp_path: Path, typed: tuple[str, ...], canonical: tuple[str, ...]
 ) -> None:
@@ -61,6 +62,7 @@ def test_an_instance_with_several_devices_is_refused_in_a_file(tmp_path: Path) -
         load(["+sweep=mine"], working_directory=tmp_path)
 
 
+@pytest.mark.more
 def test_pools_take_the_same_names(tmp_path: Path) -> None:
     folder = tmp_path / "conf" / "pools"
     folder.mkdir(parents=True)

@@ -111,6 +111,7 @@ def test_the_largest_one_is_planned(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert main(["plan", *BASE, f"seed={LARGEST}", f"sweep.shuffle_seed={-LARGEST - 1}"]) == DONE
 
 
+@pytest.mark.more
 def test_a_sweep_whose_ledger_has_such_a_record_is_run_and_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

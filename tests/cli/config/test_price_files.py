@@ -187,6 +187,7 @@ def test_date_and_source_at_the_top_of_a_file_are_of_the_rows_of_that_file_alone
     assert rows["v3-8"] == prices_of().rows["us-central1"]["v3-8"]
 
 
+@pytest.mark.more
 def test_an_own_row_takes_no_price_and_no_note_of_the_row_that_it_replaces(tmp_path):
     own = "{on_demand: 4, as_of: 2026-11-01, source: our contract}"
     row = own_list(tmp_path, own_row(f"a2-ultragpu-1g: {own}"))["a2-ultragpu-1g"]

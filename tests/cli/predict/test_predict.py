@@ -52,6 +52,7 @@ BOOT = (
 
 
 @pytest.mark.parametrize("command", [["predict"], ["predict", "explain"]])
+@pytest.mark.more_cases("command1")
 def test_boot_is_told_of_devices_that_are_not_here_alone(capsys, command):
     words = [*command, "workload=mnist_cnn", "report.epochs=5"]
     assert main([*words, "device=cpu"]) == 0
@@ -324,6 +325,7 @@ def test_what_writes_the_bundled_files_is_no_command(command, tool, capsys):
     assert Path(__file__).parents[3].joinpath("tools", tool).is_file()
 
 
+@pytest.mark.more
 def test_a_profile_of_ones_own_is_carried_to_other_gpus_with_what_travels(working_directory, capsys):
     (working_directory / "mine.csv").write_text(
         "device,model,batch_size,step_milliseconds,profiled_steps,device_op_milliseconds.Conv2D,"

@@ -86,6 +86,7 @@ def test_boot_is_not_told_of_a_device_that_is_here(working_directory, capsys):
     assert "boot" not in out
 
 
+@pytest.mark.more
 def test_measurements_make_it_clear(working_directory, capsys):
     before = advice(working_directory, *BALANCED, confidence=0.99)
     measure(working_directory, "t4", 0.1)
@@ -149,6 +150,7 @@ def test_measurements_on_other_data_are_not_compared(working_directory):
     }
 
 
+@pytest.mark.more
 def test_a_budget_leaves_out_what_it_cannot_pay(working_directory, capsys):
     assert main(["predict", "advise", *BALANCED, "confidence=0.99", "budget.usd=0.000001"]) == 0
     out = capsys.readouterr().out
@@ -159,6 +161,7 @@ def test_a_budget_leaves_out_what_it_cannot_pay(working_directory, capsys):
     assert sum(item.usd for item in told) <= cap < sum(every)
 
 
+@pytest.mark.more
 def test_dollars_are_those_of_the_pool_that_has_the_device_and_hypothetical_ones_are_marked(
     working_directory, capsys
 ):
@@ -203,6 +206,7 @@ def test_of_a_training_in_phases_nothing_is_predicted_for_its_last_steps_are_not
     assert "Not settled, for mnist_dbn (fastest). No setting can be judged." in capsys.readouterr().out
 
 
+@pytest.mark.more
 def test_trials_of_several_lengths_tell_of_one_job_and_a_target_is_another_one(working_directory):
     def jobs(*words):
         found = advised((*VGG, *words), confidence=0.9, working_directory=working_directory)

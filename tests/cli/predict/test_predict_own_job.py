@@ -17,6 +17,7 @@ def predictions(capsys, *words):
     return json.loads(capsys.readouterr().out)["predictions"]
 
 
+@pytest.mark.more
 def test_a_job_of_ones_own_is_predicted_from_its_counts(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     words = ("workload=tiny_bert", "trainer=torch_ddp", "device=t4", "global_batch_size=64,256")
@@ -29,6 +30,7 @@ def test_a_job_of_ones_own_is_predicted_from_its_counts(tmp_path, monkeypatch, c
     assert small["step_seconds"]["median"] < large["step_seconds"]["median"]
 
 
+@pytest.mark.more
 def test_a_job_with_less_work_than_all_that_was_measured_is_refused_with_the_reason(
     tmp_path, monkeypatch, capsys
 ):

@@ -149,13 +149,13 @@ def expected(place: str, said: str, code: str) -> str:
     return f"error: workload 'mine': HERE/spec.py, line {line}: {said}"
 
 
-@pytest.mark.more_except("pass", "time;")
+@pytest.mark.more_except("pass")
 @pytest.mark.parametrize("code", CODE)
 def test_what_it_does_when_it_is_imported_is_one_line(lines, code: str) -> None:
     assert lines(at_import(code)) == (2, [], [expected(IMPORT, CODE[code], code)])
 
 
-@pytest.mark.more_except("pass", "time;")
+@pytest.mark.more_except("pass")
 @pytest.mark.parametrize("code", CODE)
 def test_what_it_does_in_make_is_one_line(lines, code: str) -> None:
     place = HERE.format(11)
@@ -178,6 +178,7 @@ def test_an_error_that_cannot_be_shown_is_one_line(lines, base: str, said: str, 
     assert lines(at_import(ERROR.format(base, said))) == (2, [], [f"error: {HERE.format(9)}{told}"])
 
 
+@pytest.mark.more
 def test_an_error_that_never_says_what_it_is_is_one_line(lines) -> None:
     code = ERROR.format("Exception", "\n        while True: pass")
     assert lines(at_import(code)) == (2, [], [f"error: {HERE.format(9)}{LATE}"])
@@ -269,7 +270,7 @@ if os.fork() == 0:
 """
 
 
-@pytest.mark.more_except("pass", "_exit(7)")
+@pytest.mark.more_except("_exit(7)")
 @pytest.mark.parametrize("then", ["", "while True: pass", "os._exit(7)", "os.abort()"])
 def test_what_it_starts_ends_with_the_command(lines, started: Family, then: str) -> None:
     code, _, err = lines(at_import(DAEMON + then))
@@ -320,6 +321,7 @@ MINE = DataSet(name="mine", version=1, real=(REAL,), standin=None, synthetic=MNI
 """
 
 
+@pytest.mark.more
 def test_a_download_is_shown_as_it_goes_on_and_takes_no_time_of_the_code(
     own: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

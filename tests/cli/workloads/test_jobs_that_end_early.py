@@ -16,6 +16,7 @@ def build(options, old=build):
     return replace(job, scheduler=torch.optim.lr_scheduler.OneCycleLR(job.optimizer, 0.1, total_steps=80)"""
 
 
+@pytest.mark.more
 def test_a_trial_that_is_longer_than_its_scheduler_is_left_out_with_the_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -109,6 +109,7 @@ def test_a_resnet50_of_128_images_fits_a_v100_since_outputs_are_freed(counter):
     assert not fit.is_tight
 
 
+@pytest.mark.more
 def test_too_large_a_batch_does_not_fit_and_a_smaller_one_is_named(counter):
     fit = count(counter, step("resnet50", global_batch_size=512))
     assert not fit.fits
@@ -132,6 +133,7 @@ def test_half_precision_takes_less(counter):
     )
 
 
+@pytest.mark.more
 def test_an_answer_is_kept(counter, monkeypatch):
     first = count(counter, step())
     assert counter.knows(step())
@@ -141,6 +143,7 @@ def test_an_answer_is_kept(counter, monkeypatch):
     assert count(counter, step()) == first
 
 
+@pytest.mark.more
 def test_an_unknown_workload_is_one_line(counter):
     fit = counter.fit_of(step("no_such_workload"))
     assert isinstance(fit, NoFit)

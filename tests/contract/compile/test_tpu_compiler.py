@@ -69,6 +69,7 @@ def cache(tmp_path_factory):
 
 @pytest.mark.slow_cases("tensorflow")
 @pytest.mark.parametrize("trainer", ["torch_xla", "tensorflow"])
+@pytest.mark.more
 def test_a_small_step_takes_some_megabytes_of_a_core(cache, trainer):
     fit = compiler(cache).fit_of(step(trainer))
     assert isinstance(fit, MemoryFit), fit
@@ -122,6 +123,7 @@ def test_without_compiling_only_earlier_answers_count(cache, tmp_path):
     assert compiler(tmp_path, compiles=False).fit_of(step()) == NoFit(reason="not compiled yet")
 
 
+@pytest.mark.more
 def test_a_network_that_xla_cannot_take_is_one_line(tmp_path):
     fit = compiler(tmp_path).fit_of(step(workload="no_such_workload"))
     assert isinstance(fit, NoFit)

@@ -69,6 +69,7 @@ class Clock:
         return self._now
 
 
+@pytest.mark.more
 def test_what_the_cap_stops_goes_on_from_its_checkpoint_under_a_larger_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

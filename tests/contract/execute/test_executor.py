@@ -182,6 +182,7 @@ if "orchestrator.train.worker" in sys.orig_argv:
 """
 
 
+@pytest.mark.more
 def test_each_part_of_a_trial_sees_its_own_gpus_and_has_its_own_threads(tmp_path: Path) -> None:
     note = tmp_path / "note"
     python = python_with(tmp_path / "bin", _NOTES_ITS_THREADS.format(note=str(note)))

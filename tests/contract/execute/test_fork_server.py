@@ -211,8 +211,8 @@ def test_a_request_that_cannot_be_granted_is_refused_and_the_next_is_served(
     assert told(fork_server.worker()[0], "describe")
 
 
-@pytest.mark.more_except("please")
 @pytest.mark.parametrize("request_", [[], "please", None, {}])
+@pytest.mark.more
 def test_what_is_no_request_is_refused_and_the_next_is_served(fork_server, request_):
     channel = fork_server.connect()
     channel.send(request_)

@@ -39,6 +39,7 @@ def cluster(monkeypatch):
             running.shutdown()
 
 
+@pytest.mark.more
 def test_ray_counts_gpus_and_chips_hands_out_gpus_by_their_ids_and_starts_no_service(monkeypatch):
     import ray
 
@@ -150,6 +151,7 @@ def test_a_trial_over_two_pools_asks_ray_for_a_node_of_each_and_says_so(tmp_path
     assert describe_request(together, told) == "10 CPU, 1 GPU not free"
 
 
+@pytest.mark.more
 def test_an_embedded_cluster_listens_on_loopback_alone_and_knows_no_stranger(monkeypatch):
     import ray
 

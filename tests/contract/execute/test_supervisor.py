@@ -157,6 +157,7 @@ def test_a_failed_trial_is_a_record_and_the_rest_go_on(tmp_path, fault, kind, me
     assert healthy.result.steps == 20
 
 
+@pytest.mark.more
 def test_of_twelve_trials_one_that_has_no_memory_is_the_only_one_to_fail_and_is_not_started_again(tmp_path):
     placements = [noop("exhaust" if seed == 5 else "none", seed=seed) for seed in range(12)]
     records = run(context(tmp_path, retry_limits={"worker_lost": 1, "preempted": 10}), *placements)
@@ -371,6 +372,7 @@ def test_a_supervisor_that_stops_in_the_middle_ends_its_workers(tmp_path, family
     assert family.pids() == before
 
 
+@pytest.mark.more
 def test_workers_of_a_killed_supervisor_die_and_their_fork_server_serves_the_next(tmp_path, family, agent):
     address = fork_server(agent)
     before = family.pids()
@@ -384,6 +386,7 @@ def test_workers_of_a_killed_supervisor_die_and_their_fork_server_serves_the_nex
     assert family.pids() == before
 
 
+@pytest.mark.more
 def test_fork_server_and_workers_of_a_killed_agent_die(tmp_path, family):
     with supervisor(tmp_path) as process:
         assert len(family.pids()) == 4

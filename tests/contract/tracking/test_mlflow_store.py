@@ -468,9 +468,9 @@ WRITES = {
 }
 
 
-@pytest.mark.more_except("the experiment-error-2", "the experiment-lost-1")
 @pytest.mark.parametrize(("fault", "times"), [("error", 2), ("lost", 1), ("lost", 2)])
 @pytest.mark.parametrize("write", WRITES)
+@pytest.mark.more
 def test_a_write_that_fails_or_whose_answer_is_lost_leaves_one_run_of_each_attempt(
     proxy, sweep, write, fault, times
 ):
@@ -549,6 +549,7 @@ def test_a_first_start_prints_nothing(tmp_path):
     assert (tmp_path / "mlflow.db").exists()
 
 
+@pytest.mark.more
 def test_nothing_of_mlflow_is_imported_before_a_store_is_made():
     code = "import sys, orchestrator.record.tracking.mlflow_store; assert 'mlflow' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)

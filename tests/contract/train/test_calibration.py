@@ -78,24 +78,25 @@ def test_a_trial_that_was_asked_knows_its_utilisation_of_a_calibrated_peak(train
     assert "mfu" not in metrics  # nobody has published that peak
 
 
-@pytest.mark.more_cases("tensorflow")
 @pytest.mark.slow_cases("torch_xla")
 @pytest.mark.parametrize("trainer", RANKS)
+@pytest.mark.more
 def test_a_trial_that_was_not_asked_has_no_utilisation(trainer: str) -> None:
     place = trial(trainer, calibrate=False)
     assert result_of(place).calibration is None
     assert not [key for key in metrics_of(records_of(trainer)[place.trial_id]) if "mfu" in key]
 
 
-@pytest.mark.more_cases("tensorflow")
 @pytest.mark.slow_cases("torch_xla")
 @pytest.mark.parametrize("trainer", RANKS)
+@pytest.mark.more
 def test_all_processes_of_a_trial_multiply(trainer: str) -> None:
     ranks = result_of(trial(trainer, workers=2)).calibration.seconds
     assert [len(products) for products in ranks] == [8] * RANKS[trainer]
     assert all(seconds > 0 for products in ranks for seconds in products)
 
 
+@pytest.mark.more
 def test_a_trainer_that_computes_nothing_calibrates_nothing(tmp_path: Path) -> None:
     place = noop()
     timing = replace(place.trial.timing, calibrate=True)

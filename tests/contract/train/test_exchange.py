@@ -3,6 +3,7 @@
 import sys
 from pathlib import Path
 
+import pytest
 from builders import placement, trial_spec
 from busy_hosts import with_result
 from noop_trials import context, run
@@ -28,6 +29,7 @@ def trial(*, workers: int, **changes: object) -> Placement:
     return placement(spec, **{"replicas": workers, "num_processes": workers, "threads": 1, **changes})
 
 
+@pytest.mark.more
 def test_two_processes_take_pairs_of_blocks_after_their_evaluation(tmp_path: Path) -> None:
     data = resolve("workloads.data.mnist:MNIST", "synthetic", cache=tmp_path, download=False).path
     told = context(

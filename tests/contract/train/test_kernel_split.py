@@ -33,6 +33,7 @@ def result(request: pytest.FixtureRequest, records: Mapping[str, TrialRecord]) -
 
 
 @pytest.mark.slow_cases("two workers in bf16", "four workers", "one worker")
+@pytest.mark.more
 def test_a_split_trial_passes_every_gate_and_learns(result: TrainResult) -> None:
     assert (result.steps, result.samples) == (STEPS, STEPS * 64)
     assert result.quality["accuracy"] > 0.5  # a guess is right in 0.1 of the cases
@@ -48,6 +49,7 @@ def first_held(rank: DeviceFacts) -> Iterator[int]:
 
 
 @pytest.mark.slow_cases("two workers in bf16", "four workers", "one worker")
+@pytest.mark.more
 def test_a_record_tells_the_shares_of_each_rank_and_what_they_follow(result: TrainResult) -> None:
     again = codec.from_json(TrainResult, codec.to_json(result))
     assert [kernel_share.layer for kernel_share in again.devices[0].kernel_shares] == ["model.0", "model.3"]

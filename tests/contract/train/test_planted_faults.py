@@ -140,7 +140,6 @@ def records_of(trainer: str, faults: tuple[str, ...]) -> Mapping[str, TrialRecor
         return {record.trial_id: record for record in records}
 
 
-@pytest.mark.more_cases("tensorflow")
 @pytest.mark.slow_cases(
     "torch_xla",
     "tensorflow-tells_its_first_loss_for_ever",
@@ -150,6 +149,7 @@ def records_of(trainer: str, faults: tuple[str, ...]) -> Mapping[str, TrialRecor
     "tensorflow-computes_in_float32",
 )
 @pytest.mark.parametrize(("trainer", "fault"), CASES)
+@pytest.mark.more
 def test_a_faulty_trainer_leaves_no_result_but_all_that_was_measured(
     trainer: str, fault: str, records: Mapping[str, TrialRecord]
 ) -> None:
@@ -172,6 +172,7 @@ def test_a_faulty_trainer_leaves_no_result_but_all_that_was_measured(
     "tensorflow-computes_in_float32",
 )
 @pytest.mark.parametrize(("trainer", "fault"), CASES)
+@pytest.mark.more
 def test_the_healthy_twin_of_each_fault_has_a_result(
     trainer: str, fault: str, records: Mapping[str, TrialRecord]
 ) -> None:

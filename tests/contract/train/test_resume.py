@@ -160,6 +160,7 @@ def assert_same_training(resumed: TrialRecord, whole: TrialRecord) -> None:
         (on_ray, "torch_ddp", 2),
     ],
 )
+@pytest.mark.more
 def test_a_killed_worker_is_made_up_for_from_the_checkpoint(
     told: SweepContext,
     tmp_path: Path,
@@ -208,6 +209,7 @@ def test_a_notice_to_leave_makes_a_checkpoint_at_once(
     assert result.steps == STEPS
 
 
+@pytest.mark.more
 def test_a_worker_that_is_told_to_leave_and_does_not_is_ended_after_its_grace(
     tmp_path: Path, relatives: Family
 ) -> None:
@@ -218,6 +220,7 @@ def test_a_worker_that_is_told_to_leave_and_does_not_is_ended_after_its_grace(
     assert kept_in(tmp_path) == []
 
 
+@pytest.mark.more
 def test_another_trials_checkpoint_is_told_and_the_training_starts_anew(tmp_path: Path) -> None:
     checkpointing = Checkpointing(every_seconds=60.0, grace_seconds=1.0, url=str(tmp_path / "checkpoints"))
     trial, other = noop(), noop(seed=1).trial_id

@@ -32,6 +32,7 @@ def result(request: pytest.FixtureRequest, records: Mapping[str, TrialRecord]) -
 
 
 @pytest.mark.slow_cases("four workers in bf16", "one worker")
+@pytest.mark.more
 def test_a_dealt_trial_passes_every_gate_and_learns(result: TrainResult) -> None:
     assert (result.steps, result.samples) == (STEPS, STEPS * 64)
     assert result.quality["accuracy"] > 0.5  # a guess is right in 0.1 of the cases
@@ -41,12 +42,14 @@ def test_a_dealt_trial_passes_every_gate_and_learns(result: TrainResult) -> None
 
 
 @pytest.mark.parametrize("result", REHEARSAL, indirect=True)
+@pytest.mark.more
 def test_a_rehearsal_does_not_say_of_how_many_samples_its_quality_is(result: TrainResult) -> None:
     assert result.quality["accuracy"] >= 0
     assert result.held_out_samples is None
 
 
 @pytest.mark.slow_cases("four workers in bf16", "one worker")
+@pytest.mark.more
 def test_a_record_tells_the_share_of_each_rank_and_what_it_follows(result: TrainResult) -> None:
     shares = [rank.batch_share for rank in codec.from_json(TrainResult, codec.to_json(result)).devices]
     speed = sum(share.samples_per_second for share in shares)

@@ -65,6 +65,7 @@ def test_more_records_than_one_call_reads_come_back(tmp_path):
     assert archive.only_here(made[:7]) == tuple(made[7:])
 
 
+@pytest.mark.more
 def test_a_new_head_with_an_empty_disk_runs_nothing_again(server, tmp_path):
     first = ask(*WORDS, cwd=tmp_path, variables=server.variables)
     assert (first.code, first.err) == (0, "")
@@ -97,6 +98,7 @@ def test_predictions_stand_on_records_that_only_the_bucket_has(tmp_path):
         (URL, "Could not connect to the endpoint URL"),
     ],
 )
+@pytest.mark.more_cases("Could not connect")
 def test_a_place_that_cannot_be_had_is_refused_before_anything_is_made(server, tmp_path, path, cause):
     found = server if "nobody" in path else s3()  # where nothing listens
     told = ask(*NOOP, f"record.path={path}", cwd=tmp_path, variables=found.variables)
@@ -105,6 +107,7 @@ def test_a_place_that_cannot_be_had_is_refused_before_anything_is_made(server, t
     assert cause in told.err
 
 
+@pytest.mark.more
 def test_a_server_that_is_lost_in_the_middle_and_comes_back_empty_gets_every_record(tmp_path, monkeypatch):
     server = s3()
     reach(server, monkeypatch)

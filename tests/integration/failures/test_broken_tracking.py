@@ -31,6 +31,7 @@ def damaged(request: pytest.FixtureRequest, tracked: Path, tmp_path: Path) -> Pa
 
 
 @pytest.mark.slow_cases("alembic_version", "experiments")
+@pytest.mark.more
 def test_a_missing_table_is_one_line_of_a_report_from_the_tracking_server(damaged: Path) -> None:
     told = ask("report", "report.source=mlflow", *WORDS, cwd=damaged)
     assert told.code == 2

@@ -33,6 +33,7 @@ def ended(driver: "subprocess.Popen[str]") -> tuple[int, str]:
 
 @pytest.mark.slow_cases("ray")
 @pytest.mark.parametrize("executor", ["inline", "ray"])
+@pytest.mark.more
 def test_a_cancelled_sweep_ends_with_a_report_of_what_it_has(
     tmp_path: Path, driven: Driven, executor: str
 ) -> None:

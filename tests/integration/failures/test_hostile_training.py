@@ -45,7 +45,6 @@ ENDS = {
 """What the code does in a worker -> kind of the failure, and how its message begins."""
 
 
-@pytest.mark.more_except("sys.exit(7)")
 @pytest.mark.slow_cases(
     'all_of(lambda each: os.write(each, b\'{"event":',
     "all_of(lambda each: os.write(each, b'[]\\\\n'))",
@@ -55,6 +54,7 @@ ENDS = {
     "raise Odd",
 )
 @pytest.mark.parametrize("code", ENDS)
+@pytest.mark.more
 def test_a_trial_whose_code_misbehaves_ends_with_a_class_and_a_cause(
     code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -73,6 +73,7 @@ def test_a_trial_whose_code_misbehaves_ends_with_a_class_and_a_cause(
     assert len(failure["message"]) <= 600
 
 
+@pytest.mark.more
 def test_the_log_of_a_worker_that_crashes_has_the_line_of_its_code(tmp_path: Path) -> None:
     code = IN_WORKER.format("os.abort()")
     write(tmp_path, {"own/mine/spec.py": SPEC.replace("VERSION = 3\n", f"VERSION = 3\n{code}")})

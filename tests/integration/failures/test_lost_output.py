@@ -56,6 +56,7 @@ def num_results(folder: Path) -> int:
 
 @pytest.mark.slow_cases("ray")
 @pytest.mark.parametrize("words", [NOOP, ON_RAY], ids=["inline", "ray"])
+@pytest.mark.more
 def test_a_run_whose_reader_goes_away_keeps_every_record_and_reports(
     tmp_path: Path, words: tuple[str, ...]
 ) -> None:
@@ -115,6 +116,7 @@ def test_a_refusal_that_cannot_be_told_keeps_its_exit_code(tmp_path: Path) -> No
     assert redirected("2> /dev/full", ["plan", "+sweep=smok"], cwd=tmp_path).code == 2
 
 
+@pytest.mark.more
 def test_outputs_that_are_removed_while_a_sweep_runs_are_made_again_with_what_is_known(
     tmp_path: Path,
 ) -> None:

@@ -107,9 +107,9 @@ def driving(words: tuple[str, ...], *, cwd: Path) -> Iterator["subprocess.Popen[
             driver.kill()
 
 
-@pytest.mark.more_except("SIGTERM-inline")
 @pytest.mark.parametrize("executor", ["inline", "ray"])
 @pytest.mark.parametrize("kind", ["SIGTERM", "cancel"])
+@pytest.mark.more
 def test_a_stop_between_slow_steps_leaves_a_checkpoint_within_the_grace_period_and_is_resumed(
     tmp_path: Path, kind: str, executor: str, record_property: Callable[[str, object], None]
 ) -> None:

@@ -17,6 +17,7 @@ def notebook(tmp_path_factory):
         yield kernel, folder, started
 
 
+@pytest.mark.more
 def test_a_plan_is_a_value_and_starts_nothing(notebook):
     kernel, folder, _ = notebook
     shown = kernel.run(f"planned = plan({WORDS}); planned")

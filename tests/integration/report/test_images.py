@@ -28,6 +28,7 @@ def test_every_figure_is_an_image_and_not_blank(case, tmp_path):
             assert max(count for count, _ in colours) < 0.995 * image.width * image.height
 
 
+@pytest.mark.more
 def test_a_report_without_images_leaves_none_of_an_earlier_one(tmp_path):
     assert list((tmp_path / "figures").glob("*")) == []
     write_report(tmp_path, *tpu_vs_gpu(), FASTEST, images=True)

@@ -51,8 +51,8 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.more_except("report.html")
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.more
 def test_a_folder_in_the_place_of_a_file_costs_this_file_alone(measured: Path, name: str) -> None:
     place = measured / FOLDER / name
     place.unlink()
@@ -72,6 +72,7 @@ def test_a_folder_in_the_place_of_a_file_costs_this_file_alone(measured: Path, n
     assert list((measured / FOLDER).glob(".*")) == []
 
 
+@pytest.mark.more
 def test_a_page_that_is_too_large_for_the_disk_costs_no_other_file_and_the_former_page_stays(
     measured: Path,
 ) -> None:
@@ -90,6 +91,7 @@ def test_a_page_that_is_too_large_for_the_disk_costs_no_other_file_and_the_forme
     assert page.stat().st_size > _MOST_BYTES
 
 
+@pytest.mark.more
 def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(measured: Path) -> None:
     page = measured / FOLDER / "report.html"
     page.unlink()
@@ -99,6 +101,7 @@ def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(measured: Path) -> None
     assert page.is_file()
 
 
+@pytest.mark.more
 def test_a_file_in_the_place_of_the_folder_is_one_line_beside_the_tables(tmp_path: Path) -> None:
     (tmp_path / "outputs").mkdir()
     (tmp_path / FOLDER).touch()
@@ -108,6 +111,7 @@ def test_a_file_in_the_place_of_the_folder_is_one_line_beside_the_tables(tmp_pat
     assert "1 not run yet" in told.out
 
 
+@pytest.mark.more
 def test_an_image_that_cannot_be_removed_costs_no_other_file(measured: Path) -> None:
     image = measured / FOLDER / "figures/time.png"
     image.mkdir(parents=True)

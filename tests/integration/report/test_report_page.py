@@ -331,6 +331,7 @@ def test_a_report_of_ten_thousand_records_is_small_and_soon_usable(browser, tmp_
         assert timing < 10_000  # 1 s on a quiet core; a shared one takes longer
 
 
+@pytest.mark.more
 def test_it_prints_on_some_pages_each_with_text(page):
     paper = page.pdf(format="A4")
     assert 4 <= len(re.findall(rb"/Type /Page\b", paper)) <= 12

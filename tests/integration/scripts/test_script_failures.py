@@ -142,6 +142,7 @@ def wait_until_gone(mark: str) -> None:
     raise AssertionError(f"processes outlived their trial: {living}")
 
 
+@pytest.mark.more
 def test_a_killed_script_is_the_cause_and_the_error_of_another_rank_its_consequence(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(
         f"{PLAIN}import os\nfor i in steps(range(900), samples=32):\n"
@@ -218,6 +219,7 @@ def test_a_script_that_takes_another_batch_or_trains_alone_is_refused(
     assert reason in record["failure"]["message"]
 
 
+@pytest.mark.more
 def test_a_command_that_starts_several_processes_for_a_worker_is_refused(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(
         f"{PLAIN}import time\nfor i in steps(range(900), samples=64): time.sleep(0.01)"

@@ -30,8 +30,8 @@ for _ in range(9):
 """
 
 
-@pytest.mark.more_cases("script1")
 @pytest.mark.parametrize(("script", "words"), [(REPORTS, ()), (OBSERVED, ("script.observe=true",))])
+@pytest.mark.more
 def test_a_changed_module_is_measured_again_and_plan_names_it(
     script: str, words: tuple[str, ...], tmp_path: Path
 ) -> None:
@@ -67,6 +67,7 @@ def test_a_changed_module_is_measured_again_and_plan_names_it(
     assert "0 to measure" in ask(*planned, cwd=tmp_path).out
 
 
+@pytest.mark.more
 def test_a_result_of_before_the_change_is_not_reported_where_the_new_attempt_fails(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(REPORTS)
     (tmp_path / "model.py").write_text("width = 64")

@@ -196,6 +196,7 @@ def test_scripts_of_well_known_shapes_are_measured(name: str, tmp_path: Path) ->
         require_without_evaluations(record["result"], tmp_path)
 
 
+@pytest.mark.more
 def test_a_script_of_one_worker_has_neither_our_settings_nor_ranks_of_a_scheduler(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(
         f"{PLAIN}import os\nfor i in steps(range(900), samples=64): pass\n"
@@ -219,6 +220,7 @@ def test_one_callback_fits_a_framework_beside_the_others(tmp_path: Path) -> None
     assert (tmp_path / "seen").exists(), "the script went on to its end"
 
 
+@pytest.mark.more
 def test_what_happens_between_loops_and_in_a_pause_is_in_no_step(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(
         f"{EVALUATE}from orchestrator_callback import pause, steps\n"
@@ -234,6 +236,7 @@ def test_what_happens_between_loops_and_in_a_pause_is_in_no_step(tmp_path: Path)
     require_without_evaluations(record["result"], tmp_path)
 
 
+@pytest.mark.more
 def test_passes_that_accumulate_gradients_are_one_step(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(
         "from orchestrator_callback import steps\n"

@@ -37,6 +37,7 @@ def measure(folder: Path, extra: str) -> str:
     return run(folder, command, "script.observe=true", "global_batch_size=64", *PATIENT).out
 
 
+@pytest.mark.more
 def test_a_loop_is_measured_without_its_evaluations_and_marked(tmp_path: Path) -> None:
     out = measure(tmp_path, "pass")
     [record] = records_in(tmp_path)

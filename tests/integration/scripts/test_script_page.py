@@ -99,6 +99,7 @@ def test_a_script_without_the_callback_is_measured_as_a_whole(num_workers: int, 
     assert "0 to measure" in ask("plan", *SHORT, f"script.command={words[0]}", words[1], cwd=tmp_path).out
 
 
+@pytest.mark.more
 def test_a_module_of_the_script_may_report_its_steps(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("import loop")
     (tmp_path / "loop.py").write_text(
@@ -109,6 +110,7 @@ def test_a_module_of_the_script_may_report_its_steps(tmp_path: Path) -> None:
     assert (record["result"]["steps"], record["result"]["run_seconds"]) == (100, [])
 
 
+@pytest.mark.more
 def test_a_script_may_train_to_its_end(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(
         f"{PLAIN}for i in steps(range(500), samples=64): pass\nopen('finished', 'w').write(str(i))"

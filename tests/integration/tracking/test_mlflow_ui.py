@@ -151,6 +151,7 @@ def experiment_of(server, swept):
     return f"{server}/experiments/{swept[1].experiment_id}"
 
 
+@pytest.mark.more
 def test_the_sweep_is_listed_with_its_trials_below_it(page, server, swept):
     page.goto(f"{experiment_of(server, swept)}/runs")
     expect(page.get_by_text("3 matching runs")).to_be_visible(timeout=PATIENCE)
@@ -166,6 +167,7 @@ def find_addresses(server, experiment_id):
     return [f"{server}{line.partition('/#')[2]}" for line in lines]
 
 
+@pytest.mark.more
 def test_the_printed_table_has_measured_trials_alone_the_fastest_in_the_first_row(page, server, swept):
     folder, parent, children = swept
     runs = [MlflowClient(f"sqlite:///{folder}/mlflow.db").get_run(child) for child in children]

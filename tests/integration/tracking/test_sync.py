@@ -14,6 +14,7 @@ def swept(tmp_path_factory):
     return folder, ask(*NOOP, "tracking=mlflow", AWAY, cwd=folder)
 
 
+@pytest.mark.more
 def test_a_sweep_whose_tracking_server_is_away_is_done_and_says_so(swept):
     folder, told = swept
     assert told.code == 0
