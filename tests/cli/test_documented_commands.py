@@ -74,7 +74,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-@pytest.mark.more_except("doctor cluster", "none")
+@pytest.mark.more
 @pytest.mark.parametrize(
     "line", [line for line in LINES if is_typed(line)], ids=lambda line: " ".join(line.words)
 )

@@ -14,6 +14,7 @@ def measured(tmp_path_factory):
     return folder, ask("predict", "calibrate", "device=cpu", "--json", cwd=folder)
 
 
+@pytest.mark.more
 def test_the_cpu_is_measured_and_kept(measured):
     folder, answer = measured
     assert answer.code == 0, answer.err

@@ -98,7 +98,7 @@ def test_predictions_stand_on_records_that_only_the_bucket_has(tmp_path):
         (URL, "Could not connect to the endpoint URL"),
     ],
 )
-@pytest.mark.more_cases("Could not connect")
+@pytest.mark.more
 def test_a_place_that_cannot_be_had_is_refused_before_anything_is_made(server, tmp_path, path, cause):
     found = server if "nobody" in path else s3()  # where nothing listens
     told = ask(*NOOP, f"record.path={path}", cwd=tmp_path, variables=found.variables)

@@ -41,6 +41,7 @@ def test_a_missing_table_is_one_line_of_a_report_from_the_tracking_server(damage
     )
 
 
+@pytest.mark.more
 @pytest.mark.slow_cases("alembic_version", "experiments")
 def test_a_missing_table_is_one_line_of_what_failed_and_one_of_what_is_lacking(damaged: Path) -> None:
     told = ask("sync", *WORDS, cwd=damaged)
