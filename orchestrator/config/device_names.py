@@ -8,17 +8,20 @@ from typing import Any
 
 from orchestrator.core.device import Device
 from orchestrator.core.errors import ConfigError
+from orchestrator.core.tpu_topology import chips_of, topologies_of
 
 _DEVICE = "device"
 _KEYS = (_DEVICE, "devices", "sweep.grid.device", "sweep.grid.devices")
 _WORKERS = "num_workers"
 _MOST_NAMED = 6
+_CHIPS_OF_A_SLICES_HOST = 4
+"""Chips of each host of a slice with several, also where a generation has single hosts of 8."""
 _NO_NAMES = frozenset({"auto", ""})
 
 _TOKEN = re.compile(r"[^,\[\]]+")
 _SEPARATORS = re.compile(r"[-_\s]")
 _GIB = re.compile(r"(?<=\d)gi?b$")
-_MAKERS = re.compile(r"^(?:nvidia|google|cloud)?(?:tesla|geforce|tpu)?(?=.)")
+_MAKERS = re.compile(r"^(?:nvidia|google|cloud|amd|intel|aws)?(?:tesla|geforce|tpu|instinct)?(?:rtx)?(?=.)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,14 +52,17 @@ AWS: Mapping[str, NamedDevice] = {
     **_sizes("g6", "l4", {**_ONE, "12xlarge": 4, "24xlarge": 4, "48xlarge": 8}),
     **_sizes("g6e", "l40s", {**_ONE, "12xlarge": 4, "24xlarge": 4, "48xlarge": 8}),
     **_sizes("p3", "v100", {"2xlarge": 1, "8xlarge": 4, "16xlarge": 8}),
+    **_sizes("p3dn", "v100_32", {"24xlarge": 8}),
     **_sizes("p4d", "a100_40", {"24xlarge": 8}),
     **_sizes("p4de", "a100_80", {"24xlarge": 8}),
     **_sizes("p5", "h100", {"4xlarge": 1, "48xlarge": 8}),
     **_sizes("p5e", "h200", {"48xlarge": 8}),
     **_sizes("p5en", "h200", {"48xlarge": 8}),
+    **_sizes("p6-b200", "b200", {"48xlarge": 8}),
+    **_sizes("trn2", "trainium2", {"3xlarge": 1, "48xlarge": 16}),
 }
-"""GPU instances of AWS, written from memory of its specifications and not checked. p3dn, whose V100 have
-32 GB, and instances of other devices are left out."""
+"""Instances of AWS with accelerators, written from memory of its specifications and not checked. Instances of
+other devices are left out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +102,7 @@ def _tables(
 ) -> Iterator[tuple[Sequence[tuple[str, NamedDevice]], str]]:
     """Yield names and what they mean, the most exact first, each with the key to look for."""
     plain, bare = _plain(name), _bare(name)
-    known = {**instances_of(devices.values()), **AWS}
+    known = {**instances_of(devices.values()), **AWS, **list_slices(devices.values())}
     yield [(_plain(alias), meant) for alias, meant in known.items() if meant.device in devices], plain
     named = [(device, NamedDevice(device=device)) for device in devices]
     yield [(_plain(alias), meant) for alias, meant in named], plain
@@ -201,6 +207,22 @@ def instances_of(devices: Iterable[Device]) -> dict[str, NamedDevice]:
     }
 
 
+def list_slices(devices: Collection[Device]) -> dict[str, NamedDevice]:
+    """Return the slices of TPUs that no single host has: `v6e-16` and `v5e-16` have four."""
+    of_one_host = {device.slice_type for device in devices}
+    found: dict[str, NamedDevice] = {}
+    for device in devices:
+        generation, _, number = (device.slice_type or "").partition("-")
+        if device.chips != _CHIPS_OF_A_SLICES_HOST or not number.isdecimal():
+            continue
+        for chips in {chips_of(shape) for shape in topologies_of(generation)}:
+            size = int(number) // device.chips * chips
+            if chips > device.chips and f"{generation}-{size}" not in of_one_host:
+                meant = NamedDevice(device=device.name, count=chips // device.chips, is_instance=True)
+                found |= {f"{name}-{size}": meant for name in (generation, device.name.split("_")[1])}
+    return found
+
+
 def _renamed(value: Any, name_of: Callable[[str], str]) -> Any:
     if isinstance(value, list):
         return [_renamed(item, name_of) for item in value]
@@ -219,12 +241,12 @@ def _found(name: str, devices: Mapping[str, Device]) -> NamedDevice | None:
     meant = find_device(name, devices)
     if meant or not ("." in name or "-" in name):
         return meant  # a name that no file has is refused where files are looked for
-    known = [*instances_of(devices.values()), *AWS, *devices]
+    known = [*instances_of(devices.values()), *AWS, *list_slices(devices.values()), *devices]
     nearest = difflib.get_close_matches(name, known, n=_MOST_NAMED, cutoff=0.5)
     hint = f"nearest: {', '.join(nearest)}; " if nearest else ""
     raise ConfigError(
-        f"device={name} is no device or instance; {hint}possible: GPU instances of AWS, those of Google "
-        f"Cloud in conf/device, and devices: {', '.join(devices)}"
+        f"device={name} is no device or instance; {hint}possible: instances of AWS with accelerators, "
+        f"those of Google Cloud in conf/device, and devices: {', '.join(devices)}"
     )
 
 

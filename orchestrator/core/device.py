@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-DeviceKind = Literal["cpu", "gpu", "tpu"]
+DeviceKind = Literal["cpu", "gpu", "tpu", "accelerator"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -13,7 +13,7 @@ class Device:
 
     Attributes:
         name: name of its file in `conf/device/`.
-        kind: kind of the accelerator; `cpu` is a host without one.
+        kind: kind of the accelerator; `cpu` is a host without one, `accelerator` none of the others.
         chips: resource units of one device in a cluster: the TPU chips of a slice, else 1.
         replicas: data-parallel replicas of one device: TPU cores on v2 and v3, chips on later TPUs, else 1.
         instances: number of devices -> rented instance type with its host, as price lists name it.
@@ -33,6 +33,7 @@ class Device:
         ray_type: Ray's name of its accelerator, `T4` or `TPU-V3`; None for a CPU.
         cloud_type: accelerator type of Compute Engine and GKE; None if neither has one.
         runtime: software version of a Cloud TPU machine; None for all others. Written from memory.
+        no_trainer: why no trainer here trains on it, in one line; None for all others.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Device:
     ray_type: str | None = None
     cloud_type: str | None = None
     runtime: str | None = None
+    no_trainer: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -70,6 +70,10 @@ def _takes_unequal_devices(point: Point, trainer: TrainerInfo) -> str | None:
     )
 
 
+def _a_trainer_is_known(_point: Point, device: Device, _trainer: TrainerInfo) -> str | None:
+    return device.no_trainer and f"{device.no_trainer}; choose a GPU or TPU"
+
+
 def _trainer_accepts(point: Point, device: Device, trainer: TrainerInfo) -> str | None:
     request = TrainingRequest(
         workload=point.workload,
@@ -160,6 +164,7 @@ def _possible(device: Device, trainer: TrainerInfo) -> str:
 
 
 _DEVICE_RULES: tuple[Rule, ...] = (
+    _a_trainer_is_known,
     _trainer_accepts,
     _trainer_knows_the_kind,
     _fp16_is_arithmetic_here,

@@ -2,7 +2,7 @@
 
 import ast
 import ctypes
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,17 +23,20 @@ table "CUDA Toolkit and Minimum Required Driver Version for CUDA Minor Version C
 _DRIVER_CHARACTERS = 80  # NVML_SYSTEM_DRIVER_VERSION_BUFFER_SIZE
 
 
-def accelerator_versions(kind: DeviceKind, packages: Iterable[str], *, nvml: str = NVML) -> dict[str, str]:
+def accelerator_versions(kind: DeviceKind, packages: Collection[str], *, nvml: str = NVML) -> dict[str, str]:
     """Return the versions that training on a kind of device depends on, besides those of the packages.
 
     Returns:
-        For GPUs `cuda` of the framework's build (`none` without CUDA), `cudnn`, `nccl` and `nvidia_driver`;
-        for TPUs `libtpu`. A version that is unknown is left out.
+        For GPUs `cuda` of the framework's build (`none` without CUDA), `cudnn`, `nccl` and `nvidia_driver`,
+        or `rocm` alone of a HIP build of torch; for TPUs `libtpu`. A version that is unknown is left out.
     """
     if kind == "tpu":
         return _without_unknown({"libtpu": _version_of_first(_LIBTPU)})
     if kind == "cpu":
         return {}
+    rocm = _assigned_in_torch("hip") if "torch" in packages else None
+    if rocm:
+        return {"rocm": rocm}
     builds = [_CUDA_OF[package]() for package in packages if package in _CUDA_OF and find_spec(package)]
     cuda = builds[0] if builds else None
     major = (cuda or "").partition(".")[0]
@@ -83,12 +86,17 @@ def nvidia_driver(library: str = NVML) -> str | None:
 
 def _cuda_of_torch() -> str | None:
     """Return `cuda` of `torch/version.py`."""
+    return _assigned_in_torch("cuda", absent=NO_CUDA)
+
+
+def _assigned_in_torch(name: str, *, absent: str | None = None) -> str | None:
+    """Return the text that `torch/version.py` assigns to a name, `absent` where it assigns none."""
     assigned = [
         node.value
         for node in _statements_of("torch", "version.py")
-        if isinstance(node, ast.Assign | ast.AnnAssign) and "cuda" in map(ast.unparse, _targets_of(node))
+        if isinstance(node, ast.Assign | ast.AnnAssign) and name in map(ast.unparse, _targets_of(node))
     ]
-    return _literal(assigned[0]) or NO_CUDA if assigned else None
+    return _literal(assigned[0]) or absent if assigned else None
 
 
 def _cuda_of_tensorflow() -> str | None:

@@ -1,4 +1,4 @@
-"""NVIDIA GPUs of this host, as their driver lists them. Read-only."""
+"""GPUs of this host, as NVIDIA's driver lists them, or HIP where that is absent. Read-only."""
 
 import os
 import shutil
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from orchestrator.core.errors import ConfigError, PlacementError
+from orchestrator.execute.machine.rocm_gpus import list_rocm_gpus
 
 VARIABLE = "CUDA_VISIBLE_DEVICES"
 _PROGRAM = "nvidia-smi"
@@ -42,7 +43,8 @@ def visible_gpus() -> tuple[Gpu, ...]:
     setting = os.environ.get(VARIABLE)
     if setting is not None and not _entries_of(setting):
         return ()
-    return visible_of(gpus_of(driver_table(_QUERY)), setting=setting)
+    table = driver_table(_QUERY) or list_rocm_gpus(without=VARIABLE)
+    return visible_of(gpus_of(table), setting=setting)
 
 
 def usable_gpus() -> tuple[Gpu, ...]:

@@ -23,7 +23,13 @@ def refusal_of(query: StepQuery, models: DefaultModels, own: Sequence[StepQuery]
         return Refusal(
             reason="the operations of a script are not known before it runs", to_measure="this point"
         )
-    return _without_peaks(query) or _too_many_workers(query, own) or sizes_refusal(query, models)
+    return (
+        _without_trainer(query)
+        or _without_peaks(query)
+        or _without_published_steps(query, own)
+        or _too_many_workers(query, own)
+        or sizes_refusal(query, models)
+    )
 
 
 def sizes_refusal(query: StepQuery, models: DefaultModels) -> Refusal | None:
@@ -32,6 +38,23 @@ def sizes_refusal(query: StepQuery, models: DefaultModels) -> Refusal | None:
     least = {name: min(sizes.least[name] for sizes in families) for name in COUNTS}
     most = {name: max(sizes.most[name] for sizes in families) for name in COUNTS}
     return beyond(query.demand_of_each, least=least, most=most)
+
+
+def _without_trainer(query: StepQuery) -> Refusal | None:
+    if query.device.no_trainer is None:
+        return None
+    return Refusal(reason=query.device.no_trainer, to_measure="it on a GPU or TPU")
+
+
+def _without_published_steps(query: StepQuery, own: Sequence[StepQuery]) -> Refusal | None:
+    """Explain that no step of an AMD GPU was published; other kernels reach other shares of its peaks."""
+    device = query.device
+    is_amd = device.kind == "gpu" and device.compute_capability is None
+    if not is_amd or any(one.device.name == device.name for one in own):
+        return None
+    return Refusal(
+        reason=f"no published step is of an AMD GPU, as {device.name} is one", to_measure="this point"
+    )
 
 
 def _without_peaks(query: StepQuery) -> Refusal | None:

@@ -44,7 +44,8 @@ def test_a_file_is_complete_and_named_like_what_it_is(nodes, group, option):
 def test_a_device_file_gives_a_device_with_its_source(nodes, option):
     found = device_of(plain_of(nodes["device", option], group="device"), file_name=option)
     assert found.source
-    assert bool(found.driver_names) == (found.kind != "cpu")
+    assert bool(found.driver_names) == (found.kind in ("gpu", "tpu"))
+    assert (found.no_trainer is None) == (found.kind != "accelerator")
     assert bool(found.slice_type) == (found.kind == "tpu")
     assert all(1e10 < value < 1e17 for value in found.peak_flops_per_second.values())
     assert (found.tdp_watts is None) == (found.kind != "gpu")

@@ -37,6 +37,20 @@ DEVICES = devices_named(Path("/"))
         ("v5e-8", "tpu_v5e_8"),
         ("TPU v5e-8", "tpu_v5e_8"),
         ("TPU-v6e-1", "tpu_v6e_1"),
+        ("B200", "b200"),
+        ("nvidia-b200", "b200"),
+        ("GB200", "gb200"),
+        ("RTX 5090", "rtx_5090"),
+        ("3090", "rtx_3090"),
+        ("A6000", "rtx_a6000"),
+        ("NVIDIA RTX A6000", "rtx_a6000"),
+        ("RTX-PRO-6000", "rtx_pro_6000"),
+        ("V100-32GB", "v100_32"),
+        ("MI300X", "mi300x"),
+        ("AMD Instinct MI325X", "mi325x"),
+        ("Instinct-MI355X", "mi355x"),
+        ("Trainium2", "trainium2"),
+        ("Intel Gaudi 3", "gaudi3"),
         ("CPU", "cpu"),
     ],
 )
@@ -53,6 +67,14 @@ def test_case_separators_and_the_maker_do_not_matter(name: str, device: str) -> 
         ("v5litepod-8", "tpu_v5e_8", 1),
         ("a3-highgpu-8g", "h100", 8),
         ("n1-standard-8+2xT4", "t4", 2),
+        ("p3dn.24xlarge", "v100_32", 8),
+        ("trn2.48xlarge", "trainium2", 16),
+        ("v6e-16", "tpu_v6e_4", 4),
+        ("v6e-256", "tpu_v6e_4", 64),
+        ("v5litepod-64", "tpu_v5e_4", 16),
+        ("v5e-64", "tpu_v5e_4", 16),
+        ("v5p-128", "tpu_v5p_8", 16),
+        ("v3-32", "tpu_v3_8", 4),
     ],
 )
 def test_an_instance_means_its_devices(name: str, device: str, count: int) -> None:
@@ -65,6 +87,7 @@ def test_an_instance_means_its_devices(name: str, device: str, count: int) -> No
         ("A100", "a100_40, a100_80, a100_pcie_40 or a100_pcie_80"),
         ("NVIDIA A100", "a100_40, a100_80, a100_pcie_40 or a100_pcie_80"),
         ("v5e", "tpu_v5e_1, tpu_v5e_4 or tpu_v5e_8"),
+        ("RTX", "rtx_3090, rtx_4090, rtx_5090, rtx_a6000 or rtx_pro_6000"),
         ("tpu-v5-lite-podslice", "tpu_v5e_1, tpu_v5e_4 or tpu_v5e_8"),
     ],
 )
@@ -74,7 +97,7 @@ def test_a_name_of_several_devices_is_refused_with_all_of_them(name: str, possib
     assert str(told.value) == f"device {name!r} may be {possible}; name one of them"
 
 
-@pytest.mark.parametrize("name", ["p100", "B200", "100", "v10", "nvidia", "tesla", "4", "rtx", "h", ""])
+@pytest.mark.parametrize("name", ["p100", "v6e-24", "v5p-10", "100", "v10", "nvidia", "tesla", "4", "h", ""])
 def test_another_name_means_no_device(name: str) -> None:
     assert find_device(name, DEVICES) is None
 

@@ -16,6 +16,9 @@ XLA = torch_like(
 COMPILED_GAN = {"workload": "mnist_gan", "trainer_options": {"compile": "on"}}
 TENSORFLOW, SPLITS = trainer_info("tensorflow"), trainer_info("kernel_split")
 TORCH_TPU = replace(trainer_info("torch_tpu"), precisions={"tpu": ("bf16",)})
+TRAINIUM = replace(
+    TPU, name="trainium2", kind="accelerator", slice_type=None, no_trainer="trainium2 needs Neuron"
+)
 V4 = replace(TPU, name="tpu_v4_8", slice_type="v4-8")
 
 
@@ -55,6 +58,7 @@ def test_what_goes_together_has_no_reason_against_it(trainer, changes):
             "fp16 on a CPU is 65 to 200 times slower than fp32; choose bf16 or fp32",
         ),
         (XLA, {"device": TPU, "precision": "fp16"}, "a TPU has no fp16; choose bf16"),
+        (torch_like(), {"device": TRAINIUM}, "trainium2 needs Neuron; choose a GPU or TPU"),
         (
             torch_like(),
             {"device": T4, "precision": "bf16"},

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pytest
 from shipped_devices import shipped_catalogue
 
 from orchestrator.core.estimate import Estimate, Refusal
@@ -38,6 +39,26 @@ def test_more_workers_than_one_host_has_are_refused():
     assert isinstance(over_hosts, Refusal)
     assert over_hosts.reason == "rates are of at most 8 workers of one host, not 16"
     assert over_hosts.to_measure == "a transformer there in bf16 with 16 workers"
+
+
+@pytest.mark.parametrize(
+    ("device", "reason"),
+    [
+        ("mi300x", "no published step is of an AMD GPU, as mi300x is one"),
+        ("trainium2", "trainium2 trains with AWS's Neuron SDK alone, which no trainer here uses"),
+        ("gaudi3", "gaudi3 trains with Intel's Gaudi software alone, which no trainer here uses"),
+    ],
+)
+def test_an_accelerator_of_another_maker_is_refused_with_the_reason(device, reason):
+    step = published_estimate_of(query("gpt2", device, size="small"), MODELS).step
+    assert isinstance(step, Refusal)
+    assert step.reason == reason
+
+
+def test_a_blackwell_gpu_is_predicted_roughly_from_its_peaks():
+    step = published_estimate_of(query("gpt2", "b200", size="small"), MODELS).step
+    assert isinstance(step, Estimate)
+    assert step.source.startswith("rough: gpt2 elsewhere")
 
 
 def test_a_recurrent_network_with_attention_is_no_transformer():

@@ -56,6 +56,13 @@ def test_the_cuda_of_torch_is_read_without_importing_it(package, text, cuda):
     assert accelerator_versions("gpu", ["torch"], nvml="absent.so")["cuda"] == cuda
 
 
+def test_a_hip_build_of_torch_has_rocm_and_no_cuda_and_may_use_a_gpu(package):
+    package("torch", version="cuda: str | None = None\nhip: str | None = '6.4.43482'\n")
+    versions = accelerator_versions("gpu", ["torch"], nvml="absent.so")
+    assert versions == {"rocm": "6.4.43482"}
+    assert reason_without_gpu(trainer_info("torch_ddp"), {"torch": "2.13.0"}, versions) is None
+
+
 @pytest.mark.parametrize(
     ("pairs", "cuda"),
     [
