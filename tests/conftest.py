@@ -25,6 +25,7 @@ def pytest_configure() -> None:
     gc.disable()
     # else MLflow's server starts eight processes, of 5 CPU s each, for jobs that nothing here sends
     os.environ["MLFLOW_SERVER_ENABLE_JOB_EXECUTION"] = "false"
+    os.environ.pop("MLFLOW_TRACKING_URI", None)  # the person's own server
     os.environ.pop("COLUMNS", None)  # processes of pytest-xdist have the width of their terminal
     process = os.environ.get("PYTEST_XDIST_WORKER", "")
     if process:

@@ -19,7 +19,7 @@ from orchestrator.core.price import Price, Unpriced
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Settings
 from orchestrator.core.trial_spec import TrialSpec
-from orchestrator.pipeline.components import ledger_of, require_places
+from orchestrator.pipeline.components import describe_variable, ledger_of, require_places
 from orchestrator.pipeline.planning import (
     answers_so_far,
     expected_of,
@@ -80,7 +80,7 @@ def run(
     """
     from orchestrator.pipeline.run import run_sweep
 
-    _check_places(settings)
+    _check_places(settings, console)
     places = [display_path(ledger_of(settings).path), *filter(None, [settings.archive_url])]
     print_line(console, f"records: {' and '.join(places)}")
     preflight = _preflight(settings, console, download=True, compiles=True)
@@ -94,7 +94,7 @@ def run(
 
 def plan(settings: Settings, *, console: Console) -> PlanPreview:
     """Decide for every point whether it runs, is cached or is skipped; no trial starts."""
-    _check_places(settings)
+    _check_places(settings, console)
     preflight = _preflight(settings, console, download=False, compiles=True)
     planned = plan_sweep(settings, preflight)
     decided = with_predictions(planned, settings, preflight)
@@ -125,6 +125,7 @@ def report(settings: Settings, *, console: Console) -> "SweepReport":
     """Write the report of the recorded trials."""
     from orchestrator.pipeline.report import report_sweep, report_tracked
 
+    print_tracking_variable(settings, console)
     if settings.report_source == "mlflow":
         return report_tracked(settings)
     return report_sweep(settings, _preflight(settings, console, download=False))
@@ -147,7 +148,14 @@ def _unused(settings: Settings) -> tuple[str, ...]:
     return unused_accelerators(settings, partial(devices_named, Path.cwd()))
 
 
-def _check_places(settings: Settings) -> None:
+def print_tracking_variable(settings: Settings, console: Console) -> None:
+    """Print a line where MLflow's variable sets the tracking server."""
+    for line in describe_variable(settings):
+        print_line(console, line)
+
+
+def _check_places(settings: Settings, console: Console) -> None:
+    print_tracking_variable(settings, console)
     if warning := require_places(settings):
         logger.warning("%s", warning)
 

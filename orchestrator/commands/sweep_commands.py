@@ -160,7 +160,8 @@ def sync(line: CommandLine, screen: Screen) -> int:
     from orchestrator.pipeline.report import sync_sweep
 
     settings = settings_of(line)
-    with progress_screen(line, screen):
+    with progress_screen(line, screen) as progress:
+        sweep.print_tracking_variable(settings, progress.console)
         synced = sync_sweep(settings)
     server = None if settings.tracking_uri is None else without_secrets(settings.tracking_uri)
     if wants_json(line):

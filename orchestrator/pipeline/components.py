@@ -18,7 +18,7 @@ from orchestrator.record.journal import JOURNAL_NAME, Journal
 from orchestrator.record.ledger import FILE_NAME, Ledger
 from orchestrator.record.tracking.background import BackgroundTracker
 from orchestrator.record.tracking.mlflow_answer import silence_of
-from orchestrator.record.tracking.mlflow_client import database_of
+from orchestrator.record.tracking.mlflow_client import VARIABLE, database_of, name_source
 from orchestrator.record.tracking.tracker import NoTracker, Tracker
 
 if TYPE_CHECKING:
@@ -76,6 +76,14 @@ def require_places(settings: Settings) -> str | None:
         f"MLflow at {without_secrets(uri or '')} does not answer: {silence}; records are kept here, and "
         f"`sync` sends them; tracking=none does without"
     )
+
+
+def describe_variable(settings: Settings) -> tuple[str, ...]:
+    """Say that MLflow's variable sets where the sweep is tracked; nothing where it does not."""
+    uri = settings.tracking_uri
+    if uri is None or name_source(uri) != VARIABLE:
+        return ()
+    return (f"MLflow: {without_secrets(uri)}, set by {VARIABLE}",)
 
 
 def checkpoints_of(settings: Settings) -> "CheckpointStore | None":

@@ -6,11 +6,10 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
-from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
 from orchestrator.record.tracking.axes import values_in
 from orchestrator.record.tracking.mlflow_run import key_of
+from orchestrator.record.tracking.moved_artifacts import local_folder
 from orchestrator.record.tracking.prediction import PREDICTED
 from orchestrator.record.tracking.summary import summary_of
 from orchestrator.record.tracking.tracker import JOB_METRICS, PLAN_NAME, LoggedRecord, SweepOutline
@@ -85,16 +84,7 @@ def experiment_showing(
     except sqlite3.Error:  # no such file, or another schema
         return None
     is_shown = status == "FINISHED" and shown == fingerprint and num_ended == num_attempts
-    folder = _local_folder(str(artifacts))
+    folder = local_folder(str(artifacts))
     if not is_shown or folder is None or not all((folder / path.name).is_file() for path in files):
         return None
     return str(experiment_id)
-
-
-def _local_folder(uri: str) -> Path | None:
-    """Return the folder of artifacts; None where it is not on this host."""
-    address = urlsplit(uri)
-    if address.scheme not in ("", "file") or address.netloc:
-        return None
-    folder = Path(url2pathname(address.path) if address.scheme else uri)
-    return folder if folder.is_absolute() else None

@@ -8,7 +8,7 @@ from urllib.parse import SplitResult, urlsplit
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.printable import without_secrets
 from orchestrator.record.timeout import call_with_timeout
-from orchestrator.record.tracking.mlflow_client import POSSIBLE, absolute, database_of
+from orchestrator.record.tracking.mlflow_client import POSSIBLE, absolute, database_of, name_source
 
 _SECONDS = 3
 
@@ -100,4 +100,4 @@ def _cause_of(error: Exception) -> str:
 
 
 def _refusal(uri: str, cause: str) -> ConfigError:
-    return ConfigError(f"tracking.uri={without_secrets(uri)} {cause}; {POSSIBLE}")
+    return ConfigError(f"{name_source(uri)}={without_secrets(uri)} {cause}; {POSSIBLE}")

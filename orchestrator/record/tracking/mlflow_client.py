@@ -13,12 +13,16 @@ from urllib.parse import unquote
 from orchestrator.core.errors import RecordError
 from orchestrator.core.printable import without_secrets
 from orchestrator.record.tracking.database_template import copy_template, keep_template
+from orchestrator.record.tracking.moved_artifacts import relocate_artifacts
 from workloads.data.sources import default_cache
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
 
 _SQLITE = "sqlite:///"
+VARIABLE = "MLFLOW_TRACKING_URI"
+"""Variable of MLflow that sets the address where nothing else does."""
+
 POSSIBLE = f"possible: {_SQLITE}<file>, http://…, https://…, or none: tracking=none"
 """Possible values of `tracking.uri`, for error messages."""
 
@@ -50,7 +54,12 @@ def absolute(uri: str) -> str:
         return f"{_SQLITE}{path}{mark}{options}"
     if uri.startswith(("http://", "https://")):
         return uri
-    raise RecordError(f"tracking.uri={without_secrets(uri)!r} is not understood; {POSSIBLE}")
+    raise RecordError(f"{name_source(uri)}={without_secrets(uri)!r} is not understood; {POSSIBLE}")
+
+
+def name_source(uri: str) -> str:
+    """Return what sets this address: MLflow's variable if it has it, else the key."""
+    return VARIABLE if os.environ.get(VARIABLE) == uri else "tracking.uri"
 
 
 def require_mlflow() -> None:
@@ -74,6 +83,8 @@ def load() -> None:
 def client_of(uri: str) -> "MlflowClient":
     """Open a database, created if it is not there, or a server, which is not asked yet.
 
+    Artifacts of a database whose folder was moved are found beside it.
+
     Raises:
         RecordError: MLflow is not installed.
     """
@@ -84,8 +95,11 @@ def client_of(uri: str) -> "MlflowClient":
     if not database:
         return MlflowClient(uri)
     database.parent.mkdir(parents=True, exist_ok=True)
-    is_created_by_mlflow = not database.exists() and not copy_template(database, cache=default_cache())
+    is_new = not database.exists()
+    is_created_by_mlflow = is_new and not copy_template(database, cache=default_cache())
     _require_database(database)
+    if not is_new:
+        relocate_artifacts(database)
     client = MlflowClient(uri)
     if is_created_by_mlflow:
         keep_template(database, cache=default_cache())

@@ -33,7 +33,8 @@ def read_sweep(uri: str, *, sweep: str) -> tuple[tuple[TrialRecord, ...], Plan]:
     """The records of every attempt, the oldest first, and the plan that the sweep's last report told of.
 
     Args:
-        uri: `sqlite:///<file>`, `http://…` or `https://…`; nothing is written to it.
+        uri: `sqlite:///<file>`, `http://…` or `https://…`; nothing is written to it, but the places of
+            artifacts that were moved with it.
 
     Raises:
         RecordError: MLflow cannot be read, does not know the sweep or has no plan of it, or a record of a

@@ -42,6 +42,7 @@ from orchestrator.record.tracking.mlflow_run import (
     points_of,
     tags_of,
 )
+from orchestrator.record.tracking.moved_artifacts import artifacts_beside
 from orchestrator.record.tracking.notes import (
     EXPERIMENT_NOTE,
     NOTE_TAG,
@@ -372,7 +373,7 @@ class MlflowStore:
     def _experiment_of(self, name: str) -> str:
         experiment = self._client.get_experiment_by_name(name)
         if experiment is None:
-            experiment_id, is_described = str(self._client.create_experiment(name)), False
+            experiment_id, is_described = self._new_experiment(name), False
         else:
             experiment_id, is_described = str(experiment.experiment_id), NOTE_TAG in experiment.tags
             if experiment.lifecycle_stage == "deleted":  # its name cannot be given to another one
@@ -381,6 +382,11 @@ class MlflowStore:
             self._client.set_experiment_tag(experiment_id, NOTE_TAG, EXPERIMENT_NOTE)
         self.experiment_id = experiment_id
         return experiment_id
+
+    def _new_experiment(self, name: str) -> str:
+        database = database_of(self._uri)
+        place = str(artifacts_beside(database, sweep=name)) if database else None
+        return str(self._client.create_experiment(name, artifact_location=place))
 
     def _running_parent_in(self, experiment_id: str) -> str:
         """The sweep's run, RUNNING."""
