@@ -80,9 +80,12 @@ def steps(
             batch = next(source, _NO_BATCH)
             if batch is _NO_BATCH:
                 return
-            if not isinstance(batch, int):  # a number is no data
-                reporter.wait(time.perf_counter() - asked)
+            seconds = time.perf_counter() - asked
             size = sizes.count(batch, index)
+            if not isinstance(batch, int):  # a number is no data
+                reporter.wait(seconds)
+                if index:  # the first batch starts the loader
+                    reporter.load(size, seconds, num_processes=getattr(batches, "num_workers", None))
             if is_first:
                 is_left_out = (last is not None and index >= last) or (size is not None and size < largest)
             if is_left_out:
@@ -508,6 +511,8 @@ class _Reporter:
         self._cpu, self._started, self._paused_seconds = 0.0, 0.0, 0.0
         self._waited: float | None = None  # None: nobody looked
         self._forgotten = 0.0
+        # Of the whole training:
+        self._loaded: dict[str, Any] = {"num_processes": None, "samples": 0, "seconds": 0.0}
         self._left_out = {"batches": 0, "samples": 0, "seconds": 0.0}  # of the whole training
         self._paused: tuple[float, float] | None = None  # clock and CPU seconds where the clock stopped
         self._watch = _DtypeWatch()
@@ -613,6 +618,12 @@ class _Reporter:
         elif self._waited is None:
             self._waited = 0.0
 
+    def load(self, samples: int | None, seconds: float, *, num_processes: Any) -> None:
+        """Keep what a loader took for a batch other than its first one, and how many processes it has."""
+        self._loaded["num_processes"] = num_processes if isinstance(num_processes, int) else None
+        self._loaded["samples"] += samples or 0
+        self._loaded["seconds"] += seconds
+
     @property
     def _runs(self) -> bool:
         """True while the clock runs."""
@@ -637,6 +648,7 @@ class _Reporter:
             "samples": self._samples,
             "is_given": self._is_given,
             "left_out": self._left_out,
+            "loaded": self._loaded,
             "loss": _number(loss),
             "is_torn": self.is_torn,
             "num_workers": _num_workers(self.num_replicas),

@@ -14,6 +14,7 @@ import importlib.abc
 import importlib.util
 import inspect
 import sys
+import time
 import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -47,6 +48,8 @@ class ObservedLoop(callback._Steps):
         self.is_off = False
         self.num_calls = 0
         self._loaders: Any = weakref.WeakSet()  # of the training
+        self._started: Any = None  # the loader whose first batch comes next
+        self._asked = 0.0  # when the last batch was asked for
         self._open: list[Any] = []  # loaders whose iterators are not at their end
         self._fetched: list[Any] = []  # loaders of the batches since the last step
         self._num_batches = 0  # of the current step
@@ -61,6 +64,7 @@ class ObservedLoop(callback._Steps):
         """
         if learns:
             self._open.append(loader)
+            self._started = loader
         if learns and loader in self._loaders:
             callback._reporter().resume()
         elif self._optimizer is not None:
@@ -70,10 +74,16 @@ class ObservedLoop(callback._Steps):
         """Begin to read a batch."""
         if loader in self._loaders and loader not in self._fetched:
             self._read_batches()
+        self._asked = time.perf_counter()
 
     def receive(self, loader: Any, batch: Any) -> None:
         """Take a batch, the first one of a step or one more."""
         count = callback._num_samples(batch)
+        seconds = time.perf_counter() - self._asked
+        is_first, self._started = self._started is loader, None
+        if loader in self._loaders and not is_first:
+            num_processes = getattr(loader, "num_workers", None)
+            callback._reporter().load(count, seconds, num_processes=num_processes)
         is_more = loader in self._fetched
         if not is_more:
             self._fetched.append(loader)

@@ -36,9 +36,17 @@ class LoaderRates:
         return None if rate is None else of.global_batch_size / rate
 
     def limit(self, step: Estimate | Refusal, of: Point | TrialSpec) -> Estimate | Refusal:
-        """Make a step as long as its batch takes to load; its interval stays as wide, and is not tested."""
+        """Make a step as long as its batch takes to load; its interval stays as wide, and is not tested.
+
+        A refusal names the limit, which holds for every device.
+        """
         rate, seconds = self.rate(of), self.seconds(of)
-        if rate is None or seconds is None or isinstance(step, Refusal) or seconds <= step.likely:
+        if rate is None or seconds is None:
+            return step
+        limit = f"limited by your loader above {_rate_words(rate)}"
+        if isinstance(step, Refusal):
+            return replace(step, reason=f"{step.reason}; every device is {limit}")
+        if seconds <= step.likely:
             return step
         longer = seconds / step.likely
         return replace(
@@ -46,7 +54,7 @@ class LoaderRates:
             low=longer * step.low,
             likely=seconds,
             high=longer * step.high,
-            source=f"limited by your loader above {_rate_words(rate)}; else {step.source}",
+            source=f"{limit}; else {step.source}",
             past="",
         )
 

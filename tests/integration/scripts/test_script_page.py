@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from cli_process import ask, environment
 from repository import ROOT
-from script_runs import PLAIN, SHORT, records_in, run
+from script_runs import PATIENT, PLAIN, SHORT, records_in, run
 
 PAGE = (ROOT / "docs/scripts.md").read_text()
 SCRIPTS = ROOT / "docs/examples/scripts"
@@ -99,6 +99,40 @@ def test_a_script_without_the_callback_is_measured_as_a_whole(num_workers: int, 
     assert "0 to measure" in ask("plan", *SHORT, f"script.command={words[0]}", words[1], cwd=tmp_path).out
 
 
+SLOW_LOADER = """
+import time
+import torch
+from orchestrator_callback import report, steps
+
+class Slow(torch.utils.data.IterableDataset):
+    def __iter__(self):
+        while True:
+            time.sleep(0.001)
+            yield torch.ones(4)
+
+for index, batch in enumerate(steps(torch.utils.data.DataLoader(Slow(), 8))):
+    report(loss=1 / (index + 1))
+"""
+
+
+@pytest.mark.more
+def test_the_measured_loader_of_a_script_is_the_limit_of_every_device(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(SLOW_LOADER)
+    told = run(tmp_path, "python train.py", "global_batch_size=8", *PATIENT)
+    assert told.code == 0, told.out + told.err
+    [record] = records_in(tmp_path)
+    rate = record["result"]["pipeline_samples_per_second"]
+    trained = record["result"]["samples"] / record["result"]["training_seconds"]
+    assert rate == pytest.approx(trained, rel=0.3), "it does nothing else than to load"
+    assert rate < 1000
+    assert not any("the rate of its loader" in text for text in record["result"]["unchecked"])
+    job = ("workload=script", "script.command=python train.py", "device=t4", "global_batch_size=8")
+    explained = ask("predict", "explain", *job, cwd=tmp_path)
+    assert re.search(r"every device is limited by your loader above [\d.]+ samples/s", explained.out), (
+        explained
+    )
+
+
 @pytest.mark.more
 def test_a_module_of_the_script_may_report_its_steps(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("import loop")
@@ -108,6 +142,7 @@ def test_a_module_of_the_script_may_report_its_steps(tmp_path: Path) -> None:
     assert run(tmp_path, "python train.py").code == 0
     [record] = records_in(tmp_path)
     assert (record["result"]["steps"], record["result"]["run_seconds"]) == (100, [])
+    assert sum("the rate of its loader" in text for text in record["result"]["unchecked"]) == 1
 
 
 @pytest.mark.more

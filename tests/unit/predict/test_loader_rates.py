@@ -28,10 +28,17 @@ def test_a_step_takes_as_long_as_the_loader_needs_for_its_batch():
     assert limited.past == "", "how good predictions of devices were says nothing of loaders"
 
 
-def test_a_faster_loader_and_a_refusal_change_nothing():
-    refusal = Refusal(reason="none", to_measure="it")
+def test_a_refusal_names_the_limit_that_holds_for_every_device():
+    refusal = Refusal(reason="its operations are not known", to_measure="it")
+    assert rates(102_400.0).limit(refusal, GPU) == Refusal(
+        reason="its operations are not known; every device is limited by your loader above 102 k samples/s",
+        to_measure="it",
+    )
+    assert rates(100.0).limit(refusal, trial_spec(workload="vgg11")) == refusal
+
+
+def test_a_faster_loader_changes_nothing():
     assert rates(500_000.0).limit(STEP, GPU) == STEP
-    assert rates(100.0).limit(refusal, GPU) == refusal
     assert rates(100.0).limit(STEP, trial_spec(workload="vgg11")) == STEP
 
 

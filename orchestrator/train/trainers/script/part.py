@@ -35,6 +35,20 @@ class LeftOut:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Loaded:
+    """Batches of the training so far but the first one of each loop, which starts a loader.
+
+    Attributes:
+        num_processes: of the loader; 0: it reads where the script trains; None: not seen.
+        seconds: inside `next()`, also where a device was busy meanwhile.
+    """
+
+    num_processes: int | None = None
+    samples: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
     """Steps that a script took and timed together.
 
@@ -54,6 +68,7 @@ class Part:
     samples: int
     is_given: bool
     left_out: LeftOut
+    loaded: Loaded = Loaded()
     peak_host_bytes: int
     num_workers: int | None
     loss: float | None
@@ -92,6 +107,9 @@ def part_in(message: Mapping[str, Any], *, steps: int, wall_seconds: float, core
     left_out = message.get("left_out")
     if not isinstance(left_out, Mapping):
         raise _refused("left_out", left_out)
+    loaded = message.get("loaded", {})
+    if not isinstance(loaded, Mapping):
+        raise _refused("loaded", loaded)
     return Part(
         seconds=_number(message, "seconds", least=steps * _LEAST_STEP_SECONDS, most=most),
         paused_seconds=_number(message, "paused_seconds", most=most),
@@ -104,6 +122,7 @@ def part_in(message: Mapping[str, Any], *, steps: int, wall_seconds: float, core
             samples=_count(left_out, "samples"),
             seconds=_number(left_out, "seconds", most=_MOST),
         ),
+        loaded=_loaded(loaded) if loaded else Loaded(),
         peak_host_bytes=int(_number(message, "peak_host_bytes", most=_MOST)),
         num_workers=None if message.get("num_workers") is None else _count(message, "num_workers"),
         loss=_loss(message.get("loss")),
@@ -129,6 +148,14 @@ def require_whole_time(*, reported_seconds: float, wall_seconds: float) -> None:
             f"the script reported {reported_seconds:.3g} s of steps and pauses, and the worker waited "
             f"{wall_seconds:.3g} s for them; the script's clock is not that of the host",
         )
+
+
+def _loaded(said: Mapping[str, Any]) -> Loaded:
+    return Loaded(
+        num_processes=None if said.get("num_processes") is None else _count(said, "num_processes"),
+        samples=_count(said, "samples"),
+        seconds=_number(said, "seconds", most=_MOST),
+    )
 
 
 def _number(message: Mapping[str, Any], name: str, *, most: float, least: float = 0.0) -> float:

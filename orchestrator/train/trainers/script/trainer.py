@@ -14,6 +14,7 @@ from orchestrator.train.precision import label_of
 from orchestrator.train.tpu_slice import slice_type
 from orchestrator.train.trainer import LEAST_LOSSES, WorkerJob
 from orchestrator.train.trainers.script.connection import Script, WholeRun
+from orchestrator.train.trainers.script.loader_rate import find_loader_rate
 from orchestrator.train.trainers.script.part import (
     Part,
     part_in,
@@ -35,6 +36,10 @@ _OBSERVED = (
     "where a step begins and ends: the script was observed, by its optimizer and its loader; an evaluation "
     "without a loader of its own is in the steps"
 )
+_LOADER = (
+    "the rate of its loader, which may limit faster devices: it is seen in steps(loader) over a PyTorch "
+    "DataLoader, of one with num_workers where an accelerator waits for it"
+)
 _NO_STEP = "report its steps with orchestrator_callback"
 _NOT_OBSERVED = (
     "no optimizer step of PyTorch, Keras, Lightning or Hugging Face's Trainer was seen in its own process; "
@@ -43,18 +48,26 @@ _NOT_OBSERVED = (
 
 
 class OwnData:
-    """The data of a script, which reads them by itself."""
+    """The data of a script, which reads them by itself.
+
+    Attributes:
+        parts: what the script has reported so far.
+    """
 
     staged = False
     num_train_samples = None
     num_held_out = None
     wait_seconds: float | None = None
 
+    def __init__(self) -> None:
+        self.parts: list[Part] = []
+
     def start(self, *, rank: int, world_size: int, first: int, last: int) -> None:
         """Do nothing."""
 
-    def measure_rate(self) -> None:
-        """Return None: nothing is known of its loader."""
+    def measure_rate(self) -> float | None:
+        """Return the samples per second of the script's loader; None: not known."""
+        return find_loader_rate(self.parts)
 
     def close(self) -> None:
         """Do nothing."""
@@ -74,13 +87,12 @@ class ScriptTrainer:
         self.peak_host_bytes = 0
         self._seconds, self._paused_seconds, self._wall_seconds = 0.0, 0.0, 0.0
         self._asked = 0
-        self._parts: list[Part] = []
         self._has_begun = False
         self._whole_run: WholeRun | None = None
 
     def setup(self, workload: ScriptSpec, job: WorkerJob, batches: OwnData) -> None:
         """Start the command; wait for the first step of one whose files name the callback."""
-        self._spec, self._job, self._data = workload, job, batches
+        self._spec, self._job, self._data, self._parts = workload, job, batches, batches.parts
         trial = job.trial
         self._share = trial.global_batch_size // job.world_size
         words = words_of(
@@ -243,6 +255,8 @@ class ScriptTrainer:
             yield "the precision: the script's framework did not tell its dtype"
         if last.is_given:
             yield "the samples of a step: the script gave their number, and its batches do not show it"
+        if find_loader_rate(self._parts) is None:
+            yield _LOADER
         if last.left_out.batches:
             yield f"smaller batches: {last.left_out.batches:,} were left out of the steps"
         if has_peers and last.num_workers is None:

@@ -20,6 +20,7 @@ class Recorder:
         left_out: samples of every batch that is in no step.
         given: for every step whether no batch confirms its samples.
         waits: seconds in which the loop waited for each batch.
+        loads: samples, seconds and processes of the loader, of each batch but the first.
         passes: for every pass of the loop whether the clock ran.
     """
 
@@ -29,6 +30,7 @@ class Recorder:
         self.left_out: list[int | None] = []
         self.given: list[bool] = []
         self.waits: list[float] = []
+        self.loads: list[tuple[int | None, float, object]] = []
         self.passes: list[bool] = []
 
     def begin(self) -> None:
@@ -44,6 +46,9 @@ class Recorder:
 
     def wait(self, seconds: float) -> None:
         self.waits.append(seconds)
+
+    def load(self, samples: int | None, seconds: float, *, num_processes: object) -> None:
+        self.loads.append((samples, seconds, num_processes))
 
     def pause(self) -> None:
         self.runs = False
@@ -222,7 +227,27 @@ def test_the_wait_for_a_batch_is_that_of_its_loader(reporter: Recorder) -> None:
 
 def test_a_loop_that_makes_its_own_batches_has_no_wait(reporter: Recorder) -> None:
     take(reporter, callback.steps(range(3), samples=4))
-    assert reporter.waits == []
+    assert (reporter.waits, reporter.loads) == ([], [])
+
+
+def read_slowly(samples: list[torch.Tensor]) -> torch.Tensor:
+    time.sleep(0.02)
+    return torch.stack(samples)
+
+
+@pytest.mark.parametrize("num_processes", [0, pytest.param(1, marks=pytest.mark.more)])
+def test_the_time_of_a_loader_is_that_of_its_batches_without_the_first_one(
+    reporter: Recorder, num_processes: int
+) -> None:
+    loader = torch.utils.data.DataLoader(Batches(12), 4, collate_fn=read_slowly, num_workers=num_processes)
+    take(reporter, callback.steps(loader))
+    assert [(samples, processes) for samples, _, processes in reporter.loads] == 2 * [(4, num_processes)]
+    assert num_processes or all(seconds >= 0.02 for _, seconds, _ in reporter.loads)
+
+
+def test_a_loader_whose_processes_are_not_seen_says_so(reporter: Recorder) -> None:
+    take(reporter, callback.steps([torch.zeros(4), torch.zeros(4)]))
+    assert [processes for _, _, processes in reporter.loads] == [None]
 
 
 def test_a_wait_beside_a_busy_gpu_is_none(monkeypatch: pytest.MonkeyPatch) -> None:

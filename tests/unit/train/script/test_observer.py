@@ -17,7 +17,9 @@ READ, STEP, EVALUATE = 0.5, 1.0, 100.0
 
 
 class Loader:
-    """A loader, which the loop knows by its identity."""
+    """A loader without processes, which the loop knows by its identity."""
+
+    num_workers = 0
 
 
 class Batch:
@@ -64,7 +66,8 @@ class Script:
 
 
 @pytest.fixture
-def script(observer: ModuleType, clock: Any) -> Script:
+def script(observer: ModuleType, clock: Any, monkeypatch: pytest.MonkeyPatch) -> Script:
+    monkeypatch.setattr(observer, "time", clock)
     return Script(observer, clock)
 
 
@@ -118,6 +121,16 @@ def test_a_new_loader_in_every_epoch_is_one_of_the_training(script: Script, part
     for _ in range(5):
         script.train(Loader(), [8, 8, 8])  # the first step of a loader that is not known is not timed
     assert measured.rates() == whole(16, batches=2)
+
+
+def test_the_time_of_a_loader_is_that_of_its_batches_without_the_first_one(
+    script: Script, parts: Any
+) -> None:
+    parts(9)
+    loader = Loader()
+    for _ in range(2):
+        script.train(loader, [8] * 4)
+    assert callback._reporter()._loaded == {"num_processes": 0, "samples": 6 * 8, "seconds": 6 * READ}
 
 
 def test_a_training_in_a_framework_is_not_counted_twice(observer: ModuleType) -> None:

@@ -1,16 +1,18 @@
-"""Values that a script reports, checked against the worker's clock, and rates that small batches change."""
+"""Values that a script reports, checked against the worker's clock, and rates that they show or refuse."""
 
 import math
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
 
 from orchestrator.callback import orchestrator_callback as callback
 from orchestrator.core.errors import TrialError
+from orchestrator.train.trainers.script.loader_rate import find_loader_rate
 from orchestrator.train.trainers.script.part import (
     PROTOCOL_VERSION,
     LeftOut,
+    Loaded,
     Part,
     part_in,
     require_version,
@@ -27,6 +29,7 @@ SAID: dict[str, Any] = {
     "samples": 640,
     "is_given": False,
     "left_out": {"batches": 1, "samples": 3, "seconds": 0.01},
+    "loaded": {"num_processes": 2, "samples": 576, "seconds": 0.2},
     "loss": 0.5,
     "is_torn": False,
     "num_workers": 1,
@@ -48,6 +51,12 @@ def test_a_report_in_its_ranges_is_read_as_it_is() -> None:
     part = read()
     assert (part.seconds, part.samples, part.data_wait_seconds) == (0.9, 640, 0.1)
     assert part.left_out == LeftOut(batches=1, samples=3, seconds=0.01)
+    assert part.loaded == Loaded(num_processes=2, samples=576, seconds=0.2)
+
+
+def test_nothing_is_known_of_the_loader_of_a_callback_that_reports_none() -> None:
+    said = {name: value for name, value in SAID.items() if name != "loaded"}
+    assert part_in(said, steps=10, wall_seconds=1.0, cores=2).loaded == Loaded()
 
 
 @pytest.mark.parametrize(
@@ -62,6 +71,8 @@ def test_a_report_in_its_ranges_is_read_as_it_is() -> None:
         *(("peak_host_bytes", value) for value in (-1, math.inf, math.nan, 10**400, None)),
         *(("peak_memory_bytes", value) for value in (-1, math.inf, math.nan, 10**400, "1")),
         *(("kind", value) for value in ("npu", None, ["cpu"])),
+        *(("loaded", value) for value in ([], {"samples": 1}, {"samples": 1, "seconds": math.nan})),
+        ("loaded", {"num_processes": -1, "samples": 1, "seconds": 1.0}),
         *(("left_out", value) for value in (None, {}, {"batches": 1, "samples": 1, "seconds": math.inf})),
     ],
 )
@@ -120,3 +131,36 @@ def test_smaller_batches_that_halve_the_rate_are_refused() -> None:
 )
 def test_smaller_batches_that_do_not_change_the_rate_are_left_out(left_out: LeftOut) -> None:
     require_whole_batches(parts(left_out))
+
+
+STEPS = replace(read(), seconds=1.0, samples=640)
+"""A part of ten steps of 64 samples, 640 samples/s."""
+
+
+def find(*, num_processes: int | None, waited: float | None = 0.0, kind: str = "cpu") -> float | None:
+    """Find the rate of a loader that took 0.2 s for 576 samples."""
+    loaded = Loaded(num_processes=num_processes, samples=576, seconds=0.2)
+    part = replace(STEPS, loaded=loaded, data_wait_seconds=waited, kind=kind)
+    return find_loader_rate([STEPS, part, part])
+
+
+def test_a_loader_in_the_process_of_the_script_takes_its_time_inside_next() -> None:
+    assert find(num_processes=0) == pytest.approx(576 / 0.2)
+
+
+def test_a_loader_with_processes_has_the_rate_of_the_steps_that_wait_for_it() -> None:
+    assert find(num_processes=2, waited=0.3, kind="gpu") == pytest.approx(640)
+
+
+@pytest.mark.parametrize(
+    ("num_processes", "waited", "kind"),
+    [(2, 0.02, "gpu"), (2, None, "gpu"), (2, 0.3, "cpu"), (None, 0.3, "gpu")],
+    ids=["read ahead", "wait not seen", "shares the cores", "processes not seen"],
+)
+def test_another_rate_cannot_be_known(num_processes: int | None, waited: float | None, kind: str) -> None:
+    assert find(num_processes=num_processes, waited=waited, kind=kind) is None
+
+
+@pytest.mark.parametrize("parts", [[], [STEPS], 2 * [replace(STEPS, loaded=Loaded(num_processes=0))]])
+def test_without_a_batch_behind_the_first_one_nothing_is_known(parts: list[Part]) -> None:
+    assert find_loader_rate(parts) is None
