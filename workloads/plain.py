@@ -14,6 +14,7 @@ from workloads.data.need import DataNeed, Noise
 from workloads.layers import Layer
 from workloads.network import Network, Node
 from workloads.spec import (
+    BatchLengths,
     JobCost,
     JobQuality,
     NativeSpec,
@@ -55,7 +56,7 @@ class Ready:
 
 _PARTS = (
     *(Network, Node, Phase, DataNeed, Noise, Quality, WarmupCosine, WorkloadSpec),
-    *(NativeSpec, JobCost, JobQuality, Knob, Ready),
+    *(NativeSpec, JobCost, BatchLengths, JobQuality, Knob, Ready),
 )
 _KINDS = {
     kind.__name__: kind for kind in (*get_args(Layer), *get_args(Optimizer), *get_args(Protocol), *_PARTS)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from workloads.data.need import DataNeed, Noise
@@ -209,6 +209,23 @@ class JobQuality:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BatchLengths:
+    """How long drawn batches of one size are, whose samples have unequal lengths.
+
+    Attributes:
+        samples: samples of a batch.
+        drawn: number of these batches.
+        mean: values of a sample with its padding, as a share of those that the job's cost has for a sample.
+        deviation: standard deviation of the batches, as a share of their mean.
+    """
+
+    samples: int
+    drawn: int
+    mean: float
+    deviation: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JobCost:
     """Cost of a native job's training step, counted from its operations.
 
@@ -225,7 +242,7 @@ class JobCost:
         recurrent_bytes: recurrent kernels in float32, read forward and backward once a time step, where
             `weight_bytes` has them once a step.
         has_unused_weights: True if a step leaves some of the trained parameters without a gradient.
-        spread: deviation of the operations of batches of samples of unequal length, as a share of their mean.
+        lengths: drawn batches of several sizes, the smallest first; empty where samples have one length.
     """
 
     flops_per_sample: float
@@ -239,15 +256,39 @@ class JobCost:
     time_steps: int
     recurrent_bytes: float
     has_unused_weights: bool
-    spread: float = 0.0
+    lengths: tuple[BatchLengths, ...] = ()
+
+    def lengths_at(self, batch_size: int) -> BatchLengths:
+        """Return how long batches of a size are, between the drawn sizes on a logarithmic scale.
+
+        The deviation of larger batches than were drawn falls as that of sums of independent samples.
+        """
+        drawn = self.lengths or (BatchLengths(samples=batch_size, drawn=1, mean=1.0, deviation=0.0),)
+        below = next((one for one in reversed(drawn) if one.samples <= batch_size), drawn[0])
+        above = next((one for one in drawn if one.samples >= batch_size), drawn[-1])
+        if above is below:
+            shrunk = math.sqrt(min(1.0, below.samples / batch_size))
+            return replace(below, samples=batch_size, deviation=below.deviation * shrunk)
+        share = math.log(batch_size / below.samples) / math.log(above.samples / below.samples)
+        return BatchLengths(
+            samples=batch_size,
+            drawn=below.drawn,
+            mean=below.mean + share * (above.mean - below.mean),
+            deviation=below.deviation + share * (above.deviation - below.deviation),
+        )
+
+    def padded_samples(self, global_batch_size: int) -> float:
+        """Return the samples of a batch, each as long as those of the counted ones."""
+        return global_batch_size * self.lengths_at(global_batch_size).mean
 
     def step_flops(self, global_batch_size: int) -> float:
         """Operations of a step."""
-        return self.flops_per_step + global_batch_size * self.flops_per_sample
+        return self.flops_per_step + self.padded_samples(global_batch_size) * self.flops_per_sample
 
     def step_bytes(self, global_batch_size: int, *, value_bytes: int) -> float:
         """Bytes read and written by a step, as `traffic.train_step_bytes` counts."""
-        values = global_batch_size * self.value_bytes_per_sample * value_bytes / _FLOAT32_BYTES
+        samples = self.padded_samples(global_batch_size)
+        values = samples * self.value_bytes_per_sample * value_bytes / _FLOAT32_BYTES
         return values + self.weight_bytes
 
 
@@ -266,6 +307,7 @@ class NativeSpec:
         accumulation_steps: parts of a replica's batch that go through the model one after the other.
         unchecked: identities that hold for declared workloads and are not known to hold here.
         most_steps: steps that the schedulers of the PyTorch job allow; None: no end is known.
+        has_objects: True if its batches have objects that move their tensors themselves.
     """
 
     name: str
@@ -278,6 +320,7 @@ class NativeSpec:
     accumulation_steps: int
     unchecked: tuple[str, ...]
     most_steps: int | None = None
+    has_objects: bool = False
 
     @property
     def cost(self) -> JobCost:

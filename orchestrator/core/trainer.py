@@ -106,6 +106,7 @@ class TrainerInfo:
         deals_batches: True if the replicas may have unequal shares of a batch.
         framework: framework of the native jobs that it trains, `torch` or `keras`; None: it trains none.
         native_path: `module:Class` that trains them.
+        splits_tensors: True if it splits the tensors of a native job's batch over devices.
         runs_scripts: True for the trainer that starts a script in the place of training.
     """
 
@@ -138,6 +139,7 @@ class TrainerInfo:
     deals_batches: bool = False
     framework: str | None = None
     native_path: str | None = None
+    splits_tensors: bool = False
     runs_scripts: bool = False
 
     def environment_on(self, kind: DeviceKind) -> Environment:

@@ -151,7 +151,14 @@ def _trains_own_code(point: Point, trainer: TrainerInfo) -> str | None:
             if isinstance(spec, ScriptSpec)
             else f"{trainer.name} runs scripts; choose workload=script, or another trainer"
         )
-    if not isinstance(spec, NativeSpec) or trainer.framework in spec.costs:
+    if not isinstance(spec, NativeSpec):
+        return None
+    if spec.has_objects and trainer.splits_tensors:
+        return (
+            f"{trainer.name} splits the tensors of a batch, and collate of {spec.name} gives an object that "
+            "moves its own; return tensors in a tuple, list, mapping or dataclass, or choose torch_ddp"
+        )
+    if trainer.framework in spec.costs:
         return None
     jobs = " and ".join(spec.costs)
     return f"{trainer.name} cannot train {spec.name}, which is a {jobs} job; {_NATIVE_TRAINERS[jobs]}"

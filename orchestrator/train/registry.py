@@ -203,6 +203,7 @@ _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(
                 check=trainer_checks.check_torch_xla,
                 framework="torch",
                 native_path="orchestrator.train.trainers.native.torch_xla:NativeTorchXlaTrainer",
+                splits_tensors=True,
                 rehearsed_with=_xla_stand_ins,
             ),
             TrainerInfo(

@@ -23,7 +23,7 @@ class JobDescription:
     Attributes:
         data: hash of the first samples.
         train_samples: size of the training set; None if it does not say.
-        accumulation_steps, unchecked, most_steps: as in `NativeSpec`.
+        accumulation_steps, unchecked, most_steps, has_objects: as in `NativeSpec`.
     """
 
     data: str
@@ -34,6 +34,7 @@ class JobDescription:
     unchecked: tuple[str, ...]
     cost: JobCost
     most_steps: int | None = None
+    has_objects: bool = False
 
 
 def quality_of(job: TorchJob | KerasJob) -> JobQuality | None:
@@ -90,4 +91,5 @@ def _merged(name: str, origin: Origin, descriptions: Mapping[Framework, JobDescr
         accumulation_steps=first.accumulation_steps,
         unchecked=(_ALWAYS_UNCHECKED, *dict.fromkeys(unchecked)),
         most_steps=descriptions["torch"].most_steps if "torch" in descriptions else None,
+        has_objects=any(description.has_objects for description in descriptions.values()),
     )

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch._subclasses.fake_tensor import FakeTensorMode
+from torch._subclasses.fake_tensor import FakeTensorMode, unset_fake_temporarily
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.utils.rnn import PackedSequence
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -31,7 +31,7 @@ from workloads.native.torch_samples import (
     unequal_samples,
 )
 from workloads.native.torch_step import JobLoss, moved, replace_tensors
-from workloads.spec import JobCost
+from workloads.spec import BatchLengths, JobCost
 
 _SMALL, _LARGE = 2, 4
 """Batch sizes that are counted. The cost of every other size lies on the line through them."""
@@ -40,6 +40,7 @@ _SIZES_OF_UNEQUAL, _SIZES_WITHOUT_DATA = (8, 16), (32, 64)
 """The same of samples of unequal length: a larger batch is likelier padded to a long one."""
 
 _COUNTED, _DRAWN = 4, 32  # batches of a size
+_DRAWN_SIZES = (1, 4, 16, 64, 256)
 
 _GRADIENT_BYTES = 4
 _BATCHED = 3  # axes of a sequence with a batch
@@ -128,14 +129,28 @@ def _counted_unequal(
     place: Callable[[Tensor], Tensor] = lambda tensor: tensor,
 ) -> JobCost:
     """Count batches of drawn samples; a step costs a line over the values that they hold with padding."""
-    drawn = [batch for size in sizes for batch in drawn_batches(job, samples, size, _COUNTED)]
+    with unset_fake_temporarily():  # collating many samples without data is slow
+        drawn = [batch for size in sizes for batch in drawn_batches(job, samples, size, _COUNTED)]
+        held = {size: _draw_values(job, samples, size) for size in _DRAWN_SIZES}
     values = np.array([num_values(batch) for batch in drawn])
     counts = np.array([_count(job, loss_of, moved(batch, place)) for batch in drawn])
     of_value, of_step = np.polyfit(values, counts, 1)
     of_step[-1] = counts[-_COUNTED:, -1].mean()  # time steps follow the length, not the number of samples
-    held = np.array([num_values(batch) for batch in drawn_batches(job, samples, sizes[1], _DRAWN)])
-    cost = _cost(job, loss_of, of_sample=of_value * held.mean() / sizes[1], of_step=np.maximum(of_step, 0))
-    return replace(cost, spread=float(held.std() / held.mean()))
+    counted = float(held[sizes[1]].mean())
+    cost = _cost(job, loss_of, of_sample=of_value * counted, of_step=np.maximum(of_step, 0))
+    return replace(
+        cost, lengths=tuple(_describe_lengths(size, values, counted) for size, values in held.items())
+    )
+
+
+def _draw_values(job: TorchJob, samples: Sequence[Any], size: int) -> NDArray[np.float64]:
+    """Return the values of a sample with its padding, of each of some drawn batches."""
+    return np.array([num_values(batch) / size for batch in drawn_batches(job, samples, size, _DRAWN)])
+
+
+def _describe_lengths(size: int, values: NDArray[np.float64], counted: float) -> BatchLengths:
+    mean, deviation = float(values.mean()), float(values.std())
+    return BatchLengths(samples=size, drawn=_DRAWN, mean=mean / counted, deviation=deviation / mean)
 
 
 def _cost(

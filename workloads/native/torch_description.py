@@ -13,9 +13,11 @@ from workloads.native.torch_checks import (
     steps_of_schedulers,
 )
 from workloads.native.torch_cost import cost_of
-from workloads.native.torch_samples import fingerprint_of, require_movable
+from workloads.native.torch_samples import fingerprint_of, first_batch, has_movable, require_movable
+from workloads.spec import JobCost
 
-_UNEQUAL = "samples are of unequal length: a step is counted over drawn batches, which differ by {:.0%}"
+_UNEQUAL = "samples are of unequal length: a step is counted over drawn batches; those of {} differ by {:.0%}"
+_EXAMPLE_SIZE = 64
 
 
 def describe(build: Callable[[], TorchJob]) -> JobDescription:
@@ -27,7 +29,8 @@ def describe(build: Callable[[], TorchJob]) -> JobDescription:
     """
     job = build()
     require_trainable(job)
-    require_movable(job)
+    batch = first_batch(job, 1)
+    require_movable(batch)
     cost = cost_of(build)
     return JobDescription(
         data=fingerprint_of(job),
@@ -35,10 +38,17 @@ def describe(build: Callable[[], TorchJob]) -> JobDescription:
         quality=quality_of(job),
         epochs=job.epochs,
         accumulation_steps=job.accumulation_steps,
-        unchecked=(*_unchecked(job), *([_UNEQUAL.format(cost.spread)] if cost.spread else [])),
+        unchecked=(*_unchecked(job), *_describe_lengths(cost)),
         cost=cost,
         most_steps=steps_of_schedulers(job),
+        has_objects=has_movable(batch),
     )
+
+
+def _describe_lengths(cost: JobCost) -> tuple[str, ...]:
+    if not cost.lengths:
+        return ()
+    return (_UNEQUAL.format(_EXAMPLE_SIZE, cost.lengths_at(_EXAMPLE_SIZE).deviation),)
 
 
 def _unchecked(job: TorchJob) -> tuple[str, ...]:

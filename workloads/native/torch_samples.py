@@ -53,13 +53,13 @@ def drawn_batches(job: TorchJob, samples: Sequence[Any], size: int, count: int) 
     """Collate batches of samples that are drawn at random, the same ones every time."""
     random_numbers = np.random.default_rng(_FINGERPRINT_SEED)
     for _ in range(count):
-        indices = random_numbers.choice(len(samples), size, replace=size > len(samples))
+        indices = random_numbers.choice(len(samples), size, replace=size >= len(samples))
         yield _collated(job, [samples[index] for index in indices])
 
 
 def num_values(batch: Any) -> int:
     """Count the values of a batch, with its padding."""
-    return sum(tensor.numel() for tensor in _tensors_of(batch))
+    return sum(tensor.numel() for tensor in _list_tensors(batch))
 
 
 def _shuffled(job: TorchJob) -> Iterator[Any]:
@@ -85,13 +85,13 @@ def batch_resizer(job: TorchJob) -> Callable[[int, Make], Any]:
     """
     sample = (unequal_samples(job) or _first_samples(job)[:1])[-1]
     two, three = _collated(job, [sample] * 2), _collated(job, [sample] * 3)
-    if any(map(is_movable, _objects_of(two))):
+    if has_movable(two):
         raise ValueError("a batch has an object whose tensors have no shape for another size")
-    if len(_tensors_of(two)) != len(_tensors_of(three)):
+    if len(_list_tensors(two)) != len(_list_tensors(three)):
         raise ValueError("a batch is a list of samples, which has no shape for another size")
 
     def resized(size: int, make: Make) -> Any:
-        others = iter(_tensors_of(three))
+        others = iter(_list_tensors(three))
 
         def of_size(tensor: Tensor) -> Tensor:
             lengths = zip(tensor.shape, next(others).shape, strict=True)
@@ -102,11 +102,16 @@ def batch_resizer(job: TorchJob) -> Callable[[int, Make], Any]:
     return resized
 
 
-def require_movable(job: TorchJob) -> None:
+def has_movable(batch: Any) -> bool:
+    """Return whether a batch has an object that moves its tensors itself."""
+    return any(map(is_movable, _list_objects(batch)))
+
+
+def require_movable(batch: Any) -> None:
     """Raise JobError for a batch with an object whose tensors cannot be put on a device."""
-    for part in _objects_of(first_batch(job, 1)):
+    for part in _list_objects(batch):
         held = getattr(part, "__dict__", {})
-        if not is_movable(part) and any(isinstance(leaf, Tensor) for leaf in _leaves_of(held)):
+        if not is_movable(part) and any(isinstance(leaf, Tensor) for leaf in _list_leaves(held)):
             raise JobError(
                 f"collate gives a {type(part).__name__} with tensors and without a method `to`; expected "
                 "tensors in tuples, lists, mappings or dataclasses, or an object with `to(device)`"
@@ -143,7 +148,7 @@ def _digest_of(job: TorchJob) -> str:
     np.random.seed(_FINGERPRINT_SEED)
     torch.manual_seed(_FINGERPRINT_SEED)
     digest = hashlib.sha256()
-    for leaf in _leaves_of(_spread_samples(job)):
+    for leaf in _list_leaves(_spread_samples(job)):
         content = _array_of(leaf) if isinstance(leaf, Tensor) else leaf
         digest.update(content.tobytes() if isinstance(content, np.ndarray) else _text_of(content).encode())
     return digest.hexdigest()
@@ -159,23 +164,23 @@ def _text_of(value: Any) -> str:
     return _ADDRESS.sub("", repr(value))
 
 
-def _tensors_of(batch: Any) -> list[Tensor]:
-    return [leaf for leaf in _leaves_of(batch) if isinstance(leaf, Tensor)]
+def _list_tensors(batch: Any) -> list[Tensor]:
+    return [leaf for leaf in _list_leaves(batch) if isinstance(leaf, Tensor)]
 
 
-def _objects_of(batch: Any) -> list[Any]:
-    return [leaf for leaf in _leaves_of(batch) if not isinstance(leaf, Tensor)]
+def _list_objects(batch: Any) -> list[Any]:
+    return [leaf for leaf in _list_leaves(batch) if not isinstance(leaf, Tensor)]
 
 
-def _leaves_of(value: Any) -> Iterator[Any]:
+def _list_leaves(value: Any) -> Iterator[Any]:
     if is_dataclass(value):
         for field in fields(value):
-            yield from _leaves_of(getattr(value, field.name))
+            yield from _list_leaves(getattr(value, field.name))
     elif isinstance(value, Mapping):
         for part in value.values():
-            yield from _leaves_of(part)
+            yield from _list_leaves(part)
     elif isinstance(value, (tuple, list)):
         for part in value:
-            yield from _leaves_of(part)
+            yield from _list_leaves(part)
     else:
         yield value

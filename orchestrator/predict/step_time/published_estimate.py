@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from orchestrator.core.estimate import Estimate, Refusal
+from orchestrator.core.trial_spec import TimingSpec
 from orchestrator.predict.step_time.analytic import DevicePeaks, StepParts, around
 from orchestrator.predict.step_time.basis import BasisKind, nearest, words_of
 from orchestrator.predict.step_time.bundled_models import DefaultModels, past_hits
@@ -13,6 +14,7 @@ from orchestrator.predict.step_time.device_order import Contender, ordered_secon
 from orchestrator.predict.step_time.refusals import refusal_of, sizes_refusal
 from orchestrator.predict.step_time.step_query import StepQuery, precision_label
 from orchestrator.train.precision import PRECISIONS
+from workloads.spec import NativeSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +97,8 @@ def estimate_by(
         kind, chosen = nearest(labels, models.steps)
         source = _source_of(query, kind, chosen)
         if step is None:
-            factor = math.exp(models.quantile * likely.whole)
+            deviation = math.hypot(likely.whole, _deviation_of_batches(query))
+            factor = math.exp(models.quantile * deviation)
             is_tested = query.calibration is None and (query.family is not None or kind == "counts")
             past = past_hits(kind) if is_tested else ""
             step = replace(around(likely.parts.seconds, factor=factor, source=source), past=past)
@@ -110,6 +113,19 @@ def estimate_by(
         query=query,
         ordered=ordered,
     )
+
+
+def _deviation_of_batches(query: StepQuery) -> float:
+    """Return the deviation of the mean batch of a trial from the counted mean, for samples of unequal length.
+
+    Both are means of drawn batches: of those that were counted, and of the steps that a trial times at least.
+    """
+    if not isinstance(query.spec, NativeSpec):
+        return 0.0
+    batches = query.spec.cost.lengths_at(query.global_batch_size)
+    protocol = TimingSpec()
+    timed = protocol.min_blocks * protocol.steps_per_block
+    return batches.deviation * math.sqrt(1 / batches.drawn + 1 / timed)
 
 
 def _ordered_parts(query: StepQuery, models: DefaultModels) -> OrderedParts | None:

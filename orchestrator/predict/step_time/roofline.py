@@ -63,7 +63,7 @@ def step_cost_of(spec: Workload, *, global_batch_size: int, value_bytes: int) ->
     whole = cost.step_bytes(global_batch_size, value_bytes=value_bytes)
     return StepCost(
         flops=cost.step_flops(global_batch_size),
-        winograd_flops=global_batch_size * cost.winograd_flops_per_sample,
+        winograd_flops=cost.padded_samples(global_batch_size) * cost.winograd_flops_per_sample,
         value_bytes=whole - cost.weight_bytes,
         weight_bytes=cost.weight_bytes,
         gradient_bytes=cost.gradient_bytes,

@@ -1,5 +1,6 @@
 """FLOPs and bytes of PyTorch jobs, counted without being told, against counts made by hand."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -63,23 +64,25 @@ TOKEN_FLOPS = 2 * 2 * 4 * 8
 @pytest.mark.parametrize("reads_values", [False, True])
 def test_padded_sequences_are_counted_as_long_as_batches_are(reads_values: bool) -> None:
     found = padded([512] * 10 + [16] * 90, reads_values=reads_values)
-    batch = 64 if not reads_values else 16
-    chance = 1 - 0.9**batch  # that a batch has a long one
-    expected = batch * TOKEN_FLOPS * (16 + chance * (512 - 16))
-    assert found.step_flops(batch) == pytest.approx(expected, rel=0.25)
+    for batch in (1, 4, 16, 64, 256):
+        chance = 1 - 0.9**batch  # that a batch has a long one
+        expected = batch * TOKEN_FLOPS * (16 + chance * (512 - 16))
+        assert found.step_flops(batch) == pytest.approx(expected, rel=0.4 if batch == 1 else 0.25)
+        deviation = math.sqrt(chance * (1 - chance)) * (512 - 16) / (16 + chance * (512 - 16))
+        assert found.lengths_at(batch).deviation == pytest.approx(deviation, rel=0.35, abs=0.1)
 
 
 def test_the_order_of_the_samples_does_not_change_their_count() -> None:
     lengths = [512] + [16] * 99
     found = padded(lengths)
     assert found == padded(lengths[::-1])
-    assert 0.3 < found.spread < 1.0
     assert 16 * TOKEN_FLOPS < found.step_flops(64) / 64 < 512 * TOKEN_FLOPS
 
 
 def test_samples_of_one_length_have_no_spread() -> None:
     found = padded([16] * 20)
-    assert (found.flops_per_sample, found.flops_per_step, found.spread) == (16 * TOKEN_FLOPS, 0, 0.0)
+    assert (found.flops_per_sample, found.flops_per_step, found.lengths) == (16 * TOKEN_FLOPS, 0, ())
+    assert found.lengths_at(64).deviation == 0.0
 
 
 def test_a_batch_that_is_a_list_of_samples_is_counted_with_its_samples() -> None:
