@@ -6,6 +6,7 @@ from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
+from orchestrator.analysis.next_steps import list_steps
 from orchestrator.analysis.recommendation.answer.answer import NextStep
 from orchestrator.commands import sweep
 from orchestrator.commands.arguments import parsed_arguments
@@ -24,7 +25,6 @@ from orchestrator.core.settings import Settings
 from orchestrator.core.trial_spec import point_id
 from orchestrator.pipeline.report import SweepReport
 from orchestrator.pipeline.tracking import last_plan_in
-from orchestrator.terminal.ending import steps_of
 from orchestrator.terminal.printing import display_path
 from orchestrator.terminal.screen import Screen
 
@@ -39,15 +39,15 @@ def next_step(line: CommandLine, screen: Screen) -> int:
         settings = sweep.settings_of(words)
         with progress_screen(line, screen) as progress:
             found = sweep.report(settings, console=progress.console)
-        step = next((step for step in steps_of(found.findings) if step.command), None)
+        step = next((step for step in list_steps(found.findings) if step.command), None)
         if step is None or PRINT.name in line.flags:
             return _show(step, settings.sweep.name, line, screen)
         with progress_screen(line, screen) as progress:
             progress.line(f"next: {step.why}")
             if not step.is_here:
-                progress.line(f"where its device is, run: {step.command}")
+                progress.line(f"there, run: {step.command}")
         if not step.is_here:
-            raise ConfigError("the device of the next measurement is not here")
+            raise ConfigError("the device of the next measurement is not here: rent it, then type that there")
         outcomes = [_run(words_of_step, line, screen) for words_of_step in _split_commands(step.command)]
         if _is_part_of(outcomes, found.findings.plan):
             with progress_screen(line, screen) as progress:

@@ -57,12 +57,12 @@ def explain(line: CommandLine, screen: Screen) -> int:
     for sentence in input_lines(predictions):
         screen.line(sentence)
     for prediction in predictions:
+        screen.line(breakdown_sentence(prediction))
+        screen.line(describe_basis(prediction))
         if prediction.breakdown is not None:
             screen.table(
                 breakdown_table(prediction, prediction.breakdown, has_bars=screen.console.is_terminal)
             )
-        screen.line(breakdown_sentence(prediction))
-        screen.line(describe_basis(prediction))
     if start := start_line(predictions):
         screen.line(start)
     return DONE
@@ -83,7 +83,11 @@ def split_order(words: Sequence[str]) -> "tuple[Order | None, list[str]]":
 def advise(line: CommandLine, screen: Screen) -> int:
     """Print which setting to use, and what to measure next."""
     from orchestrator.analysis.formatting import list_inputs
-    from orchestrator.analysis.recommendation.answer.summary import noise_banner, sentence_of
+    from orchestrator.analysis.recommendation.answer.summary import (
+        describe_next,
+        describe_verdict,
+        noise_banner,
+    )
     from orchestrator.analysis.recommendation.tables import plain_of, tables_of
     from orchestrator.pipeline.predictions import advised
 
@@ -92,14 +96,14 @@ def advise(line: CommandLine, screen: Screen) -> int:
     recommendations = advised(rest, confidence=_confidence_of(given), working_directory=Path.cwd())
     if JSON.name in line.flags:
         return _print_json([plain_of(recommendation) for recommendation in recommendations])
-    for sentence in list_inputs((one.job, one.input) for one in recommendations):
-        screen.line(sentence)
+    inputs = list_inputs((one.job, one.input) for one in recommendations)
+    for sentence in (*map(describe_verdict, recommendations), noise_banner(recommendations), *inputs):
+        if sentence:
+            screen.line(sentence)
     for table in tables_of(recommendations):
         screen.table(table)
-    if noise := noise_banner(recommendations):
-        screen.line(noise)
-    for recommendation in recommendations:
-        screen.line(sentence_of(recommendation))
+    for sentence in filter(None, map(describe_next, recommendations)):
+        screen.line(sentence)
     return DONE
 
 

@@ -10,6 +10,7 @@ from orchestrator.predict.prediction_table import Prediction
 from orchestrator.predict.step_breakdown import StepBreakdown
 
 _MS = 1e3
+_DIGITS = 3  # of counts
 _WIDTH = 30  # characters of a bar of the whole
 _MEANING = {
     "compute": "arithmetic",
@@ -33,7 +34,7 @@ def breakdown_table(prediction: Prediction, parts: StepBreakdown, *, has_bars: b
         rows=tuple(
             (
                 name,
-                number(_MS * seconds),
+                number(_MS * seconds, digits=_DIGITS),
                 share(seconds / whole),
                 *((_bar(seconds / whole),) if has_bars else ()),
                 _MEANING[name],
@@ -45,18 +46,29 @@ def breakdown_table(prediction: Prediction, parts: StepBreakdown, *, has_bars: b
 
 
 def breakdown_sentence(prediction: Prediction) -> str:
-    """Say how the parts and the predicted step go together."""
+    """Tell the predicted step, its largest part and its lower bound, a fact a sentence."""
     parts, step = prediction.breakdown, prediction.step
     if parts is None:
-        return f"{_title(prediction)}: the parts are unknown, because a peak or the operations are unknown"
+        return f"{_title(prediction)}: the parts are unknown, because a peak or the operations are unknown."
     largest, seconds = max(_items(parts), key=lambda item: item[1])
-    told = f"largest part: {largest}, {number(_MS * seconds)} ms"
     bound = prediction.roofline.bound_seconds if prediction.roofline else None
-    if bound is not None:
-        told += f"; roofline: {number(_MS * bound)} ms at least"
-    if not isinstance(step, Estimate):
-        return f"{told}; no time is predicted"
-    return f"{told}; predicted with measured steps: {number(_MS * step.likely)} ms"
+    return " ".join(
+        (
+            f"A step takes about {_milliseconds(step.likely)}, predicted from measured steps."
+            if isinstance(step, Estimate)
+            else "No time is predicted.",
+            f"Largest part: {largest}, {_milliseconds(seconds)}.",
+            *(
+                []
+                if bound is None
+                else [f"At least {_milliseconds(bound)} by the device's peaks (roofline)."]
+            ),
+        )
+    )
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{number(_MS * seconds, digits=_DIGITS)} ms"
 
 
 def _title(prediction: Prediction) -> str:

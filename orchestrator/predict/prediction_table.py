@@ -6,9 +6,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from orchestrator.analysis.formatting import UNKNOWN, Number, count, counted, list_inputs, number, spread
+from orchestrator.analysis.formatting import (
+    UNKNOWN,
+    Number,
+    count,
+    counted,
+    digits_for,
+    list_inputs,
+    number,
+    rounded,
+    spread,
+)
 from orchestrator.analysis.predictions.forecasts import origin_of, scaled
 from orchestrator.analysis.recommendation.answer.job_line import JobCost, job_line
+from orchestrator.analysis.recommendation.answer.summary import told_marks
 from orchestrator.analysis.recommendation.jobs.length import JobLength
 from orchestrator.analysis.table import Column, Rank, Table
 from orchestrator.analysis.tables.machine_start import describe_start
@@ -39,21 +50,20 @@ _HEADERS = (
     ("predicted ms [90%]", True),
     ("$/M samples [90%]", True),
     (_MEMORY, True),
-    ("90% within", False),
+    ("90% interval", False),
     (_NOTES, False),
 )
 _RANKS = {
     "predicted ms [90%]": Rank.RATE,
     "$/M samples [90%]": Rank.COST,
     _MEMORY: Rank.QUALITY,
-    "90% within": Rank.REPEATS,
+    "90% interval": Rank.REPEATS,
     _NOTES: Rank.REPEATS,
 }
 _BRACKETED = ("predicted ms [90%]", "$/M samples [90%]")
 _NOTE = (
-    "Predicted or compiled (docs/compiled.md), not measured; 90 of 100 measurements are to lie in brackets, "
-    "or within the factor. Dollars are of the steps alone, without set-up; least GiB is a lower "
-    "bound. Notes are below."
+    "Predicted or compiled (docs/compiled.md), not measured. Brackets: 90% interval, also as a factor "
+    "either way. Dollars are of the steps alone, without set-up. Least GiB is a lower bound. Notes are below."
 )
 
 
@@ -94,7 +104,7 @@ class Prediction:
 
     @property
     def interval_factor(self) -> float | None:
-        """Factor to both sides that 90 of 100 measurements are to lie within; None: refused."""
+        """Factor to both sides of the 90% interval; None: refused."""
         step = self.step
         return None if isinstance(step, Refusal) else max(step.high / step.likely, step.likely / step.low)
 
@@ -216,10 +226,13 @@ def start_line(predictions: Iterable[Prediction]) -> str:
 
 
 def describe_basis(prediction: Prediction) -> str:
-    """Tell what one prediction stands on, or why it is refused and what measures it."""
+    """Tell what one prediction stands on, or why it is refused and what measures it, a fact a sentence."""
     factor = prediction.interval_factor
-    within = [] if factor is None else [f"90 of 100 are to lie within {factor:.2f}x"]
-    return "; ".join((*within, *notes_of(prediction))) + _how_to_measure(prediction)
+    basis, *notes = notes_of(prediction)
+    if factor is None:
+        return f"Refused: {basis}{_how_to_measure(prediction)}"
+    facts = (f"90% interval: {factor:.2f}x either way", *notes, f"basis: {basis}")
+    return " ".join(f"{fact[:1].upper()}{fact[1:]}." for fact in facts)
 
 
 def _number_notes(predictions: Iterable[Prediction]) -> Mapping[str, int]:
@@ -244,7 +257,7 @@ def _how_to_measure(prediction: Prediction) -> str:
         return ""
     if _is_too_large(prediction) or prediction.command is None:
         return f"; possible: {step.to_measure}"
-    return f"; this measures it: {prediction.command}"
+    return f"; or measure it: {prediction.command}"
 
 
 def _setting(prediction: Prediction) -> str:
@@ -282,8 +295,8 @@ def transfers_table(transfers: "Iterable[Transfer]") -> Table:
     numbers = ("measured ms", "predicted ms [90%]")
     return Table(
         title="Predicted from profiles",
-        note="Predicted, not measured, but on the anchor. Brackets are to hold 90 of 100 measurements of "
-        "models that were not measured before.",
+        note="Predicted, not measured, but on the anchor. Brackets: 90% interval "
+        "for models that were not measured before.",
         columns=tuple(Column(header=header, is_number=header in numbers) for header in headers),
         rows=tuple(
             (
@@ -308,8 +321,8 @@ def _usd(prediction: Prediction) -> str:
     usd, price = prediction.usd_per_million_samples, prediction.price
     if usd is None or isinstance(price, Unpriced):
         return UNKNOWN
-    shown = spread(usd)
-    return Number(f"{shown} {', '.join(marks_of(price))}".rstrip(), shown.value)
+    marks = told_marks(", ".join(marks_of(price)))
+    return Number(f"{_few_digits(usd)} {marks}".rstrip(), usd.median)
 
 
 def _spread_of(step: Estimate) -> Spread:
@@ -317,4 +330,9 @@ def _spread_of(step: Estimate) -> Spread:
 
 
 def _spread(step: Estimate, *, factor: float) -> Number:
-    return spread(_spread_of(step), factor=factor)
+    return _few_digits(scaled(_spread_of(step), factor))
+
+
+def _few_digits(value: Spread) -> Number:
+    """Write an interval with as many digits as its width supports."""
+    return Number(spread(rounded(value), digits=digits_for(value)), value.median)

@@ -11,7 +11,8 @@ from orchestrator.analysis.formatting import UNKNOWN, Number, count, counted, di
 from orchestrator.analysis.measurements.measured import Measurement, marks_of_repeats
 from orchestrator.analysis.measurements.setting import label_of
 from orchestrator.analysis.metrics.cost import marks_in
-from orchestrator.analysis.recommendation.answer.answer import NextStep, RankedSetting, Recommendation
+from orchestrator.analysis.next_steps import list_steps, short_command
+from orchestrator.analysis.recommendation.answer.answer import RankedSetting, Recommendation
 from orchestrator.analysis.recommendation.answer.job_line import format_job_lines
 from orchestrator.analysis.recommendation.answer.summary import (
     answer_of,
@@ -22,8 +23,6 @@ from orchestrator.analysis.recommendation.answer.summary import (
 )
 from orchestrator.analysis.table import Column, Rank, Table
 from orchestrator.analysis.tables.costs import total_of
-from orchestrator.core.command_text import command_text
-from orchestrator.core.placement import Plan
 from orchestrator.core.result import TrialRecord
 
 _MOST_MEASURED, _MOST_PREDICTED = 3, 1  # rows of the only job
@@ -260,28 +259,8 @@ def _and_more(number_left: int, noun: str) -> str:
     return f"; {counted(number_left, f'more {noun}')} with --full" if number_left else ""
 
 
-def steps_of(findings: Findings) -> tuple[NextStep, ...]:
-    """List what to do next: the trials that are not run yet first, then what would settle each answer."""
-    plan = findings.plan
-    left = counted(findings.num_missing, "trial")
-    if not findings.records:
-        first = NextStep(why="nothing is recorded yet; run the sweep", command=plan.command)
-        return (first,) if findings.num_missing else ()
-    is_open = findings.num_missing and not plan.search.is_adaptive
-    rest = [NextStep(why=f"run what is left, {left}", command=plan.command)] if is_open else []
-    proposed = [answer.next_step for answer in findings.recommendations if answer.next_step]
-    return (*rest, *(step for step in proposed if not rest or step.command != plan.command))
-
-
 def _steps(findings: Findings) -> Iterator[str]:
-    """Yield the steps with their commands; where something is recorded, `next` runs the first of them."""
-    for number_before, step in enumerate(steps_of(findings)[:_MOST_JOBS]):
-        is_next = number_before == 0 and step.command and step.is_here and findings.records
-        command = command_text(_words_of_folder(findings.plan), verb="next") if is_next else step.command
+    """Yield the steps with their commands."""
+    for step in list_steps(findings)[:_MOST_JOBS]:
+        command = short_command(step, findings)
         yield describe_next_step(step).removesuffix(".") + (f": {command}" if command else "")
-
-
-def _words_of_folder(plan: Plan) -> Iterator[str]:
-    """Yield the words that say where the plan is stored."""
-    yield f"+sweep={plan.sweep}"
-    yield from (word for word in plan.repeated_words if word.startswith(("outputs=", "hydra.")))

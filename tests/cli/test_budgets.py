@@ -138,6 +138,6 @@ def test_a_plan_without_caps_tells_the_time_and_cost_of_a_setting_that_was_measu
     assert "time and cost: 1 trial at most 0.55 h" in told(capsys)  # told before it starts
     assert main(["plan", *NOOP, "sweep.repeats=2"]) == 0
     seen = told(capsys)
-    assert "time and cost: likely " in seen
+    assert "time and cost: about " in seen
     assert "one trial after the other: 1 trial " in seen
     assert " s as trials of the same setting took" in seen

@@ -126,10 +126,14 @@ def test_a_step_on_a_device_that_is_not_here_is_refused_with_its_command(
 ) -> None:
     asked = ("+sweep=single", "trainer=torch_ddp", "device=t4", *HERE[1:], "compile=off", "steps=64")
     assert main(["run", *asked]) == DONE  # a rehearsal
-    assert "rent a machine for" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "next: rent " in told
+    assert "python -m orchestrator next +sweep=" in told
     assert main(list(NEXT)) == WRONG_REQUEST
     told = capsys.readouterr()
-    assert told.err == "error: the device of the next measurement is not here\n"
+    assert (
+        told.err == "error: the device of the next measurement is not here: rent it, then type that there\n"
+    )
     command = shlex.split(told.out.splitlines()[-1].partition("run: ")[2])
     assert command[:4] == ["python", "-m", "orchestrator", "+sweep=single"]
     assert "device=t4" in command

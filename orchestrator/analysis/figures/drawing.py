@@ -18,6 +18,9 @@ VERSION = "6.4"
 
 _NAMESPACE = "http://www.w3.org/2000/svg"
 _HAS_DECIMALS = re.compile(r"-?\d+\.\d{2,}")
+_CIRCLE = re.compile(r"M([\d.]+),0A\1,\1,0,1,1,-\1,0A\1,\1,0,1,1,\1,0")
+"""Path of a point."""
+
 _FONT = "Arial, 'Liberation Sans', Helvetica, 'DejaVu Sans Condensed', sans-serif"
 """Fonts about as wide as the one that labels are measured with."""
 
@@ -26,6 +29,18 @@ _PADDING = {"left": 20, "top": 4, "right": 30, "bottom": 4}
 
 _FONT_PIXELS = 12
 _WIDE_PIXELS = 600
+_GROUP = f"{{{_NAMESPACE}}}g"
+_INHERITED = ("fill", "stroke", "stroke-width", "font-family", "font-size", "font-weight", "text-anchor")
+_USUAL_TEXT = {"font-family": _FONT, "font-size": f"{_FONT_PIXELS}px"}
+_DEFAULTS = (
+    ("opacity", "1"),
+    ("x2", "0"),
+    ("y2", "0"),
+    ("stroke-width", "1"),
+    ("stroke-dasharray", "1,0"),
+    ("text-anchor", "start"),
+    ("transform", "translate(0,0)"),
+)
 _MOST_INTEGER = 2**53  # JavaScript has no larger ones
 _CONFIG: Spec = {
     "background": None,
@@ -69,9 +84,9 @@ _CONFIG: Spec = {
 def svg_of(figure: Figure, *, width: int) -> str:
     """Draw a figure about as wide as requested; its colours are variables of the page.
 
-    A mark with a description gets a title, and the id of its row as `data-row`.
+    A mark with a description gets a title, where a pointer can be on it, and the id of its row as `data-row`.
     """
-    return simplified(vega_svg(whole_spec(figure, width)))
+    return simplified(vega_svg(whole_spec(figure, width)), has_titles=has_room(width))
 
 
 def vega_svg(spec: Spec) -> str:
@@ -118,7 +133,7 @@ def png_of(svg: str, *, scale: float) -> bytes:
 
 def _config_for(width: int) -> Spec:
     """Stack legends where there is no room beside each other."""
-    if width >= _WIDE_PIXELS:
+    if has_room(width):
         return _CONFIG
     stacked = {"layout": {"top": {"direction": "vertical"}}, "columns": 3}
     return {**_CONFIG, "legend": {**_CONFIG["legend"], **stacked}}
@@ -135,8 +150,13 @@ def _inert(value: Any) -> Any:
     return list(map(_inert, value)) if isinstance(value, list) else value
 
 
-def simplified(svg: str) -> str:
-    """Turn descriptions into titles, drop other roles and empty shapes, and round coordinates."""
+def has_room(width: int) -> bool:
+    """Return whether a drawing is for a screen with a pointer: only there a mark has a title."""
+    return width >= _WIDE_PIXELS
+
+
+def simplified(svg: str, *, has_titles: bool = True) -> str:
+    """Turn descriptions into titles, drop what a browser takes by itself, and round coordinates."""
     ElementTree.register_namespace("", _NAMESPACE)
     root = ElementTree.fromstring(svg)  # noqa: S314 - own markup
     for parent in root.iter():
@@ -147,18 +167,54 @@ def simplified(svg: str) -> str:
         label = element.attrib.pop("aria-label", None)
         for name in ("role", "aria-roledescription", "aria-hidden", "pointer-events", "class"):
             element.attrib.pop(name, None)
-        if element.get("opacity") == "1":
-            del element.attrib["opacity"]
         for name in ("transform", "d", "x2", "y2"):
             if name in element.attrib:
                 element.set(name, _HAS_DECIMALS.sub(_rounded, element.attrib[name]))
+        if circle := _CIRCLE.fullmatch(element.get("d", "")):
+            element.tag = f"{{{_NAMESPACE}}}circle"
+            element.set("r", circle[1])
+            del element.attrib["d"]
+        for name, value in (*_DEFAULTS, *_USUAL_TEXT.items()):
+            if element.get(name) == value:
+                del element.attrib[name]
         if label and "\n" in label:  # of a mark; titles of axes have one too
             row, _, words = label.partition("\n")
             if row:
                 element.set("data-row", row)
-            ElementTree.SubElement(element, f"{{{_NAMESPACE}}}title").text = words
+            if has_titles:
+                ElementTree.SubElement(element, f"{{{_NAMESPACE}}}title").text = words
+    _share_attributes(root)
+    _drop_wrappers(root)
+    for name, value in _USUAL_TEXT.items():
+        root.set(name, value)
     return ElementTree.tostring(root, encoding="unicode")
 
 
 def _rounded(found: re.Match[str]) -> str:
-    return f"{float(found[0]):.1f}"
+    return f"{float(found[0]):.1f}".removesuffix(".0")
+
+
+def _drop_wrappers(parent: ElementTree.Element) -> None:
+    """Put the children of groups without attributes in their place, and drop what shows nothing."""
+    kept: list[ElementTree.Element] = []
+    for element in list(parent):
+        _drop_wrappers(element)
+        if element.tag == _GROUP and not element.attrib:
+            kept += list(element)
+        elif element.get("display") != "none" and (element.tag != _GROUP or len(element)):
+            kept.append(element)
+    parent[:] = kept
+
+
+def _share_attributes(parent: ElementTree.Element) -> None:
+    """Write an inherited attribute that all children of a group have once, in the group."""
+    for element in parent:
+        _share_attributes(element)
+    if parent.tag not in (_GROUP, f"{{{_NAMESPACE}}}svg") or len(parent) == 0:
+        return
+    for name in _INHERITED:
+        values = {element.get(name) for element in parent}
+        if len(values) == 1 and (value := values.pop()) is not None:
+            parent.set(name, value)
+            for element in parent:
+                del element.attrib[name]

@@ -24,9 +24,10 @@ from orchestrator.analysis.formatting import counted, data_name, number
 from orchestrator.analysis.measurements.setting import DETAILS, Setting, label_of, setting_of, varying
 from orchestrator.core.result import TrialRecord
 
-_MOST_PANELS = 24
+_MOST_PANELS, _MOST_FOLDED_PANELS = 24, 6
 _MOST_POINTS = 60
 _MOST_WORDS = 12
+_DIFFERENCE = 0.1  # of the losses at the end, less is not seen
 _HEIGHT_PIXELS = 240
 
 Point = tuple[float, float]
@@ -55,6 +56,7 @@ class _View:
 
     Attributes:
         target: value that a training should reach; None: there is none.
+        is_detail: shown on demand only.
     """
 
     title: str
@@ -63,6 +65,7 @@ class _View:
     y: str
     is_log: bool
     target: float | None = None
+    is_detail: bool = False
 
 
 def quality_figures(records: Iterable[TrialRecord]) -> Iterator[Figure]:
@@ -108,6 +111,7 @@ def loss_figures(records: Iterable[TrialRecord]) -> Iterator[Figure]:
             x="optimizer step",
             y="training loss",
             is_log=all(low > 0 for curve in curves for _, _, low, _ in curve.points),
+            is_detail=not _differ(curves),
         )
         yield _figure(curves, view)
 
@@ -161,7 +165,8 @@ def _figure(curves: Sequence[Curve], view: _View) -> Figure:
     settings = [curve.setting for curve in curves]
     apart = ("device", *varying(settings, DETAILS))
     found = list(dict.fromkeys(label_of(setting, apart) for setting in settings))
-    names = found[:_MOST_PANELS]
+    most = _MOST_FOLDED_PANELS if view.is_detail else _MOST_PANELS
+    names = found[:most]
     values = [
         value
         for curve in curves
@@ -178,10 +183,19 @@ def _figure(curves: Sequence[Curve], view: _View) -> Figure:
         title=view.title,
         caption=view.caption
         + drawn_as_groups(longest.num_points, _MOST_POINTS, len(longest.points), "points of a curve")
-        + left_out(len(found), _MOST_PANELS, "groups of settings, the first"),
+        + left_out(len(found), most, "groups of settings, the first"),
         alternative=_describe(curves, view),
         spec_of=spec_of,
+        is_detail=view.is_detail,
     )
+
+
+def _differ(curves: Sequence[Curve]) -> bool:
+    """Return whether the ranges at the end are apart, and by more than `_DIFFERENCE` of a median."""
+    ends = [curve.points[-1] for curve in curves]
+    medians = [middle for _, middle, _, _ in ends]
+    is_apart = max(low for _, _, low, _ in ends) > min(high for *_, high in ends)
+    return is_apart and max(medians) - min(medians) > _DIFFERENCE * abs(min(medians))
 
 
 def _values_of(curve: Curve, panel: str) -> Iterator[dict[str, Any]]:

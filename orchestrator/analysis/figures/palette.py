@@ -46,7 +46,7 @@ PRECISIONS: Mapping[str, Colour] = {
 }
 """A precision has the same colour in every figure of every report."""
 
-_VARIABLE = re.compile(r"var\(--[a-z]+, (#[0-9a-f]{6})\)")
+_VARIABLE = re.compile(r"var\((--[a-z]+), (#[0-9a-f]{6})\)")
 
 
 def colour_of(precision: str) -> Colour:
@@ -56,7 +56,12 @@ def colour_of(precision: str) -> Colour:
 
 def on_paper(markup: str) -> str:
     """Replace every variable by its value on white, for files outside the page."""
-    return _VARIABLE.sub(r"\1", markup)
+    return _VARIABLE.sub(r"\2", markup)
+
+
+def on_page(markup: str) -> str:
+    """Leave out the value beside each variable, which the page declares."""
+    return _VARIABLE.sub(r"var(\1)", markup)
 
 
 def variables(*, dark: bool) -> str:

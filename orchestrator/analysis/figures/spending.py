@@ -15,7 +15,7 @@ from orchestrator.core.result import TrialRecord
 from orchestrator.core.trial_spec import setting_id
 
 _NAMED = ("workload", "device", "trainer", "precision", *DETAILS)
-_MOST_BARS = 60
+_MOST_BARS = 20
 _MUCH = 0.1
 _BAR_PIXELS = 22
 _LABEL_PIXELS = 300

@@ -140,7 +140,7 @@ def _idle(
             now = max(now, end)
 
 
-_MOST_ATTEMPTS = 300
+_MOST_ATTEMPTS = 100
 _ROW_PIXELS = 34
 _LOOKS = {**{phase: colour.css for phase, colour in COLOURS.items()}, IDLE: LINE.css}
 _UNITS = ((7200.0, 3600.0, "hours"), (600.0, 60.0, "minutes"), (0.0, 1.0, "seconds"))

@@ -31,8 +31,8 @@ _OTHERS = (
 )
 _NOTE = (
     "Not measured: these devices are not here. Compiled: the device's own compiler estimated the step "
-    "(docs/compiled.md). Brackets: 90% interval. Time and dollars are of the steps of one repeat, without "
-    "set-up, compilation and evaluation. Trainers in one row have the same prediction."
+    "(docs/compiled.md). Brackets: 90% interval. Time and dollars are of one repeat, without set-up, "
+    "compilation and evaluation. Trainers in one row have the same prediction."
 )
 _LIMITED = "At most: a target may end the training early."
 

@@ -37,7 +37,8 @@ _RANKED = (
 )
 _NEXT_NOTE = (
     "Measure in this order, and ask again after every trial. Time and cost are predicted, for one trial. "
-    "Gain: expected rise of the leader's chance. Then: confidence after this run, if it comes as predicted."
+    "Gain: how far it should raise the highest chance. Then: confidence after this run, if it comes as "
+    "predicted."
 )
 _LIMITED = "Time and dollars are at most: a target may end a training early."
 

@@ -5,8 +5,16 @@ from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Self
 
-from orchestrator.analysis.figures.drawing import VERSION, drawing_key, simplified, vega_svg, whole_spec
+from orchestrator.analysis.figures.drawing import (
+    VERSION,
+    drawing_key,
+    has_room,
+    simplified,
+    vega_svg,
+    whole_spec,
+)
 from orchestrator.analysis.figures.drawing_process import DrawingProcess
+from orchestrator.analysis.figures.palette import on_page
 from orchestrator.analysis.figures.vega_lite import Figure
 
 _START = '<svg xmlns="http://www.w3.org/2000/svg" '
@@ -49,5 +57,5 @@ class Drawings:
         if key in self._former:
             return self._former[key]
         drawn: Mapping[str, str] = self._process.svgs() if self._process else {}
-        svg = simplified(drawn[key] if key in drawn else vega_svg(spec))
-        return svg.replace(_START, f'{_START}data-drawing="{key}" ', 1)
+        svg = simplified(drawn[key] if key in drawn else vega_svg(spec), has_titles=has_room(width))
+        return on_page(svg).replace(_START, f'{_START}data-drawing="{key}" ', 1)

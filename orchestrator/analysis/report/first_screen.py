@@ -1,10 +1,12 @@
 """First screen of the page: the question, the state of its answer, its provenance, and what is next."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from orchestrator.analysis.findings import Findings
 from orchestrator.analysis.formatting import day_and_time, duration, number
 from orchestrator.analysis.metrics.cost import marks_in, price_label
+from orchestrator.analysis.next_steps import short_command
 from orchestrator.analysis.recommendation.answer.answer import Recommendation
 from orchestrator.analysis.recommendation.answer.question import question_of_all
 from orchestrator.analysis.recommendation.answer.summary import (
@@ -133,9 +135,12 @@ def notices_of(findings: Findings) -> Iterator[str]:
         yield element("p", text(noise), class_="notice")
 
 
-def cards_markup(recommendation: Recommendation) -> str:
-    """Show the verdict, and what would confirm it."""
-    return element("div", *map(_card, build_cards(recommendation)), class_="cards")
+def cards_markup(recommendation: Recommendation, findings: Findings) -> str:
+    """Show the verdict, and what would confirm it with the command that a person types."""
+    verdict, further = build_cards(recommendation)
+    if step := recommendation.next_step:
+        further = replace(further, command=short_command(step, findings))
+    return element("div", _card(verdict), _card(further), class_="cards")
 
 
 def nothing_yet(command: str) -> str:

@@ -27,14 +27,20 @@ from orchestrator.analysis.report.first_screen import (
 from orchestrator.analysis.report.headline import about
 from orchestrator.analysis.report.heat_map import NOTE as HEAT_NOTE
 from orchestrator.analysis.report.heat_map import HeatMap, heat_map_markup, heat_map_of
-from orchestrator.analysis.report.html import all_columns, element, table_markup, text
+from orchestrator.analysis.report.html import all_columns, element, narrow_headers, table_markup, text
 from orchestrator.analysis.report.method import environment_table, method_of
-from orchestrator.analysis.report.settings_table import filters_of, legend_of, settings_table
+from orchestrator.analysis.report.settings_table import (
+    filters_of,
+    legend_of,
+    rows_left_out,
+    settings_table,
+)
 from orchestrator.analysis.table import Table, cut
 from orchestrator.analysis.tables.measurements import MEASURED
 from orchestrator.analysis.tables.outcomes import FAILED
 
-_MOST_ROWS = 500
+_MOST_ROWS = 100
+_MOST_COLUMNS = 24  # of the widest table
 _WIDE_PIXELS, _NARROW_PIXELS = 1200, 350
 """Widths for which figures are drawn: the page's own, and that of a phone."""
 
@@ -123,7 +129,7 @@ def _head(title: str, script: str) -> str:
         f'<meta http-equiv="Content-Security-Policy" content="{_policy(script)}">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         element("title", text(title)),
-        element("style", "\n", colours, _asset("report.css")),
+        element("style", "\n", colours, _asset("report.css"), narrow_headers(_MOST_COLUMNS)),
     )
 
 
@@ -157,7 +163,7 @@ def _body(
     rows = row_ids_of(findings)
     for one, name in zip(jobs, of_jobs, strict=True):
         of_job = {setting: row for (job, setting), row in rows.items() if job == one.job}
-        yield _job(one, of_job, name, is_only=len(jobs) == 1)
+        yield _job(one, of_job, name, findings, is_only=len(jobs) == 1)
     links = (
         *(
             (_EVERY_SETTING if len(jobs) == 1 else one.job, "", name)
@@ -204,10 +210,12 @@ def _sections_of(findings: Findings, figures: Mapping[str, Figure]) -> Iterator[
         yield Section(title=environment.title, table=environment)
 
 
-def _job(one: Recommendation, row_ids: Mapping[str, str], name: str, *, is_only: bool) -> str:
+def _job(
+    one: Recommendation, row_ids: Mapping[str, str], name: str, findings: Findings, *, is_only: bool
+) -> str:
     """Show one job: its cards, then every setting."""
     heading = f"heading:{name}"
-    cards = cards_markup(one)
+    cards = cards_markup(one, findings)
     title = element("h2", text(_EVERY_SETTING if is_only else job_heading(one)), id=heading)
     if not one.standings:
         return element("section", title, cards, id=name, tabindex="-1")
@@ -218,6 +226,7 @@ def _job(one: Recommendation, row_ids: Mapping[str, str], name: str, *, is_only:
             element("p", text(legend_of(one)), class_="faint legend"),
         ),
         _controls(one),
+        _note(rows_left_out(one)),
         all_columns(),
         settings_table(one, row_ids, named_by=heading),
     )

@@ -1,7 +1,7 @@
 """Every setting of a job: rate, cost and quality as interval plots, time and cost of the job beside them."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from orchestrator.analysis.figures.palette import colour_of
 from orchestrator.analysis.formatting import (
@@ -22,7 +22,7 @@ from orchestrator.analysis.recommendation.answer.summary import (
     marks_of_runs,
     told_marks,
 )
-from orchestrator.analysis.report.html import element, text
+from orchestrator.analysis.report.html import element, header_variables, sorted_by, text
 from orchestrator.analysis.report.interval_plot import (
     Axis,
     axis_markup,
@@ -42,8 +42,9 @@ _FILTERS: Mapping[str, str] = {
 """Factors that the page can filter by, with what people call them."""
 
 _PLOTTED = {"rate": "samples/s", "usd": "$/M samples", "quality": "quality"}
-_JOB = {"job-time": "time of the job", "job-usd": "$ of the job"}
+_DETAILS = ("known by", "repeats", "range of samples/s", "remarks")
 _MOST_DIGITS = 3
+_MOST_ROWS = 100
 _BETTER = {"rate": " \N{RIGHTWARDS ARROW} faster", "usd": " \N{LEFTWARDS ARROW} cheaper"}
 
 
@@ -54,11 +55,16 @@ def settings_table(recommendation: Recommendation, row_ids: Mapping[str, str], *
         row_ids: setting -> id of its row.
         named_by: id of the heading that is the table's name.
     """
-    standings = fastest_first(recommendation)
+    standings = _shown_settings(recommendation)
     axes = _axes_of(recommendation, standings)
     decimals = _decimals_of(standings)
     grids = "".join(f"--{name}-grid:{grid_style(axis)};" for name, axis in axes.items())
-    rows = [_row(one, recommendation, axes, decimals, row_id=row_ids[one.setting]) for one in standings]
+    headers = ("setting", *(_PLOTTED[name] for name in axes), *_job_headers(axes), *_DETAILS)
+    filters = filters_of(recommendation)
+    rows = [
+        _row(one, recommendation, axes, decimals, filters=filters, row_id=row_ids[one.setting])
+        for one in standings
+    ]
     table = element(
         "table",
         element("thead", _head(recommendation, axes)),
@@ -66,9 +72,24 @@ def settings_table(recommendation: Recommendation, row_ids: Mapping[str, str], *
         element("tbody", *rows),
         aria_labelledby=named_by,
         class_="settings",
-        style=grids,
+        style=header_variables(headers) + grids,
     )
     return element("div", table, class_="scroll", role="region", tabindex="0", aria_labelledby=named_by)
+
+
+def _shown_settings(recommendation: Recommendation) -> list[RankedSetting]:
+    """List the fastest settings, as many as a page can hold, and the chosen one."""
+    standings = fastest_first(recommendation)
+    rest = (one for one in standings[_MOST_ROWS:] if one.setting == recommendation.chosen)
+    return [*standings[:_MOST_ROWS], *rest]
+
+
+def rows_left_out(recommendation: Recommendation) -> str:
+    """Tell how many settings the table leaves out; empty: it has all of them."""
+    num_settings = len(recommendation.standings)
+    if num_settings <= _MOST_ROWS:
+        return ""
+    return f"Shown are the {_MOST_ROWS:,} fastest of {num_settings:,} settings; results.csv has every trial."
 
 
 def fastest_first(recommendation: Recommendation) -> list[RankedSetting]:
@@ -112,7 +133,6 @@ def _quality_of(one: RankedSetting) -> Spread | None:
 def _head(recommendation: Recommendation, axes: Mapping[str, Axis]) -> str:
     metric = recommendation.aim.metric if recommendation.aim else ""
     names = {**_PLOTTED, "quality": metric}
-    numbers = ["time of the job", *(["$ of the job"] if "usd" in axes else []), "chance"]
     cells = [
         element("th", "setting", scope="col"),
         *(
@@ -125,13 +145,17 @@ def _head(recommendation: Recommendation, axes: Mapping[str, Axis]) -> str:
             )
             for name, axis in axes.items()
         ),
-        *(element("th", _name(name), scope="col", class_="number") for name in numbers),
+        *(element("th", _name(name), scope="col", class_="number") for name in _job_headers(axes)),
         *(
             element("th", _name(name), scope="col", class_=f"detail{' number' if name == 'repeats' else ''}")
-            for name in ("known by", "repeats", "range of samples/s", "remarks")
+            for name in _DETAILS
         ),
     ]
     return element("tr", *cells)
+
+
+def _job_headers(axes: Mapping[str, Axis]) -> tuple[str, ...]:
+    return ("time of the job", *(["$ of the job"] if "usd" in axes else []), "chance")
 
 
 def _name(words: str) -> str:
@@ -144,6 +168,7 @@ def _row(
     axes: Mapping[str, Axis],
     decimals: Mapping[str, int | None],
     *,
+    filters: Collection[str],
     row_id: str,
 ) -> str:
     rate = one.samples_per_second
@@ -162,29 +187,26 @@ def _row(
             "td",
             text(chance(one.chance)),
             class_="number",
-            data_header="chance",
-            data_value=repr(float(one.chance)),
+            data_value=sorted_by(one.chance),
         )
     )
     remarks = ", ".join(_remarks(one, recommendation))
     cells += [
-        element("td", text(one.provenance), class_="detail", data_header="known by"),
+        element("td", text(one.provenance), class_="detail"),
         element(
             "td",
             text(f"{len(one.rates):,}"),
             class_="detail number",
-            data_header="repeats",
             data_value=str(len(one.rates)),
         ),
         element(
             "td",
             text(_with_range(rate, None)[1]),
             class_="detail",
-            data_header="range of samples/s",
         ),
-        element("td", text(remarks or UNKNOWN), class_="detail", data_header="remarks"),
+        element("td", text(remarks or UNKNOWN), class_="detail"),
     ]
-    factors = {f"data_{key}": value for key, value in one.factors.items() if key in _FILTERS}
+    factors = {f"data_{key}": value for key, value in one.factors.items() if key in filters}
     classes = [one.provenance, *(["best"] if one.setting == recommendation.chosen else [])]
     colour = colour_of(one.factors.get("precision", "")).name
     attributes = {"style": f"--mark:var(--{colour})", **factors, **_calculated(one, recommendation)}
@@ -232,11 +254,10 @@ def _basis_of(one: RankedSetting) -> str:
 def _plotted_cell(
     value: Spread | None, axis: Axis, one: RankedSetting, *, name: str, decimals: int | None
 ) -> str:
-    header = _PLOTTED[name]
     if value is None:
-        return element("td", text(UNKNOWN), class_=f"number plotted absent {name}", data_header=header)
+        return element("td", text(UNKNOWN), class_=f"number plotted absent {name}")
     words, ends = _with_range(value, decimals)
-    title = f"{words} {header}, {ends or 'no range'}, {_basis_of(one)}"
+    title = f"{words} {_PLOTTED[name]}, {ends or 'no range'}, {_basis_of(one)}"
     plot = plot_markup(
         value,
         axis,
@@ -249,24 +270,21 @@ def _plotted_cell(
         element("span", text(words)),
         plot,
         class_=f"number plotted {name}",
-        data_header=header,
-        data_value=repr(float(value.median)),
+        data_value=sorted_by(value.median),
     )
 
 
 def _job_cell(words: tuple[str, str] | None, value: Spread | None, *, name: str) -> str:
     """Show a number of the job, and its range below it."""
-    header = _JOB[name]
     if words is None or value is None:
-        return element("td", text(UNKNOWN), class_=f"number absent {name}", data_header=header)
+        return element("td", text(UNKNOWN), class_=f"number absent {name}")
     median, ends = words
     return element(
         "td",
         element("span", text(median)),
         element("small", text(ends)),
         class_=f"number {name}",
-        data_header=header,
-        data_value=repr(float(value.median)),
+        data_value=sorted_by(value.median),
     )
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from orchestrator.analysis.formatting import counted, duration, number
+from orchestrator.analysis.formatting import about, counted, number
 from orchestrator.core.budget import BudgetStatus, CostEstimate, KnownBy
 from orchestrator.core.interval import Spread
 
@@ -30,7 +30,7 @@ _HOUR = 3600.0
 def expected_line(quotes: Sequence[CostEstimate]) -> str:
     """Describe what trials, at least one, likely take and cost, apart by how that is known.
 
-    `time and cost: likely 3.1 min [2.9, 3.3] and $0.020, one trial after the other: 8 trials …`.
+    `time and cost: about 3.1 min (2.9 to 3.3) and $0.020, one trial after the other: 8 trials …`.
     """
     known = [(quote, quote.expected) for quote in quotes if quote.expected is not None]
     unknown = [quote for quote in quotes if quote.expected is None]
@@ -39,12 +39,12 @@ def expected_line(quotes: Sequence[CostEstimate]) -> str:
         most = number(sum(quote.seconds for quote in unknown) / _HOUR, digits=2)
         usd = _priced([(quote, quote.seconds) for quote in unknown])
         parts.append(
-            f"{counted(len(unknown), 'trial')} at most {most} h{usd} by deadlines, as nothing is known"
+            f"{counted(len(unknown), 'trial')} at most {most} h{usd}, the time limit, as nothing like it ran"
         )
     first = []
     if known:
         usd = _priced([(quote, expected.median) for quote, expected in known])
-        first = [f"likely {_time([expected for _, expected in known])}{usd}, one trial after the other"]
+        first = [f"about {_time([expected for _, expected in known])}{usd}, one trial after the other"]
     return f"time and cost: {': '.join([*first, '; '.join(parts)])}"
 
 
@@ -64,15 +64,15 @@ def _parts_known_by(known_by: KnownBy, quotes: Sequence[CostEstimate]) -> Iterat
 def _time(spreads: Iterable[Spread]) -> str:
     ends = [(one.median, one.low, one.high) for one in spreads]
     median, low, high = (sum(values) for values in zip(*ends, strict=True))
-    return duration(Spread(median=median, low=low, high=high), digits=2)
+    return about(Spread(median=median, low=low, high=high))
 
 
 def _priced(timed: Sequence[tuple[CostEstimate, float]]) -> str:
-    """` and $0.02 (hypothetical)`; empty where nothing has a price."""
+    """` and $0.02 at list price`; empty where nothing has a price."""
     prices = [quote.rate.price for quote, _ in timed if quote.rate.price]
     if not prices:
         return ""
-    marks = " (hypothetical)" if any(price.is_hypothetical for price in prices) else ""
+    marks = " at list price" if any(price.is_hypothetical for price in prices) else ""
     usd = sum(quote.rate.of(seconds).usd for quote, seconds in timed)
     return f" and ${number(usd, digits=2)}{marks}"
 

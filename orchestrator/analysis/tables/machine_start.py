@@ -6,7 +6,7 @@ from orchestrator.analysis.formatting import duration_of, number
 from orchestrator.core.price import Price, Unpriced
 
 _SECONDS_PER_HOUR = 3600
-_WITHOUT_BOOT = "Without boot, install and CUDA start of a rented machine"
+_WITHOUT_BOOT = "Boot and install of a rented machine are not included"
 
 
 def describe_start(prices: Iterable[Price | Unpriced | None]) -> str:
@@ -23,18 +23,18 @@ def describe_start(prices: Iterable[Price | Unpriced | None]) -> str:
         return f"{_WITHOUT_BOOT}."
     starts = [(price.start_seconds, price) for price in known if price.start_seconds is not None]
     if len(starts) < len(known):
-        words = f"{_WITHOUT_BOOT} (prices.start_seconds=[LOW,HIGH] states them)"
+        words = f"{_WITHOUT_BOOT} (prices.start_seconds=[LOW,HIGH] adds them)"
     else:
         ends = [(seconds, price) for both, price in starts for seconds in both]
         time = _range((seconds for seconds, _ in ends), _duration)
         usd = _range((_usd(price, seconds) for seconds, price in ends), _dollars)
-        words = f"Beside it boot, install and CUDA start of a rented machine: {time}, {usd}, as stated"
+        words = f"Boot and install of a rented machine come on top: {time}, {usd}, as stated"
     if least := [
         (price.least_billing_seconds, price) for price in known if price.least_billing_seconds is not None
     ]:
         seconds = _range((seconds for seconds, _ in least), "{:g}".format)
         usd = _range((_usd(price, seconds) for seconds, price in least), _dollars)
-        words += f"; each start is billed for {seconds} s at least, {usd}"
+        words += f". Each start is billed for at least {seconds} s, {usd}"
     return f"{words}."
 
 

@@ -33,11 +33,11 @@ class PastHits:
     median_factor: float
 
     def __str__(self) -> str:
-        """`of 117 such steps of 3 held-out laboratories 97% lay within, median error 1.18x`."""
+        """`checked on 117 steps of 3 labs: 97% lay within the 90% interval, typical error 1.18x`."""
+        laboratories = "one lab" if self.laboratories == 1 else f"{self.laboratories} labs"
         return (
-            f"of {self.steps} such steps of {self.laboratories} held-out "
-            f"{'laboratory' if self.laboratories == 1 else 'laboratories'} {self.inside:.0%} lay within, "
-            f"median error {self.median_factor:.2f}x"
+            f"checked on {self.steps} steps of {laboratories}: {self.inside:.0%} lay within the 90% "
+            f"interval, typical error {self.median_factor:.2f}x"
         )
 
 
@@ -85,13 +85,13 @@ def words_of(kind: BasisKind, chosen: Iterable[StepLabels], *, name: str, precis
     """
     bits = _BITS.get(precision, precision)
     words: Mapping[BasisKind, str] = {
-        "network there": f"{name} there in {bits}",
-        "others there": f"other networks there in {bits}",
-        "network elsewhere": f"rough: {name} elsewhere",
-        "others elsewhere": "rough: other networks elsewhere",
+        "network there": f"{name} on this device in {bits}",
+        "others there": f"other networks on this device in {bits}",
+        "network elsewhere": f"rough: {name} on other devices",
+        "others elsewhere": "rough: other networks on other devices",
     }
     if kind == "counts":
-        return "rough: by counts, for nothing alike was published"
+        return "rough: from counts alone, as nothing alike was published"
     return f"{words[kind]} ({_laboratories(chosen)})"
 
 

@@ -99,7 +99,7 @@ def _told_by(compared: Sequence[_Compared], *, device: str, network: str) -> tup
     )
     kind, chosen = next((kind, chosen) for kind, chosen in cases if chosen)
     names = ", ".join(sorted({one.own.trial.workload for one in chosen}))
-    where = "elsewhere" if kind.endswith("elsewhere") else "there"
+    where = "on other devices" if kind.endswith("elsewhere") else "on this device"
     return kind, f"own records {where} of {names}: {describe_sources([one.own for one in chosen])}"
 
 

@@ -69,8 +69,7 @@ def _without_peaks(query: StepQuery) -> Refusal | None:
         )
     if device.kind == "cpu":
         return Refusal(
-            reason=f"no CPU was measured: its speed depends on its model, cores and threads; {_CALIBRATE} "
-            "there tells it in two minutes",
+            reason=f"no CPU of this kind was measured; {_CALIBRATE} on it takes two minutes",
             to_measure="this point",
         )
     known = [name for name in PRECISIONS if name in peaks.flops_per_second]

@@ -38,17 +38,15 @@ def test_a_time_and_a_cost_with_intervals_are_printed(capsys):
     assert main(["predict", "workload=vgg16", "device=t4", "workload.image_size=64"]) == 0
     out = capsys.readouterr().out
     assert "image_size=64" in out
-    past = r"of 212 such steps of 11 held-out laboratories 9\d% lay within"
+    past = r"checked on 212 steps of 11 labs: 9\d% lay within the 90% interval"
     assert re.search(r"1\.[67]\dx +1,2,3$", out, re.MULTILINE)
     assert re.search(rf"^2  {past}", out, re.MULTILINE)
     assert "\n3  priced as n1-standard-8+1xT4" in out
-    assert "\n1  vgg16 there in fp32 (PROFET)\n" in out
-    assert "Predicted or compiled (docs/compiled.md), not measured;" in " ".join(out.split())
+    assert "\n1  vgg16 on this device in fp32 (PROFET)\n" in out
+    assert "Predicted or compiled (docs/compiled.md), not measured." in " ".join(out.split())
 
 
-BOOT = (
-    "Without boot, install and CUDA start of a rented machine (prices.start_seconds=[LOW,HIGH] states them)"
-)
+BOOT = "Boot and install of a rented machine are not included (prices.start_seconds=[LOW,HIGH] adds them)."
 
 
 @pytest.mark.parametrize("command", [["predict"], ["predict", "explain"]])
@@ -65,7 +63,7 @@ def test_boot_is_told_of_devices_that_are_not_here_alone(capsys, command):
             r"on t4 in fp32, batch 64: [^(]*\([^)]*\), \S+ \(predicted, without set-up and boot\)", out
         )
     assert main([*words, "device=t4", "prices.start_seconds=[60,300]"]) == 0
-    assert "start of a rented machine: 60 s to 5.0 min, $0.012 to $0.061, as stated" in " ".join(
+    assert "of a rented machine come on top: 60 s to 5.0 min, $0.012 to $0.061, as stated" in " ".join(
         capsys.readouterr().out.split()
     )
 
@@ -104,7 +102,7 @@ def test_a_prediction_is_a_line_at_80_columns(working_directory):
     widths = widths_of(slim, width=80)
     cells = [(cell, width) for row in slim.rows for cell, width in zip(row, widths, strict=True)]
     assert all("\n" not in cell and len(cell) <= width for cell, width in cells)
-    assert {"device", "precision", "predicted\nms", "$/M\nsamples", "90% within"} <= {
+    assert {"device", "precision", "predicted\nms", "$/M\nsamples", "90% interval"} <= {
         column.header for column in slim.columns
     }
 
@@ -128,10 +126,10 @@ def test_every_point_of_a_sweep_is_predicted_or_refused(working_directory):
     }
 
 
-ELSEWHERE = "vgg16 elsewhere (PROFET, Lambda, TensorFlow and 3 more)"
+ELSEWHERE = "vgg16 on other devices (PROFET, Lambda, TensorFlow and 3 more)"
 NO_CPU = (
-    "no CPU was measured: its speed depends on its model, cores and threads; "
-    "`python -m orchestrator predict calibrate device=cpu` there tells it in two minutes"
+    "no CPU of this kind was measured; "
+    "`python -m orchestrator predict calibrate device=cpu` on it takes two minutes"
 )
 
 
@@ -148,7 +146,9 @@ def test_own_records_change_what_is_predicted_and_it_says_so(working_directory, 
     Ledger(working_directory / "outputs/mine/records.jsonl").append(own_record())
     found = step(working_directory, *words)
     assert found.likely > before.likely
-    assert found.source == ("own records there of lenet5: 1 of sweep mine; vgg16 there in fp32 (PROFET)")
+    assert found.source == (
+        "own records on this device of lenet5: 1 of sweep mine; vgg16 on this device in fp32 (PROFET)"
+    )
     assert main(["plan", "--json", "+sweep=smoke", "trainer=torch_ddp", *words]) == 0
     forecasts = json.loads(capsys.readouterr().out)["forecasts"]
     assert found.source in {forecast["step"].get("source") for forecast in forecasts}
@@ -163,8 +163,12 @@ def test_own_records_of_the_very_step_are_what_is_predicted_and_of_trainers_the_
     assert found.step.source == "own records of this very step: 1 of sweep mine"
     ledger.append(own_record(trainer="tensorflow", step_seconds=0.05))
     assert step(working_directory, *words).likely == pytest.approx(0.05)
-    assert step(working_directory, *words, "global_batch_size=128").source.startswith("own records there of")
-    assert step(working_directory, *words, "data.source=real").source.startswith("own records there of")
+    assert step(working_directory, *words, "global_batch_size=128").source.startswith(
+        "own records on this device of"
+    )
+    assert step(working_directory, *words, "data.source=real").source.startswith(
+        "own records on this device of"
+    )
 
 
 def test_what_tells_points_apart_stands_in_their_rows(working_directory):
@@ -202,14 +206,14 @@ def test_a_device_without_measurements_has_a_wider_interval(working_directory):
 @pytest.mark.parametrize(
     ("words", "source"),
     [
-        (("device=tpu_v3_8", "precision=bf16"), "other networks there in 16 bit (Google)"),
+        (("device=tpu_v3_8", "precision=bf16"), "other networks on this device in 16 bit (Google)"),
         (("device=tpu_v5e_8", "precision=bf16"), f"rough: {ELSEWHERE}"),
-        (("device=a100_40", "precision=bf16"), "other networks there in 16 bit (NVIDIA)"),
+        (("device=a100_40", "precision=bf16"), "other networks on this device in 16 bit (NVIDIA)"),
         (
             ("device=v100", "precision=fp16", "num_workers=4"),
-            "vgg16 there in 16 bit (Lambda, Sako)",
+            "vgg16 on this device in 16 bit (Lambda, Sako)",
         ),
-        (("device=t4", "num_workers=2"), "vgg16 there in fp32 (PROFET)"),
+        (("device=t4", "num_workers=2"), "vgg16 on this device in fp32 (PROFET)"),
     ],
 )
 def test_the_source_names_the_published_steps_with_most_in_common(working_directory, words, source):

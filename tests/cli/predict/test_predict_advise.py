@@ -45,8 +45,8 @@ def test_a_leader_that_was_only_predicted_is_measured_before_anything_is_settled
     assert main(["predict", "advise", *VGG]) == 0
     out = " ".join(capsys.readouterr().out.split())
     assert "Not settled, for vgg16 image_size=64 (fastest). No measured setting can be recommended" in out
-    assert "Predicted, not measured; chance to be the best: v100, fp32" in out
-    assert "Next: rent a machine for v100, fp32 and run it, about " in out
+    assert "Chance to be the best, predicted: v100, fp32" in out
+    assert "Next: rent n1-standard-8+1xV100 on demand for v100, fp32 and run it, about " in out
     found = advice(working_directory, *VGG)
     assert (found.winner.setting, found.winner.provenance, found.is_clear) == (
         "v100, fp32",
@@ -61,10 +61,10 @@ def test_what_to_measure_is_told_with_its_cost_until_the_winner_is_clear(working
     out = capsys.readouterr().out
     assert "Measure next" in out
     assert re.search(
-        r"Next: rent a machine for \S+, fp32 and run it, about [\d.]+ s and \$[\d.e-]+, "
-        r"without set-up and boot\. Without boot, install and CUDA start of a rented machine "
-        r"\(prices\.start_seconds=\[LOW,HIGH\] states them\); each start is billed for 60 s at least, "
-        r"\$[\d.]+: python -m orchestrator",
+        r"Next: rent \S+ on demand for \S+, fp32 and run it, about [\d.]+ s and \$[\d.e-]+, "
+        r"without set-up and boot\. Boot and install of a rented machine are not included "
+        r"\(prices\.start_seconds=\[LOW,HIGH\] adds them\)\. Each start is billed for at least 60 s, "
+        r"\$[\d.]+\. Run: python -m orchestrator",
         " ".join(out.split()),
     )
     found = advice(working_directory, *BALANCED, confidence=0.99)
@@ -238,8 +238,8 @@ def test_what_is_refused_is_listed_apart_with_what_to_measure(working_directory,
     assert main(["predict", "advise", "workload=vgg16", "workload.image_size=64", "device=t4,cpu"]) == 0
     out = capsys.readouterr().out
     assert "Not judged" in out
-    assert "no CPU was measured" in out
-    assert "1 setting not judged: no CPU was measured" in " ".join(out.split())
+    assert "no CPU of this kind was measured" in out
+    assert "1 setting not judged: no CPU of this kind was measured" in " ".join(out.split())
     assert main(["predict", "advise", "device=cpu"]) == 0
     assert "Not settled, for mnist_cnn (fastest). No setting can be judged." in capsys.readouterr().out
 
@@ -297,7 +297,7 @@ def test_what_leads_among_judged_settings_is_not_settled_as_long_as_others_may_b
     words = (*VGG, "device=t4,cpu", "global_batch_size=64,65")
     found = advice(working_directory, *words)
     assert (found.state, found.chosen) == ("not settled", "t4, torch_ddp, fp32, batch 64")
-    assert "2 settings not judged: no CPU was measured" in sentence_of(found)
+    assert "2 settings not judged: no CPU of this kind was measured" in sentence_of(found)
 
 
 def test_an_input_that_the_network_cannot_take_is_not_judged(working_directory):

@@ -88,9 +88,9 @@ def test_every_workload_has_a_time_or_a_reason_and_a_command(workload, device, c
 
 def test_a_refusal_names_the_command_that_measures_it(capsys):
     assert main(["predict", "workload=vgg16", "device=cpu"]) == 0
-    (line,) = [line for line in capsys.readouterr().out.splitlines() if "this measures it" in line]
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if "or measure it" in line]
     assert line.endswith(
-        "this measures it: python -m orchestrator +sweep=single workload=vgg16 workload.image_size=224 "
+        "or measure it: python -m orchestrator +sweep=single workload=vgg16 workload.image_size=224 "
         "workload.num_classes=1000 device=cpu precision=fp32 trainer=torch_ddp global_batch_size=64"
     )
 
@@ -103,7 +103,7 @@ def test_explain_shows_the_parts_of_a_step(capsys):
     assert parts["exchange"] == pytest.approx(found["roofline_seconds"]["exchange_seconds"])
     assert main(["predict", "explain", "workload=vgg16", "device=v100,cpu"]) == 0
     out = capsys.readouterr().out
-    assert "largest part: " in out
+    assert "Largest part: " in out
     assert "#" not in out, "bars are for terminals"
     assert "vgg16 image_size=224 num_classes=1000 on 1 x cpu in fp32, batch 64: the parts are unknown" in out
 

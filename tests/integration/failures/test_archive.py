@@ -88,7 +88,7 @@ def test_predictions_stand_on_records_that_only_the_bucket_has(tmp_path):
     spec = trial_spec(workload="lenet5", device="t4", host_cpu=None)
     BucketStore(f"{URL}/single-vgg16").put(record(spec=spec, sweep="single-vgg16"))
     (found,) = predicted(("workload=vgg16", "device=t4", f"record.path={URL}"), working_directory=tmp_path)
-    assert "own records there of lenet5: 1 of sweep single-vgg16" in found.step.source
+    assert "own records on this device of lenet5: 1 of sweep single-vgg16" in found.step.source
 
 
 @pytest.mark.parametrize(

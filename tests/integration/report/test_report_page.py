@@ -99,10 +99,17 @@ def test_the_first_screen_answers_which_setting_how_much_how_sure_and_what_next(
                 "cpu, torch_ddp, bf16",
                 "per million samples",
                 "to be the best of all",
-                "python -m orchestrator +sweep=single sweep.name=example",
+                "python -m orchestrator next +sweep=example",
             ):
                 box = found.page.get_by_text(words).first.bounding_box()
                 assert box["y"] + box["height"] < 900, (width, words)
+
+
+def test_the_first_screen_of_a_phone_has_the_answer_its_price_and_the_next_command(browser, tmp_path):
+    with opened(browser, page_of(tpu_vs_gpu), tmp_path, width=390) as found:
+        for words in ("is the best of what ran for mnist_cnn", "$0.13", "python -m orchestrator next"):
+            box = found.page.get_by_text(words).first.bounding_box()
+            assert box["y"] + box["height"] < 850, words
 
 
 def test_a_page_that_errs_asks_and_overflows_is_caught_by_these_tests(browser, tmp_path):
@@ -306,7 +313,7 @@ def test_without_scripts_the_page_is_whole_but_for_what_they_add(browser, tmp_pa
     with opened(browser, page_of(tpu_vs_gpu), tmp_path, scripts=False) as found:
         assert found.page.locator("table").count() == 15
         assert found.page.get_by_role("button").count() == 0
-        assert found.page.locator(".drawn.wide svg").count() == 3
+        assert found.page.locator(".drawn.wide svg").count() == 2
         assert not found.page.locator(".controls").first.is_visible()
         assert visible_rows(found.page.locator("#measured table")) == 6
 

@@ -156,7 +156,7 @@ def test_a_cpu_is_predicted_from_its_own_figures_and_refused_without():
     cpu, job = CATALOGUE.devices["cpu"], JOBS[3]
     refused = published_estimate_of(query(*job, device=cpu), MODELS).step
     assert isinstance(refused, Refusal)
-    assert refused.reason.startswith("no CPU was measured")
+    assert refused.reason.startswith("no CPU of this kind was measured")
     figures = DeviceBenchmark(
         driver_name="made up", flops_per_second={"fp32": 5e11}, memory_bytes_per_second=2e10
     )

@@ -69,7 +69,7 @@ def width(found):
 def test_without_records_it_is_what_others_measured():
     found = estimate(trial(**VGG))
     assert found.likely == pytest.approx(BASIS(trial(**VGG)).seconds)
-    assert found.source == "rough: vgg11 elsewhere (PROFET, Wightman)"
+    assert found.source == "rough: vgg11 on other devices (PROFET, Wightman)"
     assert 3 < width(found) < 6
 
 
@@ -77,7 +77,8 @@ def test_one_measured_trial_calibrates_a_device_that_was_never_seen():
     found = estimate(trial(**VGG), slowed(3.0, **BIG))
     before = estimate(trial(**VGG))
     assert found.source == (
-        "own records there of vgg16: 1 of sweep zoo; rough: vgg11 elsewhere (PROFET, Wightman)"
+        "own records on this device of vgg16: 1 of sweep zoo; "
+        "rough: vgg11 on other devices (PROFET, Wightman)"
     )
     assert 1.3 < found.likely / before.likely < 3.0, "the deviation of networks holds it back"
     assert found.low < 3.0 * before.likely < found.high
@@ -128,7 +129,7 @@ def test_one_own_record_of_a_network_like_no_published_one_tells_of_it_elsewhere
     own = step_measurements([took(measured, 3.0 * basis(measured).seconds)], devices=DEVICES)
     before, found = (estimator_of(basis, records, unseen)(asked) for records in ((), own))
     assert 3.0 < before.high / before.likely < 8.0
-    assert before.source == "rough: by counts, for nothing alike was published"
+    assert before.source == "rough: from counts alone, as nothing alike was published"
     truth = 3.0 * before.likely
     assert abs(math.log(found.likely / truth)) < 0.5 * math.log(3.0)
     assert found.holds(truth)
@@ -148,13 +149,13 @@ def test_own_measurements_of_another_network_correct_what_others_published(chang
     before, found = estimate(asked), estimate(asked, slowed(3.0, **BIG, **changes))
     assert before.source.endswith(")")
     assert 1.3 < found.likely / before.likely < 3.0, "by Bayes' rule"
-    assert found.source == f"own records there of vgg16: 1 of sweep zoo; {before.source}"
+    assert found.source == f"own records on this device of vgg16: 1 of sweep zoo; {before.source}"
 
 
 def test_rates_of_the_very_device_tell_more_than_those_of_others():
     there, elsewhere = (estimate(trial(**VGG, device=value, precision="fp16")) for value in (RATED, GPU))
-    assert there.source == "other networks there in 16 bit (NVIDIA, Lambda, Sako and 1 more)"
-    assert elsewhere.source == "rough: vgg11 elsewhere (PROFET, Wightman)"
+    assert there.source == "other networks on this device in 16 bit (NVIDIA, Lambda, Sako and 1 more)"
+    assert elsewhere.source == "rough: vgg11 on other devices (PROFET, Wightman)"
     assert width(there) < width(elsewhere)
 
 
@@ -162,7 +163,7 @@ def test_rates_count_in_the_other_precision_of_16_bit():
     ampere = replace(RATED, peak_flops_per_second={"fp16": 1.2e14, "bf16": 1.2e14})
     basis = bases_of({"v100": ampere}, MODELS)
     found = estimator_of(basis, (), MODELS)(trial(**VGG, device=ampere, precision="bf16"))
-    assert found.source.startswith("other networks there in 16 bit (NVIDIA")
+    assert found.source.startswith("other networks on this device in 16 bit (NVIDIA")
 
 
 def test_a_batch_is_as_large_as_the_part_of_each_replica():
@@ -222,7 +223,7 @@ def test_own_records_of_the_very_step_are_the_best_that_there_is():
 def test_records_of_other_data_do_not_pass_for_this_very_step():
     asked = trial(**VGG)
     found = estimate(asked, took(replace(asked, data="real:1"), 0.2))
-    assert found.source.startswith("own records there of vgg11: 1 of sweep example; ")
+    assert found.source.startswith("own records on this device of vgg11: 1 of sweep example; ")
 
 
 def test_records_of_a_workload_that_is_another_one_now_are_left_out():

@@ -45,7 +45,7 @@ def test_every_point_of_a_device_that_is_not_here_has_a_forecast_rehearsed_or_sk
     assert (gpu.trial.device, type(gpu.step), gpu.step.source) == (
         "t4",
         Estimate,
-        "other networks there in fp32 (PROFET)",
+        "other networks on this device in fp32 (PROFET)",
     )
     assert (tpu.trial.device, type(tpu.step)) == ("tpu_v3_8", Refusal)
     assert tpu.step.reason == "the peaks of tpu_v3_8 are unknown"

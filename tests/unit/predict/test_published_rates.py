@@ -56,7 +56,7 @@ def test_the_interval_holds_the_rate_unless_its_laboratory_tuned_far_more_than_t
     seconds = rate.global_batch_size / rate.samples_per_second
     holds = answer(rate).holds(seconds)
     assert holds or is_disputed(rate)
-    assert answer(rate).source.startswith(f"{rate.workload} there in ")
+    assert answer(rate).source.startswith(f"{rate.workload} on this device in ")
 
 
 def test_no_published_step_of_a_transformer_is_faster_than_the_peak_of_its_device():

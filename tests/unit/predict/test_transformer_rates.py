@@ -21,13 +21,13 @@ CATALOGUE = shipped_catalogue()
 def test_a_transformer_that_nobody_published_is_predicted_roughly_and_says_by_what():
     step = published_estimate_of(query("llama_style", "a100_80", size="160m"), MODELS).step
     assert isinstance(step, Estimate)
-    assert step.source == "other networks there in 16 bit (NVIDIA, Lambda, MosaicML and 1 more)"
+    assert step.source == "other networks on this device in 16 bit (NVIDIA, Lambda, MosaicML and 1 more)"
 
 
 def test_a_transformer_on_a_cpu_that_nobody_measured_is_refused():
     step = published_estimate_of(query("gpt2", "cpu", size="small"), MODELS).step
     assert isinstance(step, Refusal)
-    assert step.reason.startswith("no CPU was measured")
+    assert step.reason.startswith("no CPU of this kind was measured")
 
 
 def test_more_workers_than_one_host_has_are_refused():

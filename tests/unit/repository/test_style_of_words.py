@@ -4,6 +4,7 @@ import io
 import re
 from collections.abc import Callable, Iterator
 from html import unescape
+from pathlib import Path
 
 import pytest
 from report_builders import PRICE, forecast, measured, plan_of, repeats, tpu_vs_gpu
@@ -11,6 +12,7 @@ from rich.console import Console
 
 from orchestrator.analysis.findings import Findings, findings_of
 from orchestrator.analysis.report.page import render
+from orchestrator.cli import main
 from orchestrator.terminal.ending import ending_of
 from orchestrator.terminal.printing import print_ending
 
@@ -116,10 +118,40 @@ def test_a_page_says_hypothetical_once(case: Callable[[], Findings]) -> None:
 @pytest.mark.parametrize("case", CASES)
 def test_numbers_beside_a_wide_interval_have_few_digits(case: Callable[[], Findings]) -> None:
     findings = case()
-    told = [*terminal_of(findings), re.sub(r"<[^>]+>", " ", page_of(findings))]
+    assert not find_long_numbers([*terminal_of(findings), re.sub(r"<[^>]+>", " ", page_of(findings))])
+
+
+def find_long_numbers(texts: list[str]) -> list[str]:
+    """Find numbers of more than four digits beside an interval that is wider than a fifth of them."""
     wide = []
-    for middle, *ends in (found for text in told for found in RANGED.findall(text)):
+    for middle, *ends in (found for text in texts for found in RANGED.findall(text)):
         value, low, high = (float(one.replace(",", "")) for one in (middle, *filter(None, ends)))
         if value and (high - low) / value > WIDE:
             wide.append(middle)
-    assert not [one for one in wide if len(re.sub(r"[,.]", "", one).strip("0")) > 4]
+    return [one for one in wide if len(re.sub(r"[,.]", "", one).strip("0")) > 4]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("plan", "+sweep=single", "workload=vgg16", "device=t4,cpu"),
+        ("predict", "workload=resnet50", "device=t4,v100,cpu", "global_batch_size=64,512"),
+        ("predict", "explain", "workload=resnet50", "device=t4,cpu"),
+        ("predict", "advise", "workload=resnet50", "device=t4,v100,cpu"),
+    ],
+    ids=" ".join,
+)
+def test_commands_use_short_sentences_and_few_digits(
+    words: tuple[str, ...],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "4000")  # a sentence is a line, and a row too
+    assert main(list(words)) == 0
+    shown = capsys.readouterr().out
+    cells = [cell for line in shown.splitlines() for cell in re.split(r"\s{2,}", line)]
+    assert not [one for cell in cells for one in sentences_in(cell) if len(one.split()) > MOST_WORDS]
+    assert not find_long_numbers(cells)
+    assert shown.count("hypothetical") <= 1

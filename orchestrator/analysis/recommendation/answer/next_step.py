@@ -16,6 +16,8 @@ from orchestrator.analysis.recommendation.answer.answer import (
 from orchestrator.analysis.recommendation.model.candidate import CandidateSetting, Job
 from orchestrator.analysis.tables.machine_start import describe_start
 from orchestrator.core.command_text import command_text
+from orchestrator.core.price import Price
+from orchestrator.core.price_label import rented
 from orchestrator.plan.cache import OWN_DOING
 
 _ENOUGH_RUNS = 5
@@ -89,7 +91,9 @@ def next_step_of(
         first = trials[0]
         is_here = by_label[first.setting].num_missing > 0
         return NextStep(
-            why=f"measure {first.setting}" if is_here else f"rent a machine for {first.setting} and run it",
+            why=f"measure {first.setting}"
+            if is_here
+            else f"rent {_machine_for(by_label[first.setting])} for {first.setting} and run it",
             command=first.command,
             is_here=is_here,
             usd=first.usd,
@@ -113,6 +117,11 @@ def next_step_of(
 
 def _describe_start(candidates: Sequence[CandidateSetting]) -> str:
     return describe_start(one.price for one in candidates if one.is_rented)
+
+
+def _machine_for(candidate: CandidateSetting) -> str:
+    """Name what to rent: `n1-standard-8+1xT4 on demand`."""
+    return rented(candidate.price) if isinstance(candidate.price, Price) else "a machine"
 
 
 def _command_of_sweep(job: Job, *flags: str) -> str:

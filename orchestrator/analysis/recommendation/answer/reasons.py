@@ -55,7 +55,7 @@ def reasons_of(
         named_rivals = ", ".join(f"{one.setting} ({chance(one.chance)})" for one in rivals[:_MOST_RIVALS])
         left = len(rivals) - _MOST_RIVALS
         more = f" and {left:,} more" if left > 0 else ""
-        reasons.append(f"{_bases(rivals)}, not measured; chance to be the best: {named_rivals}{more}")
+        reasons.append(f"chance to be the best, {_bases(rivals)}: {named_rivals}{more}")
     by_reason: dict[str, int] = {}
     for one in sorted(excluded, key=lambda one: not one.may_be_best):
         by_reason[one.reason] = by_reason.get(one.reason, 0) + 1

@@ -43,12 +43,27 @@ def answer_of(recommendation: Recommendation) -> str:
 
 def sentence_of(recommendation: Recommendation) -> str:
     """Tell all of it in one paragraph."""
-    return " ".join(
-        (
-            f"{answer_of(recommendation)}, for {recommendation.job} ({recommendation.asked}).",
-            *details_of(recommendation),
-        )
-    )
+    return " ".join(filter(None, (describe_verdict(recommendation), describe_next(recommendation))))
+
+
+def describe_verdict(recommendation: Recommendation) -> str:
+    """Tell the state of the answer, what to take and what may be better."""
+    card = _build_verdict(recommendation)
+    first, *others = card.sentences
+    if card.headline and card.title != _RECOMMENDED:
+        first = f"{card.title}: {card.headline}. {first}"
+    head = f"{answer_of(recommendation)}, for {recommendation.job} ({recommendation.asked})."
+    return " ".join((head, first, *others))
+
+
+def describe_next(recommendation: Recommendation) -> str:
+    """Tell what to do next, its command last; empty: nothing is known to help."""
+    if recommendation.next_step is None:
+        return ""
+    card = _build_next(recommendation)
+    first, *others = card.sentences
+    sentences = " ".join((f"Next: {first[:1].lower()}{first[1:]}", *others))
+    return f"{sentences} Run: {card.command}" if card.command else sentences
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,23 +81,6 @@ class Card:
     headline: str
     sentences: tuple[str, ...]
     command: str = ""
-
-
-def details_of(recommendation: Recommendation) -> list[str]:
-    """List the sentences of all cards, without what the answer says already."""
-    sentences: list[str] = []
-    for card in build_cards(recommendation):
-        if card.kind == "next" and recommendation.next_step is None:
-            continue
-        first, *others = card.sentences
-        if card.kind == "next":
-            first = f"Next: {first[:1].lower()}{first[1:]}"
-        elif card.headline and card.title != _RECOMMENDED:
-            first = f"{card.title}: {card.headline}. {first}"
-        sentences += [first, *others]
-        if card.command:
-            sentences[-1] = f"{sentences[-1].removesuffix('.')}: {card.command}"
-    return sentences
 
 
 def build_cards(recommendation: Recommendation) -> tuple[Card, Card]:

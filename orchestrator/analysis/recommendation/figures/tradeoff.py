@@ -68,7 +68,7 @@ def _figure(recommendation: Recommendation, priced: Sequence[RankedSetting], row
             scale,
             row=row_ids[job, one.setting],
             is_front=one in front,
-            has_whisker=is_sparse or one in front or bool(one.rates),
+            has_whisker=is_sparse or one in front or (bool(one.rates) and num_measured <= _MOST_WHISKERS),
             is_named=bool(one.rates) and num_measured <= _MOST_NAMED,
         )
         for one in shown
@@ -81,7 +81,7 @@ def _figure(recommendation: Recommendation, priced: Sequence[RankedSetting], row
             f"For {recommendation.basis}. Log axes. Filled: measured, with the 95% interval of the mean. "
             "Hollow: predicted, diamonds compiled, with its 90% interval. "
             "Line: the likely front, where nothing is both faster and cheaper. "
-            f"Overlapping whiskers may swap places.{_WITHOUT if len(shown) > _MOST_WHISKERS else ''}"
+            f"Overlapping whiskers may swap places.{_tell_whiskers(len(shown), num_measured)}"
             + left_out(len(priced), _MOST_SETTINGS, "settings, the likeliest")
         ),
         alternative=_describe(recommendation, front),
@@ -89,7 +89,12 @@ def _figure(recommendation: Recommendation, priced: Sequence[RankedSetting], row
     )
 
 
-_WITHOUT = " Whiskers are those of the front and of measured settings."
+def _tell_whiskers(num_shown: int, num_measured: int) -> str:
+    """Tell which settings have whiskers; empty: all of them."""
+    if num_shown <= _MOST_WHISKERS:
+        return ""
+    others = " and of measured settings" if num_measured <= _MOST_WHISKERS else ""
+    return f" Whiskers are those of the front{others}."
 
 
 def _value(

@@ -5,11 +5,11 @@ import re
 from xml.etree import ElementTree
 
 import pytest
-from PIL import Image
+from PIL import Image, ImageChops, ImageStat
 from report_builders import HOSTILE
 
 from orchestrator.analysis.figures import drawing
-from orchestrator.analysis.figures.drawing import drawing_key, png_of, svg_of, whole_spec
+from orchestrator.analysis.figures.drawing import drawing_key, png_of, svg_of, vega_svg, whole_spec
 from orchestrator.analysis.figures.palette import BLUE, PAGE, on_paper
 from orchestrator.analysis.figures.vega_lite import Figure, axis, colours, mark_label, panels, single
 
@@ -37,7 +37,7 @@ def figure(name="a", label="row:0-1\ntold"):
 
 
 def parsed(**changes):
-    return ElementTree.fromstring(svg_of(figure(**changes), width=500))  # noqa: S314 - own markup
+    return ElementTree.fromstring(svg_of(figure(**changes), width=700))  # noqa: S314 - own markup
 
 
 def test_marks_have_titles_and_name_their_row():
@@ -46,15 +46,33 @@ def test_marks_have_titles_and_name_their_row():
     assert [mark.find(f"{SVG}title").text for mark in marks] == ["told"] * 2
 
 
+def test_a_drawing_for_a_phone_has_no_titles_because_no_pointer_shows_them():
+    svg = svg_of(figure(), width=400)
+    assert "<title>" not in svg
+    assert svg.count("data-row=") == 2
+
+
+def test_a_smaller_drawing_looks_like_the_one_that_vega_makes():
+    whole = vega_svg(whole_spec(figure(), 700))
+    slim = svg_of(figure(), width=700)
+    assert len(slim) < 0.6 * len(whole)
+    with (
+        Image.open(io.BytesIO(png_of(whole, scale=1))) as first,
+        Image.open(io.BytesIO(png_of(slim, scale=1))) as second,
+    ):
+        apart = ImageChops.difference(first.convert("L"), second.convert("L"))
+    assert ImageStat.Stat(apart).mean[0] < 0.5, "of 255: coordinates are rounded"
+
+
 def test_colours_are_variables_with_their_value_on_white():
-    svg = svg_of(figure(), width=500)
+    svg = svg_of(figure(), width=700)
     assert f"var(--blue, {BLUE.light})" in svg
     assert "var(" not in on_paper(svg)
     assert BLUE.light in on_paper(svg)
 
 
 def test_the_key_of_a_drawing_is_that_of_all_it_depends_on(monkeypatch):
-    def key(width=500, **changes):
+    def key(width=700, **changes):
         return drawing_key(whole_spec(figure(**changes), width))
 
     first = key()
@@ -70,6 +88,7 @@ def test_names_stay_text(name):
     assert {element.tag.removeprefix(SVG) for element in root.iter()} <= {
         "svg",
         "g",
+        "circle",
         "path",
         "line",
         "text",
@@ -83,11 +102,11 @@ def test_names_stay_text(name):
 
 
 def test_no_role_is_left_inside_an_image():
-    assert not re.search(r"role=|aria-", svg_of(figure(), width=500))
+    assert not re.search(r"role=|aria-", svg_of(figure(), width=700))
 
 
 def test_a_png_is_white_where_nothing_is_drawn_and_scaled():
-    svg = svg_of(figure(), width=500)
+    svg = svg_of(figure(), width=700)
     with Image.open(io.BytesIO(png_of(svg, scale=2))) as image:
         assert image.convert("RGB").getpixel((1, 1)) == (255, 255, 255)
         assert image.width == pytest.approx(2 * float(re.search(r'width="([\d.]+)"', svg)[1]), abs=2)
@@ -101,4 +120,4 @@ def test_panels_stand_below_each_other_where_there_is_no_room():
         for width in (350, 700, 1200)
     }
     assert columns == {350: 1, 700: 2, 1200: 3}
-    assert single(spec, width=500, height=100)["height"] == 100
+    assert single(spec, width=700, height=100)["height"] == 100

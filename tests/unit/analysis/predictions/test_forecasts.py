@@ -71,8 +71,8 @@ def test_the_total_is_of_every_trial_that_is_predicted_and_of_dollars_only_if_al
 def test_time_and_dollars_of_absent_devices_say_that_boot_is_not_included():
     known = predicted_table(predicted_of([forecast(price=price(least_billing_seconds=60.0)), TPU]))
     assert known.note.endswith(
-        "Without boot, install and CUDA start of a rented machine (prices.start_seconds=[LOW,HIGH] states "
-        "them); each start is billed for 60 s at least, $0.060."
+        "Boot and install of a rented machine are not included (prices.start_seconds=[LOW,HIGH] adds them). "
+        "Each start is billed for at least 60 s, $0.060."
     )
     assert "boot" not in predicted_table(predicted_of([TPU])).note
 
@@ -124,9 +124,9 @@ def test_the_first_sentence_says_that_the_fastest_was_only_predicted():
     slower = forecast(step_seconds=0.02, device="v100")
     told = answered([measured(step_seconds=0.01)], [slower, forecast()])
     assert told.startswith("Not settled, for mnist_cnn (fastest). ")
-    assert "Predicted, not measured; chance to be the best: t4, fp32 (>99%)." in told
+    assert "Chance to be the best, predicted: t4, fp32 (>99%)." in told
     assert "v100" not in told
-    assert "Predicted, not measured" in answered([], [forecast()])
+    assert "Probably better, predicted and not measured" in answered([], [forecast()])
     assert "redicted" not in answered([measured(step_seconds=0.0004)], [forecast()])
 
 
@@ -158,8 +158,8 @@ def test_of_costs_it_says_the_cheapest_if_that_is_asked_for():
     records = [measured(step_seconds=0.01, price=price())]
     told = answered(records, [dear, forecast()], "cheapest")
     assert told.startswith("Not settled, for mnist_cnn (cheapest). ")
-    assert "chance to be the best: t4, fp32 (>99%)." in told
-    assert "chance to be the best: v100, fp32 (" in answered(records, [dear, forecast()])
+    assert "Chance to be the best, predicted: t4, fp32 (>99%)." in told
+    assert "Chance to be the best, predicted: v100, fp32 (" in answered(records, [dear, forecast()])
     without = [forecast(price=Unpriced(reason="no row"))]
     assert "Predicted, not measured" not in answered(records, without, "cheapest")
     (left,) = found(records, without, "cheapest").recommendations[0].left_out

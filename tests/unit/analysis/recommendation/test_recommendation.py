@@ -563,7 +563,7 @@ def test_a_compiled_step_has_a_mark_and_a_name_of_its_own():
     findings = findings_of(records, plan_of(records, forecasts=(compiled, forecast())))
     (found,) = findings.recommendations
     assert {one.provenance for one in found.standings} == {"measured", "compiled", "predicted"}
-    assert "compiled, not measured; chance to be the best: tpu_v3_8" in str(found.reasons)
+    assert "chance to be the best, compiled: tpu_v3_8" in str(found.reasons)
     rows = {setting: row for (_, setting), row in row_ids_of(findings).items()}
     table = settings_table(found, rows, named_by="heading:t")
     assert [table.count(f'class="plot {mark}"') > 0 for mark in ("measured", "compiled", "predicted")] == [
@@ -666,7 +666,7 @@ class TestStartOfARentedMachine:
     def test_a_prediction_beside_measurements_has_their_set_up_and_no_boot(self):
         records = repeats(rates=(8000, 8100, 8200))
         found = answer(records, forecasts=(forecast(price=price(least_billing_seconds=60.0)),))
-        assert found.next_step.start.endswith("each start is billed for 60 s at least, $0.060.")
+        assert found.next_step.start.endswith("Each start is billed for at least 60 s, $0.060.")
         assert describe_next_step(found.next_step).endswith(", without boot.")
         assert found.next_step.start in build_cards(found)[-1].sentences
         included = (

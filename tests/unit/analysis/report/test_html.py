@@ -18,7 +18,7 @@ def table(*rows, headers=("name", "samples/s"), has_total=False):
 
 
 def cells(found):
-    return re.findall(r"<td [^>]*>", table_markup(found, named_by="heading:t"))
+    return re.findall(r"<td[^>]*>", table_markup(found, named_by="heading:t"))
 
 
 @pytest.mark.parametrize(

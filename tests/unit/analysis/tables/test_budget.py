@@ -74,8 +74,8 @@ def test_a_person_is_asked_above_the_limit_alone_and_about_money_that_is_paid():
 
 def test_trials_measured_before_tell_the_time_and_cost_of_a_plan():
     assert expected_line((KNOWN, KNOWN)) == (
-        "time and cost: likely 13 min [10, 14] and $0.80, one trial after the other: "
-        "2 trials 13 min [10, 14] as trials of the same setting took"
+        "time and cost: about 13 min (10 to 14) and $0.80, one trial after the other: "
+        "2 trials 13 min (10 to 14) as trials of the same setting took"
     )
 
 
@@ -83,15 +83,15 @@ def test_every_part_of_an_expected_time_names_its_provenance():
     alone = replace(PREDICTED, is_without_setup=True)
     rehearsed = replace(KNOWN, rate=CostRate(nodes=1, price=None), known_by="rehearsed")
     assert expected_line((KNOWN, PREDICTED, alone, rehearsed, UNKNOWN)) == (
-        "time and cost: likely 15 min [11, 20] and $0.52 (hypothetical), one trial after the other: "
-        "1 trial 6.7 min [5.0, 7.0] as trials of the same setting took; "
-        "1 trial 6.7 min [5.0, 7.0] as rehearsals of the same setting took; "
-        "1 trial 60 s [20, 180] predicted; 1 trial 60 s [20, 180] predicted, set-up not included; "
-        "1 trial at most 0.50 h and $3.6 by deadlines, as nothing is known"
+        "time and cost: about 15 min (11 to 20) and $0.52 at list price, one trial after the other: "
+        "1 trial 6.7 min (5.0 to 7.0) as trials of the same setting took; "
+        "1 trial 6.7 min (5.0 to 7.0) as rehearsals of the same setting took; "
+        "1 trial 60 s (20 to 180) predicted; 1 trial 60 s (20 to 180) predicted, set-up not included; "
+        "1 trial at most 0.50 h and $3.6, the time limit, as nothing like it ran"
     )
 
 
 def test_a_plan_of_which_nothing_is_known_has_an_upper_bound_alone():
     assert expected_line((UNKNOWN,)) == (
-        "time and cost: 1 trial at most 0.50 h and $3.6 by deadlines, as nothing is known"
+        "time and cost: 1 trial at most 0.50 h and $3.6, the time limit, as nothing like it ran"
     )

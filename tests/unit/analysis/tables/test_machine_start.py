@@ -13,26 +13,26 @@ STATED = {"least_billing_seconds": 60.0, "start_seconds": (120.0, 600.0)}
 
 def test_what_the_price_list_states_is_told():
     assert describe_start([price(**STATED)]) == (
-        "Beside it boot, install and CUDA start of a rented machine: 2.0 min to 10 min, $0.12 to $0.60, "
-        "as stated; each start is billed for 60 s at least, $0.060."
+        "Boot and install of a rented machine come on top: 2.0 min to 10 min, $0.12 to $0.60, "
+        "as stated. Each start is billed for at least 60 s, $0.060."
     )
 
 
 def test_of_several_machines_the_ends_are_told():
     dear = price(**STATED, node_usd_per_hour=36.0)
     assert describe_start([price(**STATED), dear]) == (
-        "Beside it boot, install and CUDA start of a rented machine: 2.0 min to 10 min, $0.12 to $6.0, "
-        "as stated; each start is billed for 60 s at least, $0.060 to $0.60."
+        "Boot and install of a rented machine come on top: 2.0 min to 10 min, $0.12 to $6.0, "
+        "as stated. Each start is billed for at least 60 s, $0.060 to $0.60."
     )
 
 
 def test_an_unknown_start_is_left_out_and_named():
     assert describe_start([price(), price(**STATED)]) == (
-        "Without boot, install and CUDA start of a rented machine (prices.start_seconds=[LOW,HIGH] "
-        "states them); each start is billed for 60 s at least, $0.060."
+        "Boot and install of a rented machine are not included (prices.start_seconds=[LOW,HIGH] adds them). "
+        "Each start is billed for at least 60 s, $0.060."
     )
     assert describe_start([None, Unpriced(reason="no row")]) == (
-        "Without boot, install and CUDA start of a rented machine."
+        "Boot and install of a rented machine are not included."
     )
 
 

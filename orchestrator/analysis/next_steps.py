@@ -1,0 +1,36 @@
+"""(findings of a sweep) -> what to do next, and the command that a person types for it. Pure."""
+
+from collections.abc import Iterator
+
+from orchestrator.analysis.findings import Findings
+from orchestrator.analysis.formatting import counted
+from orchestrator.analysis.recommendation.answer.answer import NextStep
+from orchestrator.core.command_text import command_text
+from orchestrator.core.placement import Plan
+
+
+def list_steps(findings: Findings) -> tuple[NextStep, ...]:
+    """List what to do next: the trials that are not run yet first, then what would settle each answer."""
+    plan = findings.plan
+    left = counted(findings.num_missing, "trial")
+    if not findings.records:
+        first = NextStep(why="nothing is recorded yet; run the sweep", command=plan.command)
+        return (first,) if findings.num_missing else ()
+    is_open = findings.num_missing and not plan.search.is_adaptive
+    rest = [NextStep(why=f"run what is left, {left}", command=plan.command)] if is_open else []
+    proposed = [answer.next_step for answer in findings.recommendations if answer.next_step]
+    return (*rest, *(step for step in proposed if not rest or step.command != plan.command))
+
+
+def short_command(step: NextStep, findings: Findings) -> str:
+    """Return the command of a step: `next` for the step that it runs, where something is recorded."""
+    first = next((one for one in list_steps(findings) if one.command), None)
+    if step != first or not findings.records:
+        return step.command
+    return command_text(_words_of_folder(findings.plan), verb="next")
+
+
+def _words_of_folder(plan: Plan) -> Iterator[str]:
+    """Yield the words that say where the plan is stored."""
+    yield f"+sweep={plan.sweep}"
+    yield from (word for word in plan.repeated_words if word.startswith(("outputs=", "hydra.")))
