@@ -65,7 +65,9 @@ def fit_default_models(table: LatencyTable, *, devices: Mapping[str, Device]) ->
         quantile=fit_quantile(steps, deviations),
         sizes=_sizes_of(measured),
         devices=tuple(
-            peaks_at_work(devices[name]) for name in sorted(devices) if devices[name].kind != "cpu"
+            peaks_at_work(device)
+            for _, device in sorted(devices.items())
+            if device.kind != "cpu" and device.is_predictable
         ),
         steps=steps,
     )

@@ -58,6 +58,11 @@ class Device:
     runtime: str | None = None
     no_trainer: str | None = None
 
+    @property
+    def is_predictable(self) -> bool:
+        """True where published steps predict it: none of them is of an AMD GPU, a Trainium or a Gaudi."""
+        return self.no_trainer is None and not any(name.startswith("AMD ") for name in self.driver_names)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accelerators:

@@ -49,8 +49,7 @@ def _without_trainer(query: StepQuery) -> Refusal | None:
 def _without_published_steps(query: StepQuery, own: Sequence[StepQuery]) -> Refusal | None:
     """Explain that no step of an AMD GPU was published; other kernels reach other shares of its peaks."""
     device = query.device
-    is_amd = device.kind == "gpu" and device.compute_capability is None
-    if not is_amd or any(one.device.name == device.name for one in own):
+    if device.is_predictable or any(one.device.name == device.name for one in own):
         return None
     return Refusal(
         reason=f"no published step is of an AMD GPU, as {device.name} is one", to_measure="this point"

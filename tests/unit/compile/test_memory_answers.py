@@ -263,7 +263,7 @@ def test_every_gpu_of_the_configuration_has_its_memory(tmp_path):
     assert len(gpus) >= 15
     for name, device in gpus.items():
         assert device.memory_bytes is not None, name
-        assert 16 * GIB <= device.memory_bytes <= 141 * GIB
+        assert 16 * GIB <= device.memory_bytes <= 288 * GIB
 
 
 def test_the_extra_pins_the_version_whose_limits_are_known():

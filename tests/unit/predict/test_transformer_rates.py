@@ -58,7 +58,7 @@ def test_an_accelerator_of_another_maker_is_refused_with_the_reason(device, reas
 def test_a_blackwell_gpu_is_predicted_roughly_from_its_peaks():
     step = published_estimate_of(query("gpt2", "b200", size="small"), MODELS).step
     assert isinstance(step, Estimate)
-    assert step.source.startswith("rough: gpt2 elsewhere")
+    assert step.source.startswith("rough: gpt2 on other devices")
 
 
 def test_a_recurrent_network_with_attention_is_no_transformer():
