@@ -613,6 +613,8 @@ class _Reporter:
 
     def wait(self, seconds: float) -> None:
         """Count time in which a step waited for its batch, unless the device was busy with earlier steps."""
+        if _may_be_busy_unseen():
+            return
         if self._runs and not _is_busy():
             self._waited = (self._waited or 0.0) + seconds
         elif self._waited is None:
@@ -881,11 +883,20 @@ def _synchronize() -> None:
 
 
 def _is_busy() -> bool:
-    """Return whether a GPU still computes what PyTorch gave it earlier."""
-    torch = sys.modules.get("torch")
+    """Return whether a device still computes what PyTorch gave a GPU earlier, or JAX any device."""
+    torch, jax = sys.modules.get("torch"), _jax()
+    if jax is not None and not all(array.is_ready() for array in jax.live_arrays()):
+        return True
     if torch is None or not torch.cuda.is_initialized():
         return False
     return not torch.cuda.current_stream().query()
+
+
+def _may_be_busy_unseen() -> bool:
+    """Return whether torch_xla or TensorFlow may use a device that cannot be asked whether it computes."""
+    tensorflow = _tensorflow()
+    accelerators = tensorflow and [*map(tensorflow.config.list_logical_devices, ("GPU", "TPU"))]
+    return "torch_xla" in sys.modules or any(accelerators or ())
 
 
 def _tensorflow() -> Any:

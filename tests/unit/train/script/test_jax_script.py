@@ -6,6 +6,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from repository import ROOT
@@ -13,7 +14,7 @@ from repository import ROOT
 from orchestrator.callback import orchestrator_callback as callback
 
 LOOPS = """
-import json, sys
+import json, sys, time
 import jax, jax.numpy as jnp
 import orchestrator_callback as callback
 
@@ -32,16 +33,22 @@ class Parts:
 @jax.jit
 def train(weights, x):
     for _ in range(10):
-        weights = jnp.tanh(weights @ weights / 300)
+        weights = jnp.tanh(weights @ weights / len(weights))
     return weights + x.mean()
 
 
-def measure(waits, keeps):
+def load(seconds):
+    for _ in range(100):
+        time.sleep(seconds)
+        yield jnp.ones((64, 3))
+
+
+def measure(waits, keeps, size=300, seconds=0.0):
     parts = Parts()
     callback._Alone = lambda: parts
     callback._REPORTERS.clear()
-    weights = jnp.ones((300, 300))
-    for x in callback.steps(jnp.ones((64, 3)) for _ in range(100)):
+    weights = jnp.ones((size, size))
+    for x in callback.steps(load(seconds)):
         result = train(weights, x)
         if keeps:
             weights = result
@@ -51,17 +58,24 @@ def measure(waits, keeps):
 
 
 assert callback._jax() is None, "no device is asked for before the script asks"
+"""
+ROUNDS = """
 measure(True, True)  # compiles
 loops = ((True, True), (False, True), (False, False))
 print(json.dumps([[measure(*loop) for loop in loops] for _ in range(3)]))
 """
+LOADING = """
+measure(True, True, size=400)  # compiles
+print(json.dumps([measure(waits, True, size=400, seconds=0.002) for waits in (True, False)]))
+"""
 
 
-def test_a_step_takes_as_long_with_and_without_waiting_for_it() -> None:
+def run(code: str) -> Any:
+    """Run code behind `LOOPS`, and return what it prints."""
     if importlib.util.find_spec("jax") is None:
         pytest.skip("jax is not installed")
     done = subprocess.run(
-        [sys.executable, "-c", LOOPS],
+        [sys.executable, "-c", LOOPS + code],
         env={"PYTHONPATH": str(ROOT / "orchestrator/callback"), "JAX_PLATFORMS": "cpu", "PATH": ""},
         capture_output=True,
         text=True,
@@ -69,7 +83,11 @@ def test_a_step_takes_as_long_with_and_without_waiting_for_it() -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    rounds = json.loads(done.stdout)
+    return json.loads(done.stdout)
+
+
+def test_a_step_takes_as_long_with_and_without_waiting_for_it() -> None:
+    rounds = run(ROUNDS)
     waited, asynchronous, dropped = (
         min(part["seconds"] for loops in rounds for part in loops[index]) for index in range(3)
     )
@@ -77,6 +95,12 @@ def test_a_step_takes_as_long_with_and_without_waiting_for_it() -> None:
     assert 0.5 < dropped / waited < 2
     part = rounds[0][0][0]
     assert (part["samples"], part["kind"], part["num_workers"]) == (5 * 64, "cpu", 1)
+
+
+def test_reading_a_batch_while_the_step_before_is_computed_is_no_wait() -> None:
+    waited, overlapped = (min(part["data_wait_seconds"] for part in parts) for parts in run(LOADING))
+    assert waited >= 5 * 0.002
+    assert overlapped < 0.5 * waited  # only a part's first batch is read while nothing is computed
 
 
 @dataclass(frozen=True)
