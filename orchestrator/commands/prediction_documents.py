@@ -83,6 +83,7 @@ def _job(job: JobCost, length: JobLength) -> dict[str, Any]:
         "source": length.source,
         "seconds": job.seconds,
         "usd": job.usd,
+        "spot": job.spot,
     }
 
 

@@ -37,6 +37,7 @@ def price_list_of(plain: Mapping[str, Any], *, option: str) -> PriceList:
         billing_seconds=plain["billing_seconds"],
         least_billing_seconds=plain["least_billing_seconds"],
         start_seconds=plain["start_seconds"] and tuple(plain["start_seconds"]),
+        interruptions_per_day=plain["interruptions_per_day"] and tuple(plain["interruptions_per_day"]),
         max_age_days=plain["max_age_days"],
         this_host=plain["this_host"],
         confirmed_spot=plain["confirm_spot"],

@@ -354,6 +354,7 @@ class PricesConf:
         confirm_spot: instances whose spot price may be above 0.75 times the price on demand.
         least_billing_seconds: shortest time that each start of a machine is billed for; null: unknown.
         start_seconds: range [low, high] of boot, install and CUDA start of a machine; null: unknown.
+        interruptions_per_day: range [low, high] of how often a spot machine is lost in a day; null: unknown.
         as_of: date of the rows of the same file that have none of their own.
         source: source of the rows of the same file that have none of their own.
         regions: region -> instance -> price.
@@ -368,6 +369,7 @@ class PricesConf:
     confirm_spot: list[str] = field(default_factory=list)
     least_billing_seconds: float | None = None
     start_seconds: list[float] | None = None
+    interruptions_per_day: list[float] | None = None
     as_of: str | None = None
     source: str | None = None
     regions: dict[str, RegionConf] = field(default_factory=dict)

@@ -54,6 +54,7 @@ class PriceList:
         rows: region -> instance -> row.
         least_billing_seconds: shortest time that each start of a machine is billed for; None: unknown.
         start_seconds: range of boot, install and CUDA start of a machine, as stated; None: unknown.
+        interruptions_per_day: range of how often a spot machine is lost in a day, as stated; None: unknown.
 
     Raises:
         ConfigError: a figure, day or name that cannot be, or a spot price like a catalogue's error.
@@ -70,13 +71,18 @@ class PriceList:
     rows: Mapping[str, Mapping[str, PriceRow]]
     least_billing_seconds: float | None = None
     start_seconds: tuple[float, ...] | None = None
+    interruptions_per_day: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
-        least, start = self.least_billing_seconds, self.start_seconds
+        least, start, lost = self.least_billing_seconds, self.start_seconds, self.interruptions_per_day
         if least is not None and not 0 < least < math.inf:
             raise ConfigError(f"prices.least_billing_seconds={least} must be above 0 and finite")
         if start is not None and not (len(start) == 2 and 0 <= start[0] <= start[1] < math.inf):
             raise ConfigError(f"prices.start_seconds={list(start)} must be a range of seconds, as [60,600]")
+        if lost is not None and not (len(lost) == 2 and 0 < lost[0] <= lost[1] < math.inf):
+            raise ConfigError(
+                f"prices.interruptions_per_day={list(lost)} must be a range above 0, as [0.05,0.16]"
+            )
         if not 0 < self.billing_seconds < math.inf:
             raise ConfigError(f"prices.billing_seconds={self.billing_seconds} must be above 0 and finite")
         if self.max_age_days < 0:
@@ -123,7 +129,9 @@ class Price:
         is_hypothetical: the host that ran the trial is not known to be that instance.
         is_repriced: True if a report replaced the stored price.
         beside: other rented instances of a trial with unequal devices; the marks above cover all of them.
-        least_billing_seconds, start_seconds: as in the price list; None: unknown.
+        least_billing_seconds, start_seconds, interruptions_per_day: as in the price list; None: unknown.
+        other_node_usd_per_hour: price of one node on demand where it is a spot machine, and the other way
+            round; None: unknown.
 
     Raises:
         RecordError: a day or figure that cannot be.
@@ -147,6 +155,8 @@ class Price:
     beside: tuple["Price", ...] = ()
     least_billing_seconds: float | None = None
     start_seconds: tuple[float, ...] | None = None
+    interruptions_per_day: tuple[float, ...] | None = None
+    other_node_usd_per_hour: float | None = None
 
     def __post_init__(self) -> None:
         for name in ("as_of", "priced_on"):
@@ -170,6 +180,17 @@ class Price:
     def usd_per_hour(self) -> float:
         """Dollars per hour of all nodes."""
         return self.nodes * self.node_usd_per_hour + sum(price.usd_per_hour for price in self.beside)
+
+    def usd_per_hour_as(self, provisioning: Provisioning) -> float | None:
+        """Return the dollars per hour of all nodes, rented in that way; None: unknown of one of them."""
+        total = 0.0
+        for price in self.rented:
+            is_own = price.provisioning == provisioning
+            figure = price.node_usd_per_hour if is_own else price.other_node_usd_per_hour
+            if figure is None:
+                return None
+            total += price.nodes * figure
+        return total
 
     def billed_seconds(self, seconds: float) -> float:
         """Round seconds up to the billing increment."""

@@ -113,6 +113,7 @@ class TrainResult:
             samples, losses and pursuit cover the whole training; other times cover this attempt only.
         resumed_seconds: training time of earlier attempts up to that checkpoint; rank 0's.
         checkpoint_seconds: time to save and restore checkpoints; no other time includes it; slowest rank.
+        num_checkpoints: checkpoints that this attempt wrote; 0 in results of earlier versions.
         checkpoint_notes: checkpoints that were refused or could not be stored, with reasons.
         unchecked: identities that hold for declared workloads and are not known to hold for this native job.
         run_seconds: [rank] from the start of a script that reported no step to its end with exit code 0; it
@@ -171,6 +172,7 @@ class TrainResult:
     core_wait_seconds: tuple[tuple[float, ...], ...] = ()
     busy_core_seconds: tuple[tuple[float, ...], ...] = ()
     read_files: Mapping[str, str] = field(default_factory=dict)
+    num_checkpoints: int = 0
 
     @property
     def seconds(self) -> float:

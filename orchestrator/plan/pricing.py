@@ -12,6 +12,8 @@ from orchestrator.core.price import Price, PriceList, Provisioning, Unpriced
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.trial_spec import TrialSpec
 
+_OTHER: Mapping[Provisioning, Provisioning] = {"on_demand": "spot", "spot": "on_demand"}
+
 
 def price_of(
     device: Device,
@@ -64,6 +66,8 @@ def price_of(
         is_hypothetical=rented.is_hypothetical,
         least_billing_seconds=prices.least_billing_seconds,
         start_seconds=prices.start_seconds,
+        interruptions_per_day=prices.interruptions_per_day,
+        other_node_usd_per_hour=row.usd_per_hour(_OTHER[rented.provisioning]),
     )
 
 

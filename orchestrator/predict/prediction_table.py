@@ -129,6 +129,7 @@ class Prediction:
             provenance=self.step.provenance,
             is_without_setup=True,
             is_rented=self.is_rented,
+            price=self.price,
         )
 
 

@@ -95,6 +95,7 @@ def result_of(reports: Sequence[WorkerReport], *, launch_seconds: float) -> Trai
         resumed_from_step=first.times.resumed_from_step,
         resumed_seconds=first.times.resumed_seconds,
         checkpoint_seconds=max(time.checkpoint_seconds for time in times),
+        num_checkpoints=first.times.num_checkpoints,
         checkpoint_notes=first.checkpoint_notes,
     )
 

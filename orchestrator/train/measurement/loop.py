@@ -74,6 +74,7 @@ class LoopTimes:
     block_cpu_seconds: tuple[float, ...] = ()
     core_wait_seconds: tuple[float, ...] = ()
     busy_core_seconds: tuple[float, ...] = ()
+    num_checkpoints: int = 0
 
 
 def run(
@@ -171,6 +172,7 @@ def run(
         block_cpu_seconds=tuple(loop.block_cpu_seconds),
         core_wait_seconds=tuple(loop.core_wait_seconds),
         busy_core_seconds=tuple(loop.busy_core_seconds),
+        num_checkpoints=loop.num_written,
     )
 
 

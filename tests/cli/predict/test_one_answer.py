@@ -1,6 +1,7 @@
 """Report, plan, `predict advise` and MLflow's note give the same answer from the same records."""
 
 import io
+import re
 import shlex
 from dataclasses import replace
 
@@ -182,6 +183,23 @@ def test_it_is_one_answer(name, working_directory):
         for value in filter(None, (reported.chosen, *reported.tied)):
             assert value in text
     assert sentence_of(reported) in " ".join(note.replace("\\", "").split())
+
+
+def test_what_spot_machines_cost_is_one_answer(working_directory):
+    words = [*VGG, GPUS, REPEATS, "report.samples=10000000", "prices.interruptions_per_day=[1,8]"]
+    settings = load(
+        [*words, f"tracking.uri=sqlite:///{working_directory}/mlflow.db"], working_directory=working_directory
+    )
+    keep_records(settings, times(t4=0.3))
+    outcome = verbs.report(settings, console=Console(file=io.StringIO()))
+    (reported,) = outcome.findings.recommendations
+    (told,) = re.findall(r"As a spot machine: .+? of a machine\b", sentence_of(reported))
+    assert told.endswith(" Stated: 1 to 8 interruptions a day of a machine")
+    (planned,) = verbs.plan(settings, console=Console(quiet=True)).recommendations
+    (advice,) = advised(words, confidence=reported.confidence, working_directory=working_directory)
+    assert told in sentence_of(planned)
+    assert "As a spot machine: " in sentence_of(advice)
+    assert told in outcome.report.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", ["tie", "predicted"])

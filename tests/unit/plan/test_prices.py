@@ -29,11 +29,24 @@ def price_book(**devices):
 
 
 def test_a_price_has_all_that_its_row_and_its_list_say():
-    assert of(CPU) == price(node_usd_per_hour=3.0, priced_on=TODAY, is_hypothetical=True)
+    assert of(CPU, interruptions_per_day=(0.1, 0.2)) == price(
+        node_usd_per_hour=3.0,
+        other_node_usd_per_hour=1.0,
+        interruptions_per_day=(0.1, 0.2),
+        priced_on=TODAY,
+        is_hypothetical=True,
+    )
 
 
 def test_spot_is_the_price_of_spot():
     assert of(CPU, provisioning="spot").usd_per_hour == 1.0
+
+
+@pytest.mark.parametrize("provisioning", ["on_demand", "spot"])
+def test_both_prices_of_all_nodes_are_kept_however_they_are_rented(provisioning):
+    found = of(T4S, 3, provisioning=provisioning)
+    assert (found.usd_per_hour_as("on_demand"), found.usd_per_hour_as("spot")) == (9.0, 3.0)
+    assert replace(found, beside=(price(),)).usd_per_hour_as("spot") is None
 
 
 @pytest.mark.parametrize(
@@ -108,6 +121,10 @@ def test_what_has_no_price_says_why(what, count, changes, reason):
         ({"start_seconds": (60.0,)}, "prices.start_seconds=[60.0] must be a range of seconds, as [60,600]"),
         ({"start_seconds": (600.0, 60.0)}, "prices.start_seconds=[600.0, 60.0] must be a range of seconds"),
         ({"billing_seconds": math.inf}, "prices.billing_seconds=inf must be above 0 and finite"),
+        (
+            {"interruptions_per_day": (0.2, 0.1)},
+            "prices.interruptions_per_day=[0.2, 0.1] must be a range above 0, as [0.05,0.16]",
+        ),
         ({"max_age_days": -1}, "prices.max_age_days=-1 must not be negative"),
     ],
 )

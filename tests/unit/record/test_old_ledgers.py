@@ -54,18 +54,24 @@ LATER_TIMINGS = {"min_warmup_seconds": 2.0, "min_block_seconds": 0.5}
 LATER_FIELDS = {"memory": None, "compiled": None, "pruning": None, "epoch_samples": None}
 """The same of a record."""
 
-LATER_RESULT_FIELDS: dict[str, list[str] | dict[str, str]] = {
+LATER_RESULT_FIELDS: dict[str, int | list[str] | dict[str, str]] = {
     "unchecked": [],
     "run_seconds": [],
     "block_cpu_seconds": [],
     "core_wait_seconds": [],
     "busy_core_seconds": [],
     "read_files": {},
+    "num_checkpoints": 0,
 }
 """The same of a result."""
 
 
-LATER_PRICE_FIELDS = {"least_billing_seconds": None, "start_seconds": None}
+LATER_PRICE_FIELDS = {
+    "least_billing_seconds": None,
+    "start_seconds": None,
+    "interruptions_per_day": None,
+    "other_node_usd_per_hour": None,
+}
 """The same of a price."""
 
 

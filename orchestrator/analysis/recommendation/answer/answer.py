@@ -8,6 +8,7 @@ from orchestrator.analysis.metrics.quality import QualityInterval
 from orchestrator.analysis.recommendation.model.candidate import TimeBasis
 from orchestrator.core.interval import Spread, spread_of
 from orchestrator.core.placement import Aim
+from orchestrator.core.price import Price, Unpriced
 
 _MILLION = 1e6
 
@@ -37,6 +38,8 @@ class RankedSetting:
             None: no price is known. Without a target the seconds are `fixed_seconds` and the samples of the
             job over `samples_per_second`.
         quality: quality with its 95% interval, after `quality_samples`; None: not measured.
+        price: price of its hardware; None: none was looked up.
+        checkpoint_seconds: mean time of a checkpoint; None: not measured.
         on_front: no other measured setting is shown better in one criterion and no worse in the others.
     """
 
@@ -63,6 +66,8 @@ class RankedSetting:
     quality_samples: int
     on_front: bool = False
     is_rented: bool = False
+    price: Price | Unpriced | None = None
+    checkpoint_seconds: float | None = None
 
     @property
     def device(self) -> str:

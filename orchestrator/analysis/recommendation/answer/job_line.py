@@ -4,9 +4,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from orchestrator.analysis.formatting import about, number
+from orchestrator.analysis.predictions.spot import SpotCost, describe_spot, predict_spot_cost
 from orchestrator.analysis.recommendation.answer.answer import RankedSetting, Recommendation
 from orchestrator.analysis.recommendation.model.candidate import TimeBasis
 from orchestrator.core.interval import Spread
+from orchestrator.core.price import Price, Unpriced
 
 _DIGITS = 2
 
@@ -19,6 +21,8 @@ class JobCost:
         usd: None: no price is known.
         is_without_setup: its steps alone.
         is_rented: a machine starts for it, whose boot is not in its time and cost.
+        price: price of its hardware; None: none was looked up.
+        setup_seconds, checkpoint_seconds: of the job; None: not measured.
     """
 
     setting: str
@@ -27,6 +31,21 @@ class JobCost:
     provenance: TimeBasis
     is_without_setup: bool = False
     is_rented: bool = False
+    price: Price | Unpriced | None = None
+    setup_seconds: float | None = None
+    checkpoint_seconds: float | None = None
+
+    @property
+    def spot(self) -> SpotCost | None:
+        """The same on spot machines; None: it is not rented, or not known."""
+        if not self.is_rented:
+            return None
+        return predict_spot_cost(
+            self.price,
+            training=self.seconds,
+            setup_seconds=self.setup_seconds or 0.0,
+            checkpoint_seconds=self.checkpoint_seconds,
+        )
 
 
 def job_line(length: str, first: JobCost, costs: Iterable[JobCost], *, job: str = "") -> str:
@@ -42,11 +61,12 @@ def job_line(length: str, first: JobCost, costs: Iterable[JobCost], *, job: str 
     named = (
         f"Your job{f' {job}' if job else ''} ({length}) on {first.setting}: {_cost(first)}{_known_by(first)}"
     )
-    if len(priced) < 2:
-        return f"{named}."
-    if cheapest.setting == first.setting:
-        return f"{named}, which is the cheapest."
-    return f"{named}. Cheapest, {cheapest.setting}: {_cost(cheapest)}{_known_by(cheapest)}."
+    sentences = [f"{named}."]
+    if cheapest.setting != first.setting:
+        sentences.append(f"Cheapest, {cheapest.setting}: {_cost(cheapest)}{_known_by(cheapest)}.")
+    elif len(priced) > 1:
+        sentences = [f"{named}, which is the cheapest."]
+    return " ".join(filter(None, (*sentences, describe_spot(cheapest.spot))))
 
 
 def format_job_lines(recommendations: Sequence[Recommendation]) -> tuple[str, ...]:
@@ -54,8 +74,8 @@ def format_job_lines(recommendations: Sequence[Recommendation]) -> tuple[str, ..
     return tuple(
         job_line(
             answer.length,
-            _build_cost(answer.best_measured or min(answer.standings, key=_order)),
-            map(_build_cost, answer.standings),
+            build_job_cost(answer.best_measured or min(answer.standings, key=_order)),
+            map(build_job_cost, answer.standings),
             job=answer.job if len(recommendations) > 1 else "",
         )
         for answer in recommendations
@@ -68,13 +88,17 @@ def _order(one: RankedSetting) -> tuple[bool, float]:
     return one.provenance != "measured", one.seconds.median
 
 
-def _build_cost(one: RankedSetting) -> JobCost:
+def build_job_cost(one: RankedSetting) -> JobCost:
+    """Take the time and cost of the job from a setting of an answer."""
     return JobCost(
         setting=one.setting,
         seconds=one.seconds,
         usd=one.usd,
         provenance=one.provenance,
         is_rented=one.is_rented,
+        price=one.price,
+        setup_seconds=one.fixed_seconds,
+        checkpoint_seconds=one.checkpoint_seconds,
     )
 
 

@@ -79,6 +79,8 @@ def _standing(
         usd=None if math.isnan(usd_per_second) else scaled(seconds, usd_per_second),
         quality=assumed_quality(candidate, job) if candidate.runs else None,
         is_rented=candidate.is_rented,
+        price=candidate.price,
+        checkpoint_seconds=candidate.checkpoint_seconds,
         quality_samples=max((run.samples for run in candidate.runs), default=0),
     )
 

@@ -16,7 +16,9 @@ from orchestrator.analysis.formatting import (
     ratio,
     share,
 )
+from orchestrator.analysis.predictions.spot import describe_spot
 from orchestrator.analysis.recommendation.answer.answer import NextStep, RankedSetting, Recommendation
+from orchestrator.analysis.recommendation.answer.job_line import build_job_cost
 
 CardKind = Literal["best", "next"]
 """Subject of a card: the verdict, or the measurement that would confirm it."""
@@ -181,7 +183,13 @@ def _probably(recommendation: Recommendation) -> list[str]:
     return [
         f"{likelihood} better, {rival.provenance} and not measured: {rival.setting}{better}.",
         f"There: about {about(rival.seconds)}{_format_cost(rival)}.",
+        *_spot(rival),
     ]
+
+
+def _spot(one: RankedSetting) -> list[str]:
+    """Tell what the job takes and costs on spot machines, where that is known."""
+    return list(filter(None, [describe_spot(build_job_cost(one).spot)]))
 
 
 def _format_cost(one: RankedSetting) -> str:
@@ -260,7 +268,8 @@ def _ahead(recommendation: Recommendation) -> list[str]:
 def describe_outcome(standing: RankedSetting, recommendation: Recommendation) -> list[str]:
     """Tell time, cost and quality of the job, and its length, a fact each."""
     sentences = [
-        f"Full training ({recommendation.basis}): {about(standing.seconds)}{_format_cost(standing)}."
+        f"Full training ({recommendation.basis}): {about(standing.seconds)}{_format_cost(standing)}.",
+        *_spot(standing),
     ]
     if standing.quality is not None and recommendation.aim is not None:
         after = f" after {standing.quality_samples:,} samples" if standing.quality_samples else ""

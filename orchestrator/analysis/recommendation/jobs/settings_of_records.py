@@ -103,7 +103,15 @@ def run_of(record: TrialRecord, aim: Aim | None) -> Run | None:
         launch_seconds=result.launch_seconds,
         evaluation_seconds=pursuit.evaluation_seconds if pursuit else 0.0,
         is_resumed=result.resumed_from_step > 0,
+        checkpoint_seconds=_checkpoint_seconds(result),
     )
+
+
+def _checkpoint_seconds(result: TrainResult) -> float | None:
+    """Return the mean time of the checkpoints that were written; None: none was, or one was read as well."""
+    if not result.num_checkpoints or result.resumed_from_step:
+        return None
+    return result.checkpoint_seconds / result.num_checkpoints
 
 
 def _step_seconds(result: TrainResult) -> float | None:

@@ -37,6 +37,7 @@ class Run:
         trial_seconds: time of the whole attempt.
         is_noisy: something else disturbed it, as its record tells.
         is_resumed: it went on from a checkpoint.
+        checkpoint_seconds: mean time of a checkpoint; None: it wrote none.
     """
 
     fixed_seconds: float
@@ -54,6 +55,7 @@ class Run:
     curve: tuple[tuple[float, float], ...] = ()
     launch_seconds: float = 0.0
     evaluation_seconds: float = 0.0
+    checkpoint_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,6 +133,12 @@ class CandidateSetting:
     def fixed_seconds(self) -> float | None:
         """Launch and first step beside the steps, the median of these runs; None: there are none."""
         return median(run.fixed_seconds for run in self.quiet) if self.quiet else None
+
+    @property
+    def checkpoint_seconds(self) -> float | None:
+        """Seconds of a checkpoint, the median of these runs; None: they wrote none."""
+        told = [run.checkpoint_seconds for run in self.quiet if run.checkpoint_seconds is not None]
+        return median(told) if told else None
 
     @property
     def seconds_to_target(self) -> float | None:

@@ -87,6 +87,7 @@ def test_checkpoints_are_made_between_blocks_and_their_seconds_are_in_no_time():
     with_checkpoints, without = trained(trainer, steps=10, shelf=shelf), trained(Restored(), steps=10)
     assert [item.step for item in shelf.progress] == [4, 6, 8, 10]
     assert with_checkpoints.checkpoint_seconds == 4 * _WRITE_SECONDS
+    assert with_checkpoints.num_checkpoints == 4
     for name in ("block_seconds", "training_seconds", "phase_seconds", "first_step_seconds", "losses"):
         assert getattr(with_checkpoints, name) == getattr(without, name)
 

@@ -1,0 +1,141 @@
+"""(price of rented machines, time of a training) -> its time and cost on spot machines, in words. Pure."""
+
+import math
+from dataclasses import dataclass
+
+from orchestrator.analysis.formatting import about, digits_for, duration_of, number
+from orchestrator.analysis.predictions.forecasts import scaled
+from orchestrator.core.interval import Spread
+from orchestrator.core.price import Price, Unpriced
+from orchestrator.core.spot import SpotTraining, predict_spot
+
+_SECONDS_PER_HOUR = 3600
+_SECONDS_PER_DAY = 86_400
+
+ASSUMED_CHECKPOINT_SECONDS = 20.0
+"""Seconds of a checkpoint where none was measured: the usual `checkpoint.grace_seconds`, its upper bound."""
+
+_SURE = 0.995
+
+_LEAST_TOLD_SECONDS = 3600.0
+"""A shorter training is hardly ever interrupted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpotCost:
+    """A training on spot machines, with all that interruptions cost.
+
+    Attributes:
+        seconds, usd: mean, and the range of 90 of 100 worlds around that of the training; infinite: no end.
+        slowdown: (low, high) of its time over that without interruptions, in the same worlds.
+        chance_cheaper: share of the worlds in which it costs less than on demand.
+        checkpoint_every_seconds: training between two checkpoints that makes it shortest; None: none pays.
+        checkpoint_seconds: time of one, as measured or assumed.
+        interruptions_per_day: range of the rate of one machine, as stated.
+        is_without_boot: a restart has no boot, for it is not stated.
+    """
+
+    seconds: Spread
+    usd: Spread
+    slowdown: tuple[float, float]
+    chance_cheaper: float
+    checkpoint_every_seconds: float | None
+    checkpoint_seconds: float
+    is_checkpoint_measured: bool
+    interruptions_per_day: tuple[float, float]
+    is_without_boot: bool
+
+
+def predict_spot_cost(
+    price: Price | Unpriced | None,
+    *,
+    training: Spread,
+    setup_seconds: float = 0.0,
+    checkpoint_seconds: float | None = None,
+) -> SpotCost | None:
+    """Predict a training on spot machines; None: one of the two prices or the interruptions are unknown.
+
+    Args:
+        training: seconds of the whole training without interruptions.
+        setup_seconds: launch and first step, once more after each interruption.
+        checkpoint_seconds: time of a checkpoint; None: not measured.
+    """
+    if not isinstance(price, Price) or price.interruptions_per_day is None or training.median <= 0:
+        return None
+    spot, on_demand = price.usd_per_hour_as("spot"), price.usd_per_hour_as("on_demand")
+    if spot is None or on_demand is None:
+        return None
+    low, high = price.interruptions_per_day
+    least_boot, most_boot = price.start_seconds or (0.0, 0.0)
+    one_checkpoint = ASSUMED_CHECKPOINT_SECONDS if checkpoint_seconds is None else checkpoint_seconds
+    outlook = predict_spot(
+        SpotTraining(
+            work_seconds=training.median,
+            checkpoint_seconds=one_checkpoint,
+            restart_seconds=(least_boot + setup_seconds, most_boot + setup_seconds),
+            interruptions_per_second=(
+                price.num_nodes * low / _SECONDS_PER_DAY,
+                price.num_nodes * high / _SECONDS_PER_DAY,
+            ),
+        ),
+        price_ratio=spot / on_demand,
+    )
+    least, most = outlook.slowdown
+    seconds = Spread(
+        median=training.median * outlook.expected_slowdown,
+        low=training.low * least,
+        high=max(training.high * most, training.median * outlook.expected_slowdown),
+    )
+    return SpotCost(
+        seconds=seconds,
+        usd=scaled(seconds, spot / _SECONDS_PER_HOUR),
+        slowdown=outlook.slowdown,
+        chance_cheaper=outlook.chance_cheaper,
+        checkpoint_every_seconds=None
+        if outlook.interval_seconds >= training.median
+        else outlook.interval_seconds,
+        checkpoint_seconds=one_checkpoint,
+        is_checkpoint_measured=checkpoint_seconds is not None,
+        interruptions_per_day=(low, high),
+        is_without_boot=price.start_seconds is None,
+    )
+
+
+def describe_spot(cost: SpotCost | None) -> str:
+    """Tell `As a spot machine: 10 h (10 to 11), $3.1 (3.0 to 3.4). Cheaper in 94 of 100 worlds, 1.00 to
+    1.04 times as long ...`; empty: unknown, or a training of less than an hour.
+    """
+    if cost is None or cost.seconds.median < _LEAST_TOLD_SECONDS:
+        return ""
+    low, high = cost.interruptions_per_day
+    basis = f"Stated: {low:g} to {high:g} interruptions a day of a machine"
+    if cost.seconds.high == math.inf:
+        return f"As a spot machine it would not come to its end. {basis}."
+    longer = " to ".join(dict.fromkeys(f"{end:.2f}" for end in cost.slowdown))
+    known = "measured" if cost.is_checkpoint_measured else "assumed"
+    every = cost.checkpoint_every_seconds
+    each = f"{_duration(cost.checkpoint_seconds)} each, {known}"
+    checkpoint = (
+        "No checkpoint pays" if every is None else f"Best: a checkpoint every {_duration(every)} ({each})"
+    )
+    return (
+        f"As a spot machine: {about(cost.seconds)}, {_dollars(cost.usd)}. Cheaper in "
+        f"{_worlds(cost.chance_cheaper)} of 100 worlds, {longer} times as long. {checkpoint}. {basis}"
+        f"{', boot not included' if cost.is_without_boot else ''}."
+    )
+
+
+def _worlds(chance: float) -> str:
+    if chance > _SURE:
+        return "more than 99"
+    return "less than 1" if chance < 1 - _SURE else f"{100 * chance:.0f}"
+
+
+def _dollars(usd: Spread) -> str:
+    digits = digits_for(usd)
+    middle, low, high = (number(end, digits=digits) for end in (usd.median, usd.low, usd.high))
+    return f"${middle} ({low} to {high})" if low != high else f"${middle}"
+
+
+def _duration(seconds: float) -> str:
+    return duration_of(seconds / _SECONDS_PER_HOUR, digits=2)
