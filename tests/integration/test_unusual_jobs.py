@@ -5,46 +5,9 @@ from pathlib import Path
 
 import pytest
 from cli_process import ask
+from repository import ROOT
 from trainer_runs import python_of
 
-GAN = """
-import torch
-from torch import nn
-from torch.nn.functional import softplus
-from torch.utils.data import Dataset
-from workloads.jobs import TorchJob
-
-
-class Points(Dataset):
-    def __len__(self):
-        return 640
-
-    def __getitem__(self, index):
-        return torch.randn(2, generator=torch.Generator().manual_seed(index)) + 3
-
-
-class Gan(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.generator = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 2))
-        self.critic = nn.Sequential(nn.Linear(2, 16), nn.ReLU(), nn.Linear(16, 1))
-
-
-def loss(gan, real):
-    fake = gan.generator(torch.randn(len(real), 4, device=real.device))
-    critic_loss = softplus(-gan.critic(real)).mean() + softplus(gan.critic(fake.detach())).mean()
-    frozen = {name: weight.detach() for name, weight in gan.critic.named_parameters()}
-    return critic_loss + softplus(-torch.func.functional_call(gan.critic, frozen, (fake,))).mean()
-
-
-def build(options):
-    gan = Gan()
-    optimizers = %s(
-        torch.optim.Adam(part.parameters(), lr=1e-3) for part in (gan.generator, gan.critic)
-    )
-    schedulers = %s(torch.optim.lr_scheduler.StepLR(one, 10) for one in optimizers)
-    return TorchJob(model=gan, loss=loss, optimizer=optimizers, scheduler=schedulers, data=Points())
-"""
 GRAPHS = """
 import torch
 from torch import nn
@@ -85,7 +48,11 @@ def write(folder: Path, name: str, code: str) -> None:
 def test_a_gan_trains_both_of_its_networks(trainer: str, kind: str, tmp_path: Path) -> None:
     if not python_of(trainer).exists():
         pytest.skip(f"{python_of(trainer)} is absent; get it with: make xla")
-    write(tmp_path, "gan", GAN % (kind, kind))
+    code = (ROOT / "docs/examples/jobs/points_gan/torch_job.py").read_text()
+    for name in ("optimizer=optimizers", "scheduler=[StepLR(each, 10) for each in optimizers]"):
+        assert name in code
+        code = code.replace(name, name.replace("=", f"={kind}(", 1) + ")")
+    write(tmp_path, "gan", code)
     words = ("workload=gan", f"trainer={trainer}", "global_batch_size=64")
     told = ask(*WORDS, *words, cwd=tmp_path, seconds=600)
     assert (told.code, told.err) == (0, ""), told.out

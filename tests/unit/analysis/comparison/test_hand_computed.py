@@ -150,7 +150,7 @@ def test_what_is_recommended_and_how_far_it_is_ahead():
     )
     assert "Against cpu, torch_ddp, fp32: 3." in told
     assert "], no difference shown." in told
-    assert "Next: measure 5 repeats of the tied settings, about 34 s and $0.0072: " in told
+    assert "Next: measure 5 repeats of the tied settings, about 34 s and $0.0072. Run: " in told
     assert told.endswith("sweep.repeats=5")
 
 

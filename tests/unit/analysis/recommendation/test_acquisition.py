@@ -255,7 +255,7 @@ def test_an_answer_is_as_sure_as_its_repeats_lie_close():
         ("settled", True),
         ("tie", False),
     ]
-    assert "Next: measure 6 repeats of the tied settings, about 15 min: " in sentence_of(apart)
+    assert "Next: measure 6 repeats of the tied settings, about 15 min. Run: " in sentence_of(apart)
 
 
 def test_a_tied_setting_that_is_hardly_ever_good_is_not_taken_for_its_lower_cost():
