@@ -15,7 +15,7 @@ from orchestrator.commands.command_line import Command, parse
 from orchestrator.config.cluster import load_cluster
 from orchestrator.config.loader import load
 
-OF_DATA = ("predict transfer", "predict evaluate")
+OF_DATA = ("predict transfer", "predict evaluate", "prices refresh", "prices list", "prices import")
 OF_POOLS = ("cluster", "doctor cluster")
 PLACEHOLDERS = {
     "tracking.uri=http://HOST:5000": "tracking.uri=http://host:5000",

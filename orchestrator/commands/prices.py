@@ -1,0 +1,186 @@
+"""Commands `prices refresh`, `prices list` and `prices import`: offers of all sellers."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from orchestrator.analysis.formatting import UNKNOWN
+from orchestrator.analysis.table import Column, Rank, Table
+from orchestrator.commands.command_line import DONE, NO_RESULT, CommandLine
+from orchestrator.commands.json_output import print_document, wants_json
+from orchestrator.config.device_names import find_device
+from orchestrator.config.loader import devices_named
+from orchestrator.config.price_catalogue import FindDevice
+from orchestrator.core import codec
+from orchestrator.core.device import Device
+from orchestrator.core.errors import ConfigError, UnknownNameError
+from orchestrator.core.offer import Offer
+from orchestrator.pipeline.offer_files import (
+    CATALOGUE,
+    SELLERS,
+    import_offers,
+    load_offers,
+    locate_offers,
+    refresh_offers,
+)
+from orchestrator.terminal.screen import Screen
+
+_OLD_DAYS = 30
+_NO_OFFERS = "no prices of sellers are kept; `prices refresh` fetches them, `prices import` takes a file"
+
+
+def refresh(line: CommandLine, screen: Screen) -> int:
+    """Fetch the sellers' catalogues; 1 where one failed."""
+    words = _read_words(line.overrides, ("sellers", "url", "outputs"))
+    sellers = tuple(_split(words["sellers"])) if "sellers" in words else SELLERS
+    if not sellers:
+        raise ConfigError(f"sellers= names none; possible: {', '.join(SELLERS)}")
+    file = _file_of(words)
+    kept, failures = refresh_offers(
+        file, sellers, url=words.get("url", CATALOGUE), find_device=_finder_of(_devices())
+    )
+    for seller in sellers:
+        offers = [offer for offer in kept.offers if offer.seller == seller]
+        if seller not in failures:
+            screen.line(_describe(seller, offers))
+            continue
+        last = f"the last good list is used, of {offers[0].as_of}" if offers else "it has no earlier list"
+        screen.error(f"{failures[seller]}; {last}")
+    if len(failures) < len(sellers):
+        screen.line(f"Prices: {file}")
+    return NO_RESULT if failures else DONE
+
+
+def import_file(line: CommandLine, screen: Screen) -> int:
+    """Take a seller's catalogue from a file."""
+    words = _read_words(line.overrides, ("file", "seller", "outputs"))
+    for key in ("file", "seller"):
+        if not words.get(key):
+            raise ConfigError(f"prices import needs {key}=…, as in: prices import file=vms.csv seller=lambda")
+    file, seller = _file_of(words), words["seller"]
+    offers = import_offers(file, Path(words["file"]), seller, find_device=_finder_of(_devices()))
+    screen.line(_describe(seller, offers))
+    screen.line(f"Prices: {file}")
+    return DONE
+
+
+def show(line: CommandLine, screen: Screen) -> int:
+    """Print the kept offers, the cheapest per device first."""
+    words = _read_words(line.overrides, ("device", "region", "sellers", "spot", "outputs"))
+    offers = _select(load_offers(_file_of(words)).offers, words, _devices())
+    if wants_json(line):
+        print_document({"offers": [codec.to_plain(offer) for offer in offers]})
+        return DONE if offers else NO_RESULT
+    if not offers:
+        screen.line(_NO_OFFERS if not words else f"no kept price is of {' '.join(line.overrides)}")
+        return NO_RESULT
+    screen.table(tabulate(offers))
+    today = datetime.now(UTC).date().isoformat()
+    oldest = max(offers, key=lambda offer: offer.age_days(today))
+    if oldest.age_days(today) > _OLD_DAYS:
+        screen.line(
+            f"Prices of {oldest.seller} are {oldest.age_days(today)} days old; "
+            "`prices refresh` fetches new ones."
+        )
+    return DONE
+
+
+def tabulate(offers: Sequence[Offer]) -> Table:
+    """Show one row for each offer. Pure."""
+    return Table(
+        title="Prices of sellers",
+        note="Dollars an hour of the whole instance, and the lower of the two for each device.",
+        columns=(
+            Column(header="device", rank=Rank.SETTING),
+            Column(header="seller", rank=Rank.SETTING),
+            Column(header="instance", rank=Rank.SETTING),
+            Column(header="region", rank=Rank.RATE),
+            Column(header="zone", rank=Rank.OTHER),
+            Column(header="devices", is_number=True, rank=Rank.RATE),
+            Column(header="on demand $/h", is_number=True, rank=Rank.COST),
+            Column(header="spot $/h", is_number=True, rank=Rank.COST),
+            Column(header="$/device-hour", is_number=True, rank=Rank.COST),
+            Column(header="date", rank=Rank.QUALITY),
+        ),
+        rows=tuple(
+            (
+                offer.device,
+                offer.seller,
+                offer.instance,
+                offer.region,
+                offer.zone or UNKNOWN,
+                str(offer.count),
+                _show(offer.on_demand_usd_per_hour),
+                _show(offer.spot_usd_per_hour),
+                f"{offer.cheapest_usd_per_device_hour:.3g}",
+                offer.as_of,
+            )
+            for offer in offers
+        ),
+    )
+
+
+def _select(
+    offers: Iterable[Offer], words: Mapping[str, str], devices: Mapping[str, Device]
+) -> tuple[Offer, ...]:
+    find = _finder_of(devices)
+    asked = [(name, find(name)) for name in _split(words.get("device", ""))]
+    for name, device in asked:
+        if device is None:
+            raise UnknownNameError("device", name, known=devices)
+    wanted: dict[str, list[str]] = {
+        "device": [device for _, device in asked if device],
+        "region": _split(words.get("region", "")),
+        "seller": _split(words.get("sellers", "")),
+    }
+    needs_spot = words.get("spot", "false") == "true"
+    selected = (
+        offer
+        for offer in offers
+        if all(not values or getattr(offer, name) in values for name, values in wanted.items())
+        and (not needs_spot or offer.spot_usd_per_hour is not None)
+    )
+    return tuple(sorted(selected, key=lambda offer: (offer.device, offer.cheapest_usd_per_device_hour)))
+
+
+def _describe(seller: str, offers: Sequence[Offer]) -> str:
+    return f"{seller}: {len(offers)} {'prices' if len(offers) > 1 else 'price'} of {offers[0].as_of}"
+
+
+def _devices() -> Mapping[str, Device]:
+    return devices_named(Path.cwd())
+
+
+def _finder_of(devices: Mapping[str, Device]) -> FindDevice:
+    found: dict[str, str | None] = {}
+
+    def find(name: str) -> str | None:
+        if name not in found:
+            try:
+                meant = find_device(name, devices)
+            except ConfigError:  # a name of several devices
+                meant = None
+            found[name] = meant.device if meant and meant.count == 1 else None
+        return found[name]
+
+    return find
+
+
+def _file_of(words: Mapping[str, str]) -> Path:
+    return locate_offers(Path(words.get("outputs", "outputs")))
+
+
+def _split(text: str) -> list[str]:
+    return [name for name in text.strip("[]").split(",") if name]
+
+
+def _read_words(words: Sequence[str], known: Sequence[str]) -> dict[str, str]:
+    read = {key: value for key, _, value in (word.partition("=") for word in words)}
+    for key in read:
+        if key not in known:
+            raise UnknownNameError("key of 'prices':", key, known=known)
+    return read
+
+
+def _show(usd: float | None) -> str:
+    return UNKNOWN if usd is None else f"{usd:.4g}"

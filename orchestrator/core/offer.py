@@ -1,0 +1,66 @@
+"""Offers of sellers: an instance with its devices in a region, for how much, of which day. Pure."""
+
+import math
+from dataclasses import dataclass
+from datetime import date
+
+from orchestrator.core.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """Instance of a seller.
+
+    Attributes:
+        seller: as its catalogue is called, `lambda`.
+        zone: availability zone; None where the catalogue has none.
+        device: name of a device's file.
+        count: number of those devices.
+        on_demand_usd_per_hour, spot_usd_per_hour: of the whole instance; None: not sold so.
+        as_of: day of the figures, `2026-11-28`.
+        source: address or file that they were read from.
+
+    Raises:
+        ConfigError: figures that no price can have.
+    """
+
+    seller: str
+    instance: str
+    region: str
+    zone: str | None
+    device: str
+    count: int
+    on_demand_usd_per_hour: float | None
+    spot_usd_per_hour: float | None
+    as_of: str
+    source: str
+
+    def __post_init__(self) -> None:
+        on_demand, spot = self.on_demand_usd_per_hour, self.spot_usd_per_hour
+        for name, usd in (("price", on_demand), ("spot price", spot)):
+            if usd is not None and not 0 < usd < math.inf:
+                raise ConfigError(f"{self.instance} has a {name} of {usd:g}, which is not above 0")
+        if on_demand is not None and spot is not None and spot > on_demand:
+            raise ConfigError(f"{self.instance} has a spot price of {spot:g}, above {on_demand:g} on demand")
+
+    @property
+    def cheapest_usd_per_device_hour(self) -> float:
+        """Return the lowest of its prices, of one device."""
+        prices = [usd for usd in (self.on_demand_usd_per_hour, self.spot_usd_per_hour) if usd is not None]
+        return min(prices) / self.count
+
+    def age_days(self, today: str) -> int:
+        """Return how old its figures are."""
+        return (date.fromisoformat(today) - date.fromisoformat(self.as_of)).days
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfferList:
+    """All offers that were fetched or imported, as they are kept on disk."""
+
+    offers: tuple[Offer, ...] = ()
+
+    def replace_seller(self, seller: str, offers: tuple[Offer, ...]) -> "OfferList":
+        """Return the list with other offers of one seller."""
+        others = (offer for offer in self.offers if offer.seller != seller)
+        return OfferList(offers=(*others, *offers))

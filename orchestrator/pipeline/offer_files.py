@@ -1,0 +1,135 @@
+"""Offers of sellers: fetched or imported, and kept in one file below the folder of outputs."""
+
+import tempfile
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from orchestrator.config.price_catalogue import FindDevice, read_catalogue
+from orchestrator.core import codec
+from orchestrator.core.errors import ConfigError, RecordError
+from orchestrator.core.offer import Offer, OfferList
+from orchestrator.record.fsync import content_of, write_synced
+from workloads.data.download import DownloadError, download
+
+CATALOGUE = "https://raw.githubusercontent.com/skypilot-org/skypilot-catalog/master/catalogs/v8"
+SELLERS = ("aws", "azure", "lambda", "nebius", "oci", "runpod", "vast", "verda")
+"""Sellers of that catalogue whose rows are whole instances. Google's are parts of machines, and its price of
+several devices on demand is a discounted one: conf/prices/gcp.yaml has them."""
+
+MOST_BYTES = 2**26
+MOST_SECONDS = 60.0
+
+
+def locate_offers(outputs: Path) -> Path:
+    """Return the file of the offers."""
+    return outputs / "prices.json"
+
+
+def load_offers(file: Path) -> OfferList:
+    """Return the offers that are kept; none where there is no file.
+
+    Raises:
+        ConfigError: the file cannot be read.
+    """
+    try:
+        content = content_of(file)
+        return codec.from_json(OfferList, content) if content else OfferList()
+    except (OSError, RecordError, ConfigError) as error:
+        raise ConfigError(f"{file} is no list of prices ({error}); remove it, and refresh them") from error
+
+
+def refresh_offers(
+    file: Path,
+    sellers: Sequence[str],
+    *,
+    url: str,
+    find_device: FindDevice,
+    most_seconds: float = MOST_SECONDS,
+) -> tuple[OfferList, dict[str, str]]:
+    """Fetch the catalogue of each seller; one that fails keeps its last offers.
+
+    Args:
+        url: folder of the catalogue, with a folder for each seller.
+        most_seconds: longest time for one seller.
+
+    Returns:
+        The list as it is kept now, and seller -> why its offers are the last ones.
+
+    Raises:
+        ConfigError: the kept list cannot be read or written.
+    """
+    kept = load_offers(file)
+    failures: dict[str, str] = {}
+    for seller in sellers:
+        address = f"{url.rstrip('/')}/{seller}/vms.csv"
+        try:
+            content = _fetch(address, most_seconds)
+            offers = _read(content, seller, _today(), source=address, find_device=find_device)
+            kept = kept.replace_seller(seller, offers)
+        except ConfigError as error:
+            failures[seller] = f"{address}: {error}"
+        except DownloadError as error:
+            failures[seller] = str(error)
+    if len(failures) < len(sellers):
+        _keep(file, kept)
+    return kept, failures
+
+
+def import_offers(file: Path, source: Path, seller: str, *, find_device: FindDevice) -> tuple[Offer, ...]:
+    """Take a seller's catalogue from a file, whose day is that of its last change.
+
+    Raises:
+        ConfigError: it cannot be read, or is no such catalogue; the kept list stays as it is.
+    """
+    try:
+        day = datetime.fromtimestamp(source.stat().st_mtime, tz=UTC).date().isoformat()
+        if day > _today():
+            raise ConfigError(f"it was changed on {day}, which lies in the future; today is {_today()}")
+        if source.stat().st_size > MOST_BYTES:
+            raise ConfigError(f"it is larger than {MOST_BYTES:,} bytes")
+        offers = _read(content_of(source), seller, day, source=str(source), find_device=find_device)
+    except (OSError, ConfigError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise ConfigError(f"file={source}: {reason}; the prices are as they were") from error
+    _keep(file, load_offers(file).replace_seller(seller, offers))
+    return offers
+
+
+def _fetch(address: str, most_seconds: float) -> bytes:
+    """Return what is at an address; nothing of a broken answer is kept for the next time."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "vms.csv"
+        download(
+            address,
+            path,
+            trouble_with=lambda _: None,
+            limit_seconds=most_seconds,
+            limit_bytes=MOST_BYTES,
+        )
+        return path.read_bytes()
+
+
+def _read(
+    content: bytes, seller: str, as_of: str, *, source: str, find_device: FindDevice
+) -> tuple[Offer, ...]:
+    try:
+        text = content.decode()
+    except UnicodeDecodeError as error:
+        raise ConfigError("it is no text in UTF-8") from error
+    return read_catalogue(text, seller=seller, as_of=as_of, source=source, find_device=find_device)
+
+
+def _keep(file: Path, offers: OfferList) -> None:
+    """Write the list beside the old one, and then in its place."""
+    new = file.with_suffix(".new")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_synced(new, codec.to_json(offers).encode(), mode="wb")
+        new.replace(file)
+    except OSError as error:
+        raise ConfigError(f"{file} cannot be written: {error.strerror or error}") from error
+
+
+def _today() -> str:
+    return datetime.now(UTC).date().isoformat()

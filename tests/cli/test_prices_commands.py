@@ -1,0 +1,191 @@
+"""Commands `prices refresh`, `list` and `import` against a web server on this machine."""
+
+import json
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from web_server import Site, serving
+
+from orchestrator.cli import main
+from orchestrator.pipeline import offer_files
+from workloads.data import download
+
+HEAD = "InstanceType,AcceleratorName,AcceleratorCount,vCPUs,MemoryGiB,Price,Region,GpuInfo,SpotPrice"
+NEBIUS = f"{HEAD}\nneb_h100,H100,1,16,200,3,eu-north1,,1.25\nneb_h200,H200,8,128,1600,28,eu-west1,,11.6\n"
+LAMBDA = f"{HEAD}\nlam_h100,H100,8,208,1800,20,us-east-1,,\nlam_a100,A100,1,30,200,1.3,us-east-1,,\n"
+FOLDER = "/catalogs/v8"
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+    monkeypatch.chdir(tmp_path)
+    with serving() as site:
+        site.files |= {
+            f"{FOLDER}/nebius/vms.csv": NEBIUS.encode(),
+            f"{FOLDER}/lambda/vms.csv": LAMBDA.encode(),
+        }
+        yield site
+
+
+def refresh(site: Site, sellers: str = "nebius,lambda") -> int:
+    return main(["prices", "refresh", f"sellers={sellers}", f"url={site.url}{FOLDER}"])
+
+
+def list_offers(capsys: pytest.CaptureFixture[str], *words: str) -> list[tuple[str, str, float]]:
+    capsys.readouterr()
+    main(["prices", "list", *words, "--json"])
+    offers = json.loads(capsys.readouterr().out)["offers"]
+    return [(offer["seller"], offer["instance"], offer["on_demand_usd_per_hour"]) for offer in offers]
+
+
+def test_fetched_prices_are_listed_the_cheapest_first(site: Site, capsys) -> None:
+    assert refresh(site) == 0
+    assert list_offers(capsys, "device=H100") == [
+        ("nebius", "neb_h100", 3.0),
+        ("lambda", "lam_h100", 20.0),
+    ]
+    assert list_offers(capsys, "device=a100_40,h200", "sellers=lambda") == [("lambda", "lam_a100", 1.3)]
+    assert list_offers(capsys, "region=eu-west1", "spot=true") == [("nebius", "neb_h200", 28.0)]
+
+
+def test_the_table_has_seller_instance_region_prices_and_day(site: Site, capsys) -> None:
+    refresh(site)
+    assert main(["prices", "list", "device=h100"]) == 0
+    row = next(line.split() for line in capsys.readouterr().out.splitlines() if "neb_h100" in line)
+    assert row[:5] == ["h100", "nebius", "neb_h100", "eu-north1", "–"]  # noqa: RUF001
+    assert row[5:9] == ["1", "3", "1.25", "1.25"]
+
+
+def test_a_second_refresh_replaces_the_prices_of_its_sellers_alone(site: Site, capsys) -> None:
+    refresh(site)
+    site.files[f"{FOLDER}/nebius/vms.csv"] = NEBIUS.replace(",3,", ",2,").encode()
+    assert refresh(site, "nebius") == 0
+    assert list_offers(capsys, "device=h100") == [("nebius", "neb_h100", 2.0), ("lambda", "lam_h100", 20.0)]
+
+
+def break_schema(site: Site) -> None:
+    site.files[f"{FOLDER}/nebius/vms.csv"] = b"name,usd\nneb_h100,3\n"
+
+
+def set_price_to_zero(site: Site) -> None:
+    site.files[f"{FOLDER}/nebius/vms.csv"] = NEBIUS.replace(",3,", ",0,").encode()
+
+
+def break_off(site: Site) -> None:
+    site.breaks_after[f"{FOLDER}/nebius/vms.csv"] = 120
+
+
+def break_off_without_length(site: Site) -> None:
+    site.tells_length = False
+    break_off(site)
+
+
+def send_100_mb(site: Site) -> None:
+    site.files[f"{FOLDER}/nebius/vms.csv"] = NEBIUS.encode() + b"x" * 100_000_000
+
+
+def remove_file(site: Site) -> None:
+    del site.files[f"{FOLDER}/nebius/vms.csv"]
+
+
+def redirect_to_file(site: Site) -> None:
+    site.redirects[f"{FOLDER}/nebius/vms.csv"] = "file:///etc/passwd"
+
+
+@pytest.mark.parametrize(
+    ("harm", "reason"),
+    [
+        (break_schema, "it has no column InstanceType"),
+        (set_price_to_zero, "line 2: neb_h100 has a price of 0, which is not above 0"),
+        (break_off, "the connection ended after 120 of"),
+        (break_off_without_length, "it is cut"),
+        (send_100_mb, "it is larger than 67,108,864 bytes"),
+        (remove_file, "HTTP Error 404"),
+        (redirect_to_file, "file"),
+    ],
+)
+def test_a_catalogue_that_cannot_be_used_leaves_the_last_good_list_and_says_so(
+    site: Site, capsys, harm, reason: str
+) -> None:
+    refresh(site)
+    before = Path("outputs/prices.json").read_text()
+    harm(site)
+    capsys.readouterr()
+    assert refresh(site, "nebius") == 1
+    # a server whose client has left prints that, too
+    (line,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("error: ")]
+    assert reason in line
+    assert "the last good list is used, of 2" in line
+    assert Path("outputs/prices.json").read_text() == before
+
+
+def test_without_a_network_a_first_refresh_says_that_there_is_no_earlier_list(site: Site, capsys) -> None:
+    assert main(["prices", "refresh", "sellers=lambda", "url=http://127.0.0.1:1"]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "Connection refused" in line
+    assert line.endswith("it has no earlier list")
+    assert not Path("outputs/prices.json").exists()
+
+
+def test_a_server_that_sends_for_ever_is_left_after_the_limit(
+    site: Site, monkeypatch, tmp_path: Path
+) -> None:
+    site.files[f"{FOLDER}/nebius/vms.csv"] = NEBIUS.encode() + b"y" * 2**20
+    kept, failures = offer_files.refresh_offers(
+        tmp_path / "prices.json",
+        ("nebius",),
+        url=f"{site.url}{FOLDER}",
+        find_device=lambda _: "h100",
+        most_seconds=0.0,
+    )
+    assert "out of time" in failures["nebius"]
+    assert kept.offers == ()
+
+
+def test_a_server_that_never_answers_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(download, "PIECE_SECONDS", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        _, failures = offer_files.refresh_offers(
+            tmp_path / "prices.json",
+            ("nebius",),
+            url=f"http://127.0.0.1:{silent.getsockname()[1]}",
+            find_device=lambda _: "h100",
+        )
+    assert failures["nebius"].endswith("timed out")
+
+
+def test_a_file_is_imported_with_the_day_of_its_last_change(site: Site, tmp_path: Path, capsys) -> None:
+    file = tmp_path / "vms.csv"
+    file.write_text(LAMBDA)
+    os.utime(file, (1_767_225_600, 1_767_225_600))
+    assert main(["prices", "import", "file=vms.csv", "seller=lambda"]) == 0
+    assert "lambda: 2 prices of 2026-01-01" in capsys.readouterr().out
+    assert main(["prices", "list"]) == 0
+    assert "days old; `prices refresh` fetches new ones." in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["import", "file=absent.csv", "seller=lambda"], "file=absent.csv: No such file or directory"),
+        (["import", "file=vms.csv"], "prices import needs seller=…"),
+        (["import", "file=late.csv", "seller=lambda"], "which lies in the future"),
+        (["list", "device=h999"], "unknown device 'h999'"),
+        (["refresh", "sellers=[]"], "sellers= names none; possible: aws, azure, lambda"),
+        (["list", "color=red"], "unknown key of 'prices': 'color'"),
+    ],
+)
+def test_a_wrong_request_is_one_line(site: Site, tmp_path: Path, capsys, words, reason: str) -> None:
+    (tmp_path / "late.csv").write_text(LAMBDA)
+    os.utime(tmp_path / "late.csv", (4_102_444_800, 4_102_444_800))
+    assert main(["prices", *words]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert reason in line
+
+
+def test_without_kept_prices_the_list_names_the_commands_that_get_them(site: Site, capsys) -> None:
+    assert main(["prices", "list"]) == 1
+    assert "`prices refresh` fetches them" in capsys.readouterr().out

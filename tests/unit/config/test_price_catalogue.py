@@ -1,0 +1,94 @@
+"""A seller's catalogue in SkyPilot's format: what is read, and what is refused in one line."""
+
+import pytest
+
+from orchestrator.config.price_catalogue import read_catalogue
+from orchestrator.core.errors import ConfigError
+from orchestrator.core.offer import Offer
+
+HEAD = "InstanceType,AcceleratorName,AcceleratorCount,vCPUs,MemoryGiB,Price,Region,GpuInfo,SpotPrice"
+DEVICES = {"H100": "h100", "L40S": "l40s"}
+
+
+def read(*rows: str, head: str = HEAD, end: str = "\n") -> tuple[Offer, ...]:
+    return read_catalogue(
+        "\n".join((head, *rows)) + end,
+        seller="shop",
+        as_of="2026-11-27",
+        source="vms.csv",
+        find_device=DEVICES.get,
+    )
+
+
+def test_a_row_is_an_offer_with_seller_day_and_source() -> None:
+    (offer,) = read("h_8,H100,8.0,128,1600,16,north,\"{'Gpus': [{'Name': 'H100'}]}\",8.0")
+    assert (offer.seller, offer.instance, offer.region, offer.zone) == ("shop", "h_8", "north", None)
+    assert (offer.device, offer.count, offer.on_demand_usd_per_hour) == ("h100", 8, 16.0)
+    assert (offer.as_of, offer.source, offer.cheapest_usd_per_device_hour) == ("2026-11-27", "vms.csv", 1.0)
+
+
+def test_a_zone_is_kept_and_columns_may_have_another_order() -> None:
+    head = "Region,AvailabilityZone,InstanceType,AcceleratorName,AcceleratorCount,SpotPrice,Price"
+    (offer,) = read("north,north-a,h_1,H100,1,,2.5", head=head)
+    assert (offer.region, offer.zone, offer.spot_usd_per_hour) == ("north", "north-a", None)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        "cpu_4,,,4,16,0.2,north,,",
+        "m_1,Magic 9000,1,4,16,0.2,north,,",
+        ",H100,1,,,9.8,north,,3",
+        "h_1,H100,1,16,200,,north,,",
+    ],
+)
+def test_what_has_no_known_device_no_instance_or_no_price_is_left_out(row: str) -> None:
+    assert [offer.device for offer in read(row, "l_1,L40S,1,8,32,1.5,north,,")] == ["l40s"]
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        ("h_1,H100,1,16,200,0,north,,", "line 2: h_1 has a price of 0, which is not above 0"),
+        ("h_1,H100,1,16,200,-2.5,north,,", "line 2: h_1 has a price of -2.5, which is not above 0"),
+        ("h_1,H100,1,16,200,inf,north,,", "line 2: h_1 has a price of inf, which is not above 0"),
+        ("h_1,H100,1,16,200,2,north,,0.0", "line 2: h_1 has a spot price of 0, which is not above 0"),
+        ("h_1,H100,1,16,200,2,north,,3", "line 2: h_1 has a spot price of 3, above 2 on demand"),
+        ("h_1,H100,1,16,200,EUR 2,north,,", "line 2: Price='EUR 2' is no number"),
+        ("h_1,H100,1,16,200,nan,north,,", "line 2: Price='nan' is no number"),
+        ("h_1,H100,0.5,16,200,2,north,,", "line 2: AcceleratorCount='0.5' is no number of devices"),
+        ("h_1,H100,1,16,20", "line 2 has another number of cells than the first"),
+        ("h_1,H100,1,16,200,2,north,,1,9", "line 2 has another number of cells than the first"),
+        ("cpu_4,,,4,16,0.2,north,,", "it has no price of a known device"),
+    ],
+)
+def test_a_price_that_cannot_be_or_a_cut_row_is_refused(row: str, reason: str) -> None:
+    with pytest.raises(ConfigError) as told:
+        read(row)
+    assert str(told.value) == reason
+
+
+def test_another_currency_is_refused() -> None:
+    with pytest.raises(ConfigError) as told:
+        read("h_1,H100,1,16,200,2,north,,1,EUR", head=f"{HEAD},Currency")
+    assert str(told.value) == "line 2: its prices are in EUR, not in USD"
+
+
+def test_another_schema_is_refused_with_what_it_lacks() -> None:
+    with pytest.raises(ConfigError) as told:
+        read("h_1,2", head="InstanceType,Price")
+    assert str(told.value) == (
+        "it has no column AcceleratorName, AcceleratorCount, Region, SpotPrice, "
+        "which catalogues of SkyPilot have"
+    )
+
+
+@pytest.mark.parametrize("text", ["", "<html>not here</html>\n"])
+def test_no_table_at_all_is_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match=r"^it has no column InstanceType"):
+        read(head=text, end="")
+
+
+def test_a_last_line_without_an_end_is_cut() -> None:
+    with pytest.raises(ConfigError, match=r"^it is cut: its last line has no end$"):
+        read("h_1,H100,1,16,200,2,north,,1", end="")
