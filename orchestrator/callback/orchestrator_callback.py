@@ -48,6 +48,7 @@ _MOST_FILES, _MOST_LETTERS = 1000, 2**17  # that are told, and those of their na
 _OTHERS = frozenset({"__pycache__", "site-packages", "dist-packages"})  # folders that are not the script's
 _MOST_BUSY = 0.1  # of the time that is set back, the part in which devices may have been busy still
 _VERSION = 2  # of what is said there
+_UNWATCHED = ("cupy", "mindspore", "mlx", "mxnet", "paddle", "tinygrad")  # which compute asynchronously
 _WARMUP_STEPS, _STEPS_PER_BLOCK = 3, 10  # outside a trial
 
 
@@ -525,6 +526,12 @@ class _Reporter:
         self.resume()
         if self._is_waiting:
             self._is_waiting = False
+            if name := _find_unwatched():
+                self.refuse(
+                    f"{name} computes while the script goes on, and nothing here waits for it, so no rate is "
+                    "known; without orchestrator_callback the run is measured as a whole"
+                )
+                return
             if self._connection:
                 _synchronize()  # which may start devices, so it is no part of the first step's wait
                 self._say({"event": "hello", "version": _VERSION, **_tell_files()})
@@ -880,6 +887,12 @@ def _synchronize() -> None:
         jax.block_until_ready(jax.live_arrays())
         for device in jax.local_devices():  # computes in order: behind results that nobody kept
             (jax.device_put(0, device) + 1).block_until_ready()
+
+
+def _find_unwatched() -> str | None:
+    """Return the asynchronous framework that a script trains with if `_synchronize` does not wait for it."""
+    is_watched = any(name in sys.modules for name in ("torch", "jax", "tensorflow"))
+    return None if is_watched else next((name for name in _UNWATCHED if name in sys.modules), None)
 
 
 def _is_busy() -> bool:

@@ -67,6 +67,12 @@ FAILURES = {
         "invalid_measurement",
         "the samples of a step are not known; give their number",
     ),
+    "unwatched": (  # the name alone: CuPy itself needs a GPU
+        "import sys, types\nsys.modules['cupy'] = types.ModuleType('cupy')\n"
+        "for i in steps(range(900), samples=64): pass",
+        "invalid_measurement",
+        "cupy computes while the script goes on, and nothing here waits for it",
+    ),
     "smaller batches": (
         "import time, torch\n"
         "class Stream(torch.utils.data.IterableDataset):\n"
