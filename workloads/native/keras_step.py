@@ -10,6 +10,8 @@ from keras.src.losses import loss as keras_losses
 
 from workloads.jobs import JobError, KerasJob
 
+_MOST_SAMPLES = 256  # of a stream that are looked at
+
 
 def loss_of(job: KerasJob, batch: Any) -> Any:
     """Return the mean loss of a batch, with the model's own penalties.
@@ -49,12 +51,26 @@ def require_trainable(job: KerasJob) -> None:
     if not (isinstance(job.loss, keras.losses.Loss) or callable(job.loss)):
         raise JobError(f"loss is a {type(job.loss).__name__}, expected a keras.losses.Loss or a function")
     if is_stream(job.data):
+        _require_one_shape(job.data)
         return
     lengths = {len(array) for array in arrays_of(job.data)}
     if len(lengths) > 1:
         raise JobError(f"the arrays of data have {sorted(lengths)} samples, expected equally many")
     if lengths in (set(), {0}):
         raise JobError("the data set is empty")
+
+
+def _require_one_shape(data: tf.data.Dataset) -> None:
+    """Raise JobError for a stream whose first samples differ in shape, because they make no batch."""
+    specs = tf.nest.flatten(data.element_spec)
+    if all(isinstance(spec, tf.TensorSpec) and spec.shape.is_fully_defined() for spec in specs):
+        return
+    first: list[tuple[int, ...]] = []
+    for sample in islice(data.as_numpy_iterator(), _MOST_SAMPLES):
+        shapes = [tuple(np.shape(array)) for array in tf.nest.flatten(sample)]
+        first = first or shapes
+        if shapes != first:
+            raise JobError(f"samples of data have the shapes {first} and {shapes}; pad them to one shape")
 
 
 def require_weights(job: KerasJob) -> None:

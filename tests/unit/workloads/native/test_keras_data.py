@@ -10,8 +10,9 @@ pytest.importorskip("tensorflow")
 
 import tensorflow as tf
 
-from workloads.jobs import KerasJob
+from workloads.jobs import JobError, KerasJob
 from workloads.native.keras_data import KerasBatches
+from workloads.native.keras_step import require_trainable
 
 BATCH = 8
 SAMPLE_SECONDS = 0.005
@@ -69,3 +70,18 @@ def test_arrays_have_a_rate_too() -> None:
 
 def test_a_stream_that_fails_has_no_rate() -> None:
     assert batches(stream(fails_at=20)).measure_rate() is None
+
+
+def test_a_stream_of_samples_of_unequal_shape_is_refused() -> None:
+    def samples() -> Iterator[np.ndarray]:
+        for length in (16, 16, 512):
+            yield np.zeros((length, 2), np.float32)
+
+    def job(shape: tuple[int | None, ...]) -> KerasJob:
+        model = tf.keras.Sequential([tf.keras.layers.Input((2,)), tf.keras.layers.Dense(1)])
+        data = tf.data.Dataset.from_generator(samples, output_signature=tf.TensorSpec(shape, tf.float32))
+        return KerasJob(model=model, loss=print, optimizer=tf.keras.optimizers.SGD(), data=data)
+
+    with pytest.raises(JobError, match=r"shapes \[\(16, 2\)\] and \[\(512, 2\)\]; pad them to one shape"):
+        require_trainable(job((None, 2)))
+    require_trainable(job((16, 2)))
