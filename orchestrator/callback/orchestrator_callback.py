@@ -50,6 +50,10 @@ _MOST_BUSY = 0.1  # of the time that is set back, the part in which devices may 
 _VERSION = 2  # of what is said there
 _UNWATCHED = ("cupy", "mindspore", "mlx", "mxnet", "paddle", "tinygrad")  # which compute asynchronously
 _WARMUP_STEPS, _STEPS_PER_BLOCK = 3, 10  # outside a trial
+_TWICE = (
+    "a step is reported within another step, so that both count the same time; keep one of the loops over "
+    "`steps`, `step`, `StepCallback` and script.observe"
+)
 
 
 def steps(
@@ -96,7 +100,7 @@ def steps(
                 continue
             largest = max(largest, size or 0)
             if is_first:
-                reporter.begin()
+                reporter.begin(sizes)
                 counted, is_within = 0, True
             yield batch
             counted = None if counted is None or size is None else counted + size
@@ -105,6 +109,7 @@ def steps(
                 is_within = False
     finally:
         reporter.is_torn = reporter.is_torn or is_within
+        reporter.abandon(sizes)
         reporter.pause()
 
 
@@ -146,9 +151,11 @@ class _Sizes:
         What the first batch shows must be the number that the script gave, or the loader's batch size: the
         first dimension of a tensor need not be that of samples.
         """
-        if callable(self._samples):
-            return int(self._samples(batch))
         seen = _num_samples(batch)
+        if callable(self._samples):
+            own = int(self._samples(batch))
+            self.is_given = self.is_given or own != seen
+            return own
         expected = self._expected(index)
         if index == 0:
             self._is_counted = seen is not None and expected in (None, seen)
@@ -205,11 +212,13 @@ class step:  # noqa: N801  used as a statement
         self._samples = samples
 
     def __enter__(self) -> step:
-        _reporter().begin()
+        _reporter().begin(self)
         return self
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        if kind is None:
+        if kind is not None:
+            _reporter().abandon(self)
+        else:
             _reporter().end(self._samples, is_given=True)
             if _reporter().is_over:
                 raise SystemExit(0)
@@ -290,7 +299,7 @@ class _Steps:
         if self.is_cut:
             _reporter().rewind(self.mark)
         else:
-            _reporter().begin()
+            _reporter().begin(self)
 
     def _end(self) -> bool:
         """End a step, which counts unless it is cut; return whether enough is measured."""
@@ -512,6 +521,7 @@ class _Reporter:
         self._cpu, self._started, self._paused_seconds = 0.0, 0.0, 0.0
         self._waited: float | None = None  # None: nobody looked
         self._forgotten = 0.0
+        self._open: Any = None  # what began the current step; None: no step is open
         # Of the whole training:
         self._loaded: dict[str, Any] = {"num_processes": None, "samples": 0, "seconds": 0.0}
         self._left_out = {"batches": 0, "samples": 0, "seconds": 0.0}  # of the whole training
@@ -521,8 +531,11 @@ class _Reporter:
         if self._alone:
             self._take_order(self._alone.first)
 
-    def begin(self) -> None:
-        """Begin a step; the first one of a training starts the clock."""
+    def begin(self, owner: object) -> None:
+        """Begin a step; the first one of a training starts the clock.
+
+        A step within the step of another owner is refused: both would count the same time.
+        """
         self.resume()
         if self._is_waiting:
             self._is_waiting = False
@@ -536,6 +549,14 @@ class _Reporter:
                 _synchronize()  # which may start devices, so it is no part of the first step's wait
                 self._say({"event": "hello", "version": _VERSION, **_tell_files()})
             self._start_part()
+        if self._open not in (None, owner) and not (self._is_free or self.is_over):
+            self.refuse(_TWICE)
+        self._open = owner
+
+    def abandon(self, owner: object) -> None:
+        """Forget a step that was begun and never ends, if it is the owner's."""
+        if self._open is owner:
+            self._open = None
 
     def end(self, samples: int | None, *, is_given: bool = False) -> None:
         """End a step, and the part with it if it was the last one.
@@ -544,6 +565,7 @@ class _Reporter:
             samples: samples of the step; None: not known.
             is_given: True for a number that the script gave and no batch confirmed.
         """
+        self._open = None
         if self._is_free or self.is_over:
             return
         self._samples = None if self._samples is None or samples is None else self._samples + samples
@@ -603,6 +625,7 @@ class _Reporter:
             self._paused_seconds += seconds
             self._cpu += time.process_time() - self._paused[1]
             self._paused = None
+        self._forgotten = 0.0
 
     def leave_out(self, samples: int | None) -> None:
         """Let the clock go on behind a batch that is in no step, and keep what the batch took."""
@@ -611,7 +634,7 @@ class _Reporter:
             self._left_out["batches"] += 1
             self._left_out["samples"] += samples or 0
             self._left_out["seconds"] += time.perf_counter() - self._paused[0] - self._forgotten
-        self._forgotten = 0.0
+        self._open = None
         self.resume()
 
     def forget(self, seconds: float) -> None:
@@ -702,8 +725,8 @@ class _Alone:
             print("orchestrator_callback: too few steps to time", file=sys.stderr)
             return
         seconds = statistics.median(seconds for seconds, _ in self._blocks)
-        samples = self._blocks[-1][1]
-        rate = f", {samples / seconds:,.0f} samples/s" if samples else ""
+        rates = [samples / seconds for seconds, samples in self._blocks if samples]
+        rate = f", {statistics.median(rates):,.0f} samples/s" if len(rates) == len(self._blocks) else ""
         print(
             f"orchestrator_callback: {1e3 * seconds / _STEPS_PER_BLOCK:.4g} ms a step, median of "
             f"{len(self._blocks)} blocks of {_STEPS_PER_BLOCK}{rate}",

@@ -99,6 +99,7 @@ class ObservedLoop(callback._Steps):
     def finish(self, loader: Any, *, learns: bool) -> None:
         """End a loop over a loader; its last batches without a step are too few to accumulate."""
         reporter = callback._reporter()
+        reporter.abandon(self)
         if learns:
             self._open.remove(loader)
         if learns and loader in self._loaders:

@@ -180,7 +180,9 @@ def test_dollars_are_those_of_the_pool_that_has_the_device_and_hypothetical_ones
     assert {standing.price_marks for standing in there.standings} == {""}
     assert main(["predict", "advise", *BALANCED]) == 0
     assert main(["predict", *VGG]) == 0
-    assert capsys.readouterr().out.count("hypothetical") >= 2
+    assert capsys.readouterr().out.count("list price") >= 2
+    assert main(["predict", *VGG, "cluster=fake"]) == 0
+    assert "list price" not in capsys.readouterr().out
 
 
 def test_with_a_target_what_measuring_takes_is_at_most_that(working_directory, capsys):

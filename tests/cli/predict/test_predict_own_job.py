@@ -26,7 +26,7 @@ def test_a_job_of_ones_own_is_predicted_from_its_counts(tmp_path, monkeypatch, c
     for one in (small, large):
         step = one["step_seconds"]
         assert 2.5 < step["high"] / step["median"] < 8.0, "nothing alike was published"
-        assert "by counts, for nothing alike was published" in one["source"]
+        assert "from counts alone, as nothing alike was published" in one["source"]
     assert small["step_seconds"]["median"] < large["step_seconds"]["median"]
 
 

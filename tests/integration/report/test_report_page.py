@@ -52,7 +52,7 @@ def test_the_page_draws_and_fits_without_a_word_or_a_request(browser, tmp_path, 
         cut = found.page.locator(".drawn svg").evaluate_all(CUT)
     assert (found.console, found.requests) == ([], [])
     assert shown == [1] * len(shown)
-    assert len(shown) > 2
+    assert len(shown) >= 2
     assert wide <= width
     assert cut == []
 

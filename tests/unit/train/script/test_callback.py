@@ -33,8 +33,11 @@ class Recorder:
         self.loads: list[tuple[int | None, float, object]] = []
         self.passes: list[bool] = []
 
-    def begin(self) -> None:
+    def begin(self, _owner: object) -> None:
         self.runs = True
+
+    def abandon(self, owner: object) -> None:
+        """Keep nothing: no test here leaves a step open."""
 
     def end(self, samples: int | None, *, is_given: bool = False) -> None:
         self.counted.append(samples)
@@ -116,6 +119,12 @@ def test_a_loop_that_is_cut_by_islice_is_whole(reporter: Recorder) -> None:
 def test_the_samples_of_a_function_are_its_own(reporter: Recorder) -> None:
     take(reporter, callback.steps([64, 64, 36], samples=lambda size: size))
     assert (reporter.counted, reporter.left_out) == ([64, 64], [36])
+
+
+def test_a_number_of_a_function_that_the_batch_contradicts_is_given(reporter: Recorder) -> None:
+    take(reporter, callback.steps([torch.zeros(32, 2)] * 2, samples=lambda _: 64))
+    take(reporter, callback.steps([torch.zeros(64, 2)] * 2, samples=len))
+    assert (reporter.counted, reporter.given) == ([64] * 4, [True, True, False, False])
 
 
 class Batches(torch.utils.data.IterableDataset[torch.Tensor]):
