@@ -154,6 +154,7 @@ check: $(VENV)/.installed audit
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/lint-imports
+	$(VENV)/bin/python tools/structure.py
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync check-types check-units
 
 # Side by side: the type checker has one core.

@@ -8,7 +8,7 @@ batch size, or devices and batch sizes together. A trial is 100 steps after a se
 Its result is the median of the published repeats, with the spread of one repeat drawn around it. Every
 decision is the product's: `orchestrator.search.decision.next_trial`. It stops by itself: at a chance of 95%
 (`--confidence`) that its choice lies within 5% of the best. A first trial of a setting that cannot win is
-pruned by the product's rule (`orchestrator.search.pruning.pruning_of`) once the default protocol has timed
+pruned by the product's rule (`orchestrator.search.pruning.find_pruning`) once the default protocol has timed
 two blocks of it; it costs its set-up and the steps until then.
 
 Three states of knowledge: `known`, the devices were measured with other networks; `new`, the devices were
@@ -43,7 +43,7 @@ from orchestrator.core.price import Price
 from orchestrator.core.trial_progress import TrialProgress
 from orchestrator.core.trial_spec import TimingSpec
 from orchestrator.search.decision import Choice, Leader, next_trial
-from orchestrator.search.pruning import pruning_of
+from orchestrator.search.pruning import find_pruning
 
 TOLERANCE, CONFIDENCE = 0.05, 0.95
 KNOWLEDGE = ("known", "new", "cold")
@@ -115,12 +115,12 @@ class Trials:
 def adaptive(case: Case, *, setup: float, seed: int, is_cold: bool, confidence: float) -> Outcome:
     """Let the product choose trial after trial until it stops."""
     trials = Trials(case, setup=setup, seed=seed)
-    job, criteria, errors = question_of(case, is_cold=is_cold, confidence=confidence)
+    job, criteria, errors = build_question(case, is_cold=is_cold, confidence=confidence)
     bills: list[tuple[str, float]] = []
     while True:
         known = judge(job, criteria, errors)
         decided = next_trial(
-            job, criteria, errors, running={}, obstacle_of=lambda _: "", in_usd=True, known=known
+            job, criteria, errors, running={}, format_obstacle=lambda _: "", in_usd=True, known=known
         )
         if not isinstance(decided, Choice):
             break
@@ -171,7 +171,7 @@ def _with_trial(
     step = trials.noisy_step(index)
     steps = _steps_until_judged(step)
     shown = TrialProgress(steps=steps, training_seconds=steps * step, step_seconds=(step, step))
-    pruning = pruning_of(
+    pruning = find_pruning(
         job, label, shown, criteria=criteria, errors=errors, known=known, stops_on_curve=_no_curves
     )
     if pruning is None:
@@ -219,7 +219,7 @@ def _run_of(one: CandidateSetting, step: float, setup: float) -> Run:
     )
 
 
-def question_of(case: Case, *, is_cold: bool, confidence: float) -> tuple[Job, Criteria, ErrorModel]:
+def build_question(case: Case, *, is_cold: bool, confidence: float) -> tuple[Job, Criteria, ErrorModel]:
     """Ask the product what the case asks."""
     candidates = tuple(
         CandidateSetting(
@@ -287,7 +287,7 @@ def in_order(case: Case, order: Sequence[int], *, setup: float, seed: int, most:
     for setting in order:
         if trials.spent + trials.cost(setting) <= most * (1 + 1e-9):
             seen[setting] = math.log(trials.step(setting))
-    return _best_of(case, seen or {order[0]: float(case.truth[order[0]])}, trials)
+    return _find_best(case, seen or {order[0]: float(case.truth[order[0]])}, trials)
 
 
 def halving(case: Case, *, setup: float, seed: int) -> Outcome:
@@ -299,7 +299,7 @@ def halving(case: Case, *, setup: float, seed: int) -> Outcome:
         seen = {setting: math.log(trials.step(setting, steps=steps)) for setting in left}
         value = _values(case, seen)
         left = sorted(left, key=lambda setting: value[setting])[: max(1, math.ceil(len(left) / _KEPT))]
-    return _best_of(case, seen, trials)
+    return _find_best(case, seen, trials)
 
 
 def _values(case: Case, seen: dict[int, float]) -> dict[int, tuple[float, float]]:
@@ -310,7 +310,7 @@ def _values(case: Case, seen: dict[int, float]) -> dict[int, tuple[float, float]
     return {setting: (float(value[setting]), float(logs[setting])) for setting in seen}
 
 
-def _best_of(case: Case, seen: dict[int, float], trials: Trials) -> Outcome:
+def _find_best(case: Case, seen: dict[int, float], trials: Trials) -> Outcome:
     value = _values(case, seen)
     chosen = min(seen, key=lambda setting: value[setting])
     return Outcome(
@@ -343,7 +343,7 @@ def outcomes_of(
     return dict(found)
 
 
-def plain_of(outcomes: Sequence[Outcome]) -> dict[str, float]:
+def convert_to_plain(outcomes: Sequence[Outcome]) -> dict[str, float]:
     """Sum outcomes up."""
     return {
         "right": float(np.mean([one.is_right for one in outcomes])),
@@ -369,17 +369,17 @@ def calibration_of(outcomes: Sequence[Outcome]) -> list[dict[str, float]]:
     return rows
 
 
-def lines_of(title: str, found: dict[str, list[Outcome]], kinds: Sequence[str]) -> Iterator[str]:
+def list_lines(title: str, found: dict[str, list[Outcome]], kinds: Sequence[str]) -> Iterator[str]:
     """Write a table of one state of knowledge and one set-up, and our share by kind of question."""
     yield f"\n{title}, {len(found['adaptive'])} questions"
     yield f"  {'rule':20} right  share of the grid's cost, mean (median)  settings measured, pruned"
     for rule, outcomes in found.items():
-        told = plain_of(outcomes)
+        told = convert_to_plain(outcomes)
         yield (
             f"  {rule:20} {told['right']:5.0%}  {told['share']:8.0%} ({told['median_share']:.0%})"
             f"{told['looks']:33.0%}{told['pruned']:8.0%}"
         )
-    ours = plain_of(found["adaptive"])
+    ours = convert_to_plain(found["adaptive"])
     paid = ", ".join(f"{part} {ours[part]:.1%}" for part in PARTS)
     yield f"  the adaptive search paid for: {paid}; said {ours['said']:.1%}, right {ours['right']:.1%}"
     cells = (
@@ -388,7 +388,7 @@ def lines_of(title: str, found: dict[str, list[Outcome]], kinds: Sequence[str]) 
     yield f"  said -> right (questions): {', '.join(cells)}"
     for kind in dict.fromkeys(kinds):
         ours, least = (
-            plain_of([one for one, own in zip(found[rule], kinds, strict=True) if own == kind])
+            convert_to_plain([one for one, own in zip(found[rule], kinds, strict=True) if own == kind])
             for rule in ("adaptive", "the best alone")
         )
         yield (
@@ -418,17 +418,17 @@ def main() -> None:
                 cases, setup=setup, is_cold=knowledge == "cold", confidence=arguments.confidence
             )
             told[title] = {
-                "rules": {rule: plain_of(outcomes) for rule, outcomes in found.items()},
+                "rules": {rule: convert_to_plain(outcomes) for rule, outcomes in found.items()},
                 "calibration": calibration_of(found["adaptive"]),
             }
             kinds = [case.kind.partition(": ")[2] for case in cases]
             for kind in dict.fromkeys(kinds):
                 told[f"{title}: {kind}"] = {
-                    rule: plain_of([one for one, own in zip(rows, kinds, strict=True) if own == kind])
+                    rule: convert_to_plain([one for one, own in zip(rows, kinds, strict=True) if own == kind])
                     for rule, rows in found.items()
                 }
             if not arguments.json:
-                print("\n".join(lines_of(title, found, kinds)), flush=True)
+                print("\n".join(list_lines(title, found, kinds)), flush=True)
     if arguments.json:
         print(json.dumps(told, indent=1))
 

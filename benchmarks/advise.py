@@ -28,10 +28,14 @@ from orchestrator.analysis.recommendation.model.acquisition import (
     ScalarObjective,
     assess,
     best_next,
-    good_of,
-    probes_of,
+    find_probes,
+    mark_good,
 )
-from orchestrator.analysis.recommendation.model.posterior import FloatArray, GaussianPosterior, posterior_of
+from orchestrator.analysis.recommendation.model.posterior import (
+    FloatArray,
+    GaussianPosterior,
+    compute_posterior,
+)
 from orchestrator.config.cluster import load_cluster
 from orchestrator.core.estimate import ErrorCorrelation, StepPrior
 from orchestrator.predict.latency_data.read import read_latencies
@@ -89,9 +93,9 @@ class Case:
     @property
     def costs(self) -> FloatArray:
         """[setting] dollars of measuring it."""
-        return self.costs_of(self.truth)
+        return self.compute_costs(self.truth)
 
-    def costs_of(self, log_seconds: FloatArray) -> FloatArray:
+    def compute_costs(self, log_seconds: FloatArray) -> FloatArray:
         """Compute them for steps of that length."""
         costs: FloatArray = self.usd * np.exp(log_seconds)
         return costs
@@ -129,12 +133,12 @@ def advised(case: Case, most: float, *, confidence: float) -> tuple[int, float]:
     measured: dict[int, float] = {}
     while True:
         assessment = assess(posterior, case.objective)
-        costs = case.costs_of(posterior.mean)
+        costs = case.compute_costs(posterior.mean)
         costs[list(measured)] = math.inf
         if assessment.chance >= confidence:
             return assessment.leader, most - left
         measurable = np.flatnonzero(np.isfinite(costs)).tolist()
-        probes = probes_of(assessment, measurable, repeat=case.prior.repeat)
+        probes = find_probes(assessment, measurable, repeat=case.prior.repeat)
         proposal = best_next(assessment, probes, costs, left=left)
         if proposal is None:
             return assessment.leader, most - left
@@ -172,7 +176,7 @@ def always(cases: Sequence[Case]) -> Rule:
     """Choose the setting that is good in most of these very cases, which nobody knows before."""
     counts: dict[str, int] = defaultdict(int)
     for case in cases:
-        for name, is_good in zip(case.names, good_of(case.objective.value(case.truth)), strict=True):
+        for name, is_good in zip(case.names, mark_good(case.objective.value(case.truth)), strict=True):
             counts[name] += bool(is_good)
     ranked = sorted(counts, key=lambda name: -counts[name])
     return lambda case, _most, _random: next(case.names.index(name) for name in ranked if name in case.names)
@@ -204,7 +208,7 @@ def cases_of(
             if len({one.device for one in settings}) < len(usd_per_hour):
                 continue
             priors = [prior_of[one] for one in settings]
-            posterior = posterior_of(priors, correlation)
+            posterior = compute_posterior(priors, correlation)
             prices = np.array([usd_per_hour[one.device] for one in settings]) / _SECONDS_PER_HOUR
             batches = np.array([one.batch_size for one in settings])
             truth = np.log([one.step_seconds for one in settings])
@@ -252,7 +256,9 @@ def _objectives(
     yield "time x cost", objective(time=0.5, cost=0.5)
 
 
-def rows_of(cases: Sequence[Case], *, shares: Sequence[float] = SHARES) -> dict[str, dict[str, list[End]]]:
+def collect_rows(
+    cases: Sequence[Case], *, shares: Sequence[float] = SHARES
+) -> dict[str, dict[str, list[End]]]:
     """Collect rule -> share -> its outcome in each case; the random one several times."""
     random = np.random.default_rng(_SEED)
     found: dict[str, dict[str, list[End]]] = defaultdict(dict)
@@ -282,7 +288,7 @@ def _end(case: Case, share: float, *, confidence: float) -> End:
     return End(regret=case.regret(chosen), share=spent / total)
 
 
-def plain_of(ends: Sequence[End]) -> dict[str, float]:
+def convert_to_plain(ends: Sequence[End]) -> dict[str, float]:
     """Sum outcomes up; a broken limit counts as 100% of regret."""
     regrets = np.minimum([end.regret for end in ends], 1.0)
     return {
@@ -315,15 +321,15 @@ def main() -> None:
             by_kind[case.kind].append(case)
         found["devices never seen" if is_new else "devices known"] = {
             kind: {
-                rule: {share: plain_of(ends) for share, ends in by_share.items()}
-                for rule, by_share in rows_of(cases).items()
+                rule: {share: convert_to_plain(ends) for share, ends in by_share.items()}
+                for rule, by_share in collect_rows(cases).items()
             }
             for kind, cases in by_kind.items()
         }
-    print(json.dumps(found, indent=1) if arguments.json else "\n".join(lines_of(found)))
+    print(json.dumps(found, indent=1) if arguments.json else "\n".join(list_lines(found)))
 
 
-def lines_of(found: dict[str, dict[str, dict[str, dict[str, dict[str, float]]]]]) -> Iterator[str]:
+def list_lines(found: dict[str, dict[str, dict[str, dict[str, dict[str, float]]]]]) -> Iterator[str]:
     """Write tables: share of the cases within 5% of the best, and the mean regret."""
     for world, kinds in found.items():
         for kind, rules in kinds.items():

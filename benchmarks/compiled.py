@@ -80,7 +80,7 @@ def held_out(pairs: Sequence[Pair], of: Callable[[Pair], str]) -> list[dict[str,
     return rows
 
 
-def pairs_of(rows: Sequence[dict[str, str]]) -> list[Pair]:
+def find_pairs(rows: Sequence[dict[str, str]]) -> list[Pair]:
     """Compile the published steps; one that gives no time is named on standard error."""
     programs = TpuPrograms(
         python=os.environ.get("ORCHESTRATOR_LIBTPU_PYTHON", str(_ROOT / ".venv-tpu-compile/bin/python")),
@@ -113,7 +113,7 @@ def pairs_of(rows: Sequence[dict[str, str]]) -> list[Pair]:
             device=devices[row["device"]],
             num_workers=1,
         )
-        step = compiler.step_of(program)
+        step = compiler.predict_step(program)
         if not isinstance(step, CompiledStep):
             sys.stderr.write(f"{network} on {row['device']}: {step.reason}\n")
             continue
@@ -146,7 +146,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     with (_FOLDER / "tpu_steps.csv").open(newline="") as file:
-        pairs = pairs_of(list(csv.DictReader(file)))
+        pairs = find_pairs(list(csv.DictReader(file)))
     if len({(pair.family, pair.generation) for pair in pairs}) < 2:
         sys.exit("too few steps were compiled; get the compiler with: make tpu-compile")
     summary = {

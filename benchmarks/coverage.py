@@ -14,7 +14,7 @@ from statistics import fmean
 
 import numpy as np
 
-from orchestrator.analysis.comparison.compare import ratio_of
+from orchestrator.analysis.comparison.compare import compute_ratio
 
 Noise = Callable[[random.Random], float]
 """Factor on the rate of one repeat, 1 in the long run."""
@@ -50,7 +50,7 @@ def misses(first: Noise, second: Noise, *, sizes: tuple[int, int], cases: int) -
     """Share of intervals that miss the true ratio 1."""
     rng, count = random.Random(1), 0
     for _ in range(cases):
-        ratio = ratio_of(sample(first, sizes[0], rng), sample(second, sizes[1], rng))
+        ratio = compute_ratio(sample(first, sizes[0], rng), sample(second, sizes[1], rng))
         count += not ratio.low <= 1 <= ratio.high
     return count / cases
 
@@ -75,7 +75,7 @@ def sweeps_with_a_winner(num_settings: int, *, size: int, cases: int) -> tuple[f
             (np.log(sample(steady, size, rng)).tolist() for _ in range(num_settings)), key=lambda s: -fmean(s)
         )
         fastest, *others = [[math.exp(log) for log in side] for side in settings]
-        won = [ratio_of(fastest, other).low > 1 for other in others]
+        won = [compute_ratio(fastest, other).low > 1 for other in others]
         counts = [counts[0] + won[0], counts[1] + any(won)]
     return counts[0] / cases, counts[1] / cases
 

@@ -25,10 +25,10 @@ from orchestrator.train.capture.declared_step import DeclaredStep
 from orchestrator.train.capture.request import CaptureRequest
 from orchestrator.train.environment import cpu_model
 from orchestrator.train.precision import PRECISIONS
-from orchestrator.train.trainers.torch_process import autocast_of
+from orchestrator.train.trainers.torch_process import build_autocast
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
-from step_options import options_of
+from step_options import build_options
 
 _IMAGENET = "image_size=224 num_classes=1000"
 _JOBS = (
@@ -121,7 +121,7 @@ def step_seconds(workload: str, options: Mapping[str, object], batch_size: int) 
 
     step = DeclaredStep(request, filled)
     batch, settings = step.batch(made), PRECISIONS["fp32"]
-    autocast = autocast_of(settings, torch.device("cpu"))
+    autocast = build_autocast(settings, torch.device("cpu"))
     return cpu_seconds(lambda: step.take(batch, autocast=autocast), least=_STEP_SECONDS)
 
 
@@ -143,7 +143,7 @@ def main(arguments: Sequence[str]) -> int:
         table.writeheader()
         for workload, options, batch_sizes in _JOBS:
             for batch_size in batch_sizes:
-                seconds = step_seconds(workload, options_of(options), batch_size)
+                seconds = step_seconds(workload, build_options(options), batch_size)
                 table.writerow(
                     {
                         "device": f"{cpu_model()}, one core",

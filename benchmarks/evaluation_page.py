@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from orchestrator.predict.latency_data.table import family_of
+from orchestrator.predict.latency_data.table import find_family
 
 SPLITS = {"leave_one_model_out": "by model", "leave_one_family_out": "by family"}
 OURS, THEIRS = "orchestrator", "profet"
@@ -76,7 +76,7 @@ def _by_family(models: Parts) -> Parts:
     """Mean over the rows of the models of each family."""
     together: dict[str, list[Mapping[str, float]]] = defaultdict(list)
     for model, part in models.items():
-        together[family_of(model)].append(part)
+        together[find_family(model)].append(part)
     return {
         family: {
             figure: sum(part["n"] * part[figure] for part in parts) / sum(part["n"] for part in parts)

@@ -32,10 +32,10 @@ from functools import partial
 from statistics import median
 
 from shaped_network import reason_against
-from split_trial import Case, record_of
+from split_trial import Case, build_record
 from trials import count
 
-from orchestrator.analysis.kernel_split.step_time import bound, layers_of, step_seconds
+from orchestrator.analysis.kernel_split.step_time import bound, find_layers, step_seconds
 from orchestrator.core.result import DeviceFacts, TrainResult
 from orchestrator.core.work_share import KernelLink, KernelShare
 from workloads.registry import workload
@@ -77,7 +77,7 @@ class Network:
 
     def __init__(self, kernels: str, *, batch: int, steps: int, seconds: int) -> None:
         spec = workload("cifar10_cnn", {"kernels": tuple(map(int, kernels.split(":")))})
-        self._layers = layers_of(spec.networks["model"], batch=batch)
+        self._layers = find_layers(spec.networks["model"], batch=batch)
         self._plain = Case(kernels=kernels, batch=batch, workers=2, steps=steps)
         self._least_seconds = seconds
         self._alone_seconds = self._predicted_alone = self._rest = 0.0
@@ -123,7 +123,7 @@ class Network:
         return self._outcome("alone", replace(case, steps=steps))[0]
 
     def _outcome(self, way: str, case: Case) -> tuple[Outcome, TrainResult]:
-        result = record_of(case).result
+        result = build_record(case).result
         assert result is not None, "a failed trial has ended the benchmark"
         devices, is_split = result.devices, case.trainer == "kernel_split"
         seconds = median(map(max, list(zip(*result.block_seconds, strict=True))[-self._plain.steps :]))

@@ -18,12 +18,12 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from trials import Unwatched, count, records_of, steps_per_second, sweep_of
+from trials import Unwatched, count, load_records, steps_per_second, sweep_of
 
 from orchestrator.core.placement import Plan
 from orchestrator.core.result import TrialRecord
 from orchestrator.execute.scheduling.stop import request
-from orchestrator.pipeline.components import ledger_of
+from orchestrator.pipeline.components import open_ledger
 from orchestrator.pipeline.run import run_sweep
 
 
@@ -42,7 +42,7 @@ def noop_trials(count: int) -> None:
     print("\n## A no-op trial in its own fresh process, seconds from end to end on a warm node\n")
     print("| executor | seconds per trial |\n|---|---|")
     for executor in ("inline", "ray"):
-        records = records_of(
+        records = load_records(
             "+sweep=smoke",
             "trainer=noop",
             "precision=fp32",
@@ -61,7 +61,7 @@ def real_trials(pairs: int) -> None:
         for _ in range(pairs):
             for executor in ("inline", "ray"):
                 words = ("+sweep=smoke", f"trainer={trainer}", "precision=fp32", "sweep.include=[]")
-                records = records_of(*words, f"executor={executor}", "sweep.repeats=3")
+                records = load_records(*words, f"executor={executor}", "sweep.repeats=3")
                 rates[executor].append(median_rate(records))
             ratios.append(rates["ray"][-1] / rates["inline"][-1])
         inline, ray = (statistics.median(rates[name]) for name in ("inline", "ray"))
@@ -81,7 +81,7 @@ def launches() -> None:
 
 
 def _launch_seconds(trainer: str, num_workers: int, method: str) -> float:
-    records = records_of(
+    records = load_records(
         "+sweep=smoke",
         "executor=inline",
         f"trainer={trainer}",
@@ -123,14 +123,14 @@ def driver_seconds(trials: int, queued: int) -> None:
     print("| tenth of the trials | CPU ms a trial |\n|---|---|")
     words = ("+sweep=smoke", "trainer=noop", "precision=fp32", "sweep.include=[]", f"seed=range(0,{queued})")
     with sweep_of(*words) as (settings, preflight):
-        clock = DriverClock(most=trials, folder=ledger_of(settings).path.parent)
+        clock = DriverClock(most=trials, folder=open_ledger(settings).path.parent)
 
         @contextmanager
         def watch(_plan: Plan, _earlier: Sequence[TrialRecord]) -> Iterator[DriverClock]:
             clock.ends[0] = time.process_time()
             yield clock
 
-        run_sweep(settings, preflight, watch=watch, say=print, ask=None)
+        run_sweep(settings, preflight, open_view=watch, on_message=print, confirm=None)
     for tenth in range(10):
         first, last = (number * trials // 10 for number in (tenth, tenth + 1))
         spent = 1000 * (clock.ends[last] - clock.ends[first]) / (last - first)

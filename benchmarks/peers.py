@@ -206,7 +206,7 @@ class Bench:
         with self.folder() as folder:
             load, cpu, begun = os.getloadavg()[0], _children_cpu_seconds(), time.time()
             driver = self.started(tool, grid, folder)
-            code = _end_of(driver)
+            code = _describe_end(driver)
             seconds = time.time() - begun
             _reap_orphans()
             trials = tool.trials(folder)
@@ -244,13 +244,13 @@ class Bench:
             time.sleep(_SETTLE_SECONDS)
             _kill_group(driver)
             before, begun = [trial.name for trial in tool.trials(folder)], time.time()
-            _end_of(self.started(tool, grid, folder))
+            _describe_end(self.started(tool, grid, folder))
             after = [trial.name for trial in tool.trials(folder) if trial.ended > begun]
         _reap_orphans()
         return resumed_of(tool.name, before, after, jobs=grid.num_trials)
 
 
-def _end_of(driver: "subprocess.Popen[bytes]") -> int | None:
+def _describe_end(driver: "subprocess.Popen[bytes]") -> int | None:
     """Return the exit code, None for a command that took too long; what is left of its group is ended."""
     try:
         return driver.wait(_LONGEST_SECONDS)
@@ -322,7 +322,7 @@ def rate_pairs(
             yield Pair(tool=tool.name, reported=rates[tool.name], bare=rates[tool.bare])
 
 
-def rows_of(
+def collect_rows(
     tools: Iterable[Tool],
     *,
     runs: Sequence[Run],
@@ -387,7 +387,7 @@ def _rate(pairs: Sequence[Pair], tool: Tool) -> str:
     return f"{interval.median:.3f} [{interval.low:.3f}, {interval.high:.3f}]"
 
 
-def markdown_of(rows: Sequence[Mapping[str, str]]) -> str:
+def format_markdown(rows: Sequence[Mapping[str, str]]) -> str:
     """Return the table in the form of the documentation."""
     names = list(rows[0])
     lines = [names, ["---"] * len(names), *([row[name] for name in names] for row in rows)]
@@ -440,7 +440,7 @@ class Found:
 
     def rows(self) -> list[dict[str, str]]:
         """Return the table of all figures."""
-        return rows_of(
+        return collect_rows(
             self._tools, runs=self.runs, kills=self.kills, pairs=self.pairs, refusals=self.refusals
         )
 
@@ -506,7 +506,7 @@ def main(words: Sequence[str]) -> int:
         _write_batches(Path(batches), _sizes(asked))
         bench = Bench(batches=Path(batches), log=asked.out.with_suffix(".log").absolute())
         measure(bench, {name: tool for name, tool in tools.items() if name in chosen}, found, asked)
-    print(markdown_of(found.rows()))
+    print(format_markdown(found.rows()))
     return 0
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.predict.evaluation.evaluate import evaluate
-from orchestrator.predict.evaluation.tables import plain_of
+from orchestrator.predict.evaluation.tables import convert_to_plain
 from orchestrator.predict.latency_data.read import read_latencies
 
 BY_MODEL = "leave_one_model_out"
@@ -47,7 +47,9 @@ def shortfalls(found: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> list[str
 
 
 def main(folder: str) -> int:
-    found = plain_of(evaluate(read_latencies(Path(folder)), tell=lambda line: print(line, file=sys.stderr)))
+    found = convert_to_plain(
+        evaluate(read_latencies(Path(folder)), on_progress=lambda line: print(line, file=sys.stderr))
+    )
     print(json.dumps(found, indent=1))
     missed = shortfalls(found)
     for line in missed:

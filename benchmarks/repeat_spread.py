@@ -20,7 +20,7 @@ from statistics import fmean, median, stdev, variance
 import numpy as np
 from trials import count, require_all, run_in_order, steps_per_second, sweep_of
 
-from orchestrator.analysis.measurements.noise import noise_of
+from orchestrator.analysis.measurements.noise import describe_noise
 from orchestrator.core.placement import Placement, StartMethod
 from orchestrator.core.result import TrialRecord
 from orchestrator.pipeline.planning import plan_sweep
@@ -68,7 +68,7 @@ class Ratio:
         return "spawned is narrower" if self.high < 1 else "no difference shown"
 
 
-def ratio_of(forked: Way, spawned: Way) -> Ratio:
+def compute_ratio(forked: Way, spawned: Way) -> Ratio:
     """The ratio of standard deviations, with the F-test's interval of equal tails."""
     squared = spawned.log_variance / forked.log_variance
     freedom = len(spawned.rates) - 1, len(forked.rates) - 1
@@ -96,13 +96,13 @@ def _way_of(records: Sequence[TrialRecord], method: StartMethod) -> Way:
     chosen = [record for record in records if record.placement.start_method == method]
     return Way(
         rates=tuple(steps_per_second(record) * record.spec.global_batch_size for record in chosen),
-        num_noisy=sum(noise_of(record) != "" for record in chosen),
+        num_noisy=sum(describe_noise(record) != "" for record in chosen),
     )
 
 
 def row_of(trainer: str, forked: Way, spawned: Way) -> str:
     """A line of the table."""
-    ratio = ratio_of(forked, spawned)
+    ratio = compute_ratio(forked, spawned)
     return (
         f"| {trainer} | {_words_of(forked)} | {_words_of(spawned)} "
         f"| {ratio.value:.2f} [{ratio.low:.2f}, {ratio.high:.2f}] | {ratio.verdict} |"

@@ -52,7 +52,7 @@ def specs(count: int) -> Iterator[TrialSpec]:
     return itertools.islice(every, count)
 
 
-def record_of(spec: TrialSpec, number: int) -> TrialRecord:
+def build_record(spec: TrialSpec, number: int) -> TrialRecord:
     """Fifteen blocks and sixteen losses, as a measured trial has."""
     step = (0.004 + 0.00005 * spec.global_batch_size) / spec.num_workers**0.5
     step *= (0.3 if spec.device == "t4" else 1) * (0.7 if spec.precision == "bf16" else 1)
@@ -144,7 +144,7 @@ def main() -> None:
         ledger = Path(outputs) / "many" / FILE_NAME
         ledger.parent.mkdir()
         with ledger.open("w") as file:
-            file.writelines(to_json(record_of(spec, i)) + "\n" for i, spec in enumerate(specs(count)))
+            file.writelines(to_json(build_record(spec, i)) + "\n" for i, spec in enumerate(specs(count)))
         plan = plan_of(count)
         start, cpu = time.perf_counter(), _cpu_seconds()
         records = Ledger(ledger).records()

@@ -78,7 +78,7 @@ def measured() -> str:
     plan_sweep(settings, preflight)
     planned = time.perf_counter() - began
     began = time.perf_counter()
-    outcome = run_sweep(settings, preflight, watch=unseen, say=print, ask=None)
+    outcome = run_sweep(settings, preflight, open_view=unseen, on_message=print, confirm=None)
     took = time.perf_counter() - began
     pools = Counter(record.placement.node.rpartition("-")[0] for record in outcome.records)
     failed = sum(record.failure is not None for record in outcome.records)

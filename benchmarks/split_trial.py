@@ -48,7 +48,7 @@ class Case:
     mbit_per_second: int | None = None
 
 
-def record_of(case: Case) -> TrialRecord:
+def build_record(case: Case) -> TrialRecord:
     """Run it."""
     if case.mbit_per_second is not None:
         return _record_from_a_shaped_network(case)
@@ -132,7 +132,7 @@ def _output_of(pid: int) -> str:
 
 def main(words: Sequence[str]) -> None:
     (case,) = words
-    print(codec.to_json(record_of(codec.from_json(Case, case))))
+    print(codec.to_json(build_record(codec.from_json(Case, case))))
 
 
 if __name__ == "__main__":

@@ -75,7 +75,7 @@ class Run:
     mebibytes: float
 
 
-def run_of(words: Sequence[str], folder: Path, *, code: Path, compiled: Path) -> Run:
+def read_run(words: Sequence[str], folder: Path, *, code: Path, compiled: Path) -> Run:
     """Run a process in a folder; its exit code may be that of a wrong request.
 
     Args:
@@ -99,7 +99,7 @@ def run_of(words: Sequence[str], folder: Path, *, code: Path, compiled: Path) ->
     )
 
 
-def _folder_of(command: str, parent: Path) -> Path:
+def _find_folder(command: str, parent: Path) -> Path:
     """Return the folder in which a command runs; some leave files that would change their next run."""
     return Path(tempfile.mkdtemp(dir=parent)) if command in _IN_NEW_FOLDERS else parent
 
@@ -126,8 +126,8 @@ def main() -> None:
             words = _COMMANDS[command]
             turns = [
                 {
-                    which: run_of(
-                        words, _folder_of(command, Path(name)), code=code, compiled=Path(name) / "compiled"
+                    which: read_run(
+                        words, _find_folder(command, Path(name)), code=code, compiled=Path(name) / "compiled"
                     )
                     for which, code in codes.items()
                 }

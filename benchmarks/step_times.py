@@ -28,10 +28,10 @@ from orchestrator.core import codec
 from orchestrator.train.capture.declared_step import DeclaredStep
 from orchestrator.train.capture.request import CaptureRequest
 from orchestrator.train.precision import PRECISIONS
-from orchestrator.train.trainers.torch_process import autocast_of, set_float32_rounding
+from orchestrator.train.trainers.torch_process import build_autocast, set_float32_rounding
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
-from step_options import options_of
+from step_options import build_options
 
 _IMAGENET, _LARGER = "image_size=224 num_classes=1000", "image_size=299 num_classes=1000"
 _JOBS = {
@@ -140,7 +140,7 @@ def _rows(
                 "precision": precision,
             }
             try:
-                row |= _measured(_request_of(row), device)
+                row |= _measured(_build_request(row), device)
             except RuntimeError as error:
                 row["error"] = str(error).splitlines()[0]
             yield row
@@ -149,10 +149,10 @@ def _rows(
                 torch.cuda.empty_cache()
 
 
-def _request_of(row: Mapping[str, object]) -> CaptureRequest:
+def _build_request(row: Mapping[str, object]) -> CaptureRequest:
     return CaptureRequest(
         workload=str(row["workload"]),
-        workload_options=options_of(str(row["options"])),
+        workload_options=build_options(str(row["options"])),
         precision=str(row["precision"]),
         global_batch_size=int(str(row["global_batch_size"])),
     )
@@ -179,7 +179,7 @@ def _measured(request: CaptureRequest, device: torch.device) -> dict[str, object
         _wait_for(device)
         start = time.perf_counter()
         for _ in range(count):
-            step.take(batch, autocast=autocast_of(settings, device))
+            step.take(batch, autocast=build_autocast(settings, device))
         _wait_for(device)
         return time.perf_counter() - start
 
@@ -195,7 +195,7 @@ def _counted(row: dict[str, object]) -> object:
     """Ask the count of live tensors for a step, in a process of its own."""
     command = [sys.executable, "-m", "orchestrator.train.capture.torch_tensors"]
     done = subprocess.run(
-        command, input=codec.to_json(_request_of(row)) + "\n", capture_output=True, text=True
+        command, input=codec.to_json(_build_request(row)) + "\n", capture_output=True, text=True
     )
     return json.loads(done.stdout).get("tensor_bytes", "")
 

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from overhead import seconds_between_ends
 from proxy import before
-from trials import count, records_of, steps_per_second
+from trials import count, load_records, steps_per_second
 
 _START_SECONDS = 120
 NOOP = ("+sweep=smoke", "trainer=noop", "precision=fp32", "sweep.include=[]", "executor=inline")
@@ -61,7 +61,7 @@ def _answers(port: int) -> bool:
 def measured(words: Sequence[str], tracking: Sequence[str]) -> tuple[float, float, float]:
     """Seconds from end to end of a trial, seconds of the whole sweep, steps per second (medians)."""
     start = time.perf_counter()
-    records = records_of(*words, *tracking)
+    records = load_records(*words, *tracking)
     seconds = time.perf_counter() - start
     return seconds_between_ends(records), seconds, statistics.median(map(steps_per_second, records))
 

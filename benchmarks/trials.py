@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from orchestrator.analysis.metrics.metric import step_seconds_of
+from orchestrator.analysis.metrics.metric import find_step_seconds
 from orchestrator.config.loader import load
 from orchestrator.core.placement import Attempt, Placement, Plan
 from orchestrator.core.result import TrialRecord
@@ -15,10 +15,10 @@ from orchestrator.core.settings import Settings
 from orchestrator.execute.executor import SweepContext
 from orchestrator.execute.inline import InlineExecutor
 from orchestrator.execute.scheduling.queue import Queue
-from orchestrator.pipeline.budget import budget_tracker_of
+from orchestrator.pipeline.budget import build_budget_tracker
 from orchestrator.pipeline.planning import plan_sweep
-from orchestrator.pipeline.preflight import PreflightState, inspect, origins_of
-from orchestrator.pipeline.run import native_specs_of, run_sweep
+from orchestrator.pipeline.preflight import PreflightState, find_origins, inspect
+from orchestrator.pipeline.run import find_native_specs, run_sweep
 
 
 class Unwatched:
@@ -51,11 +51,11 @@ def sweep_of(*overrides: str) -> Iterator[tuple[Settings, PreflightState]]:
         yield settings, inspect(settings, download=False)
 
 
-def records_of(*overrides: str) -> tuple[TrialRecord, ...]:
+def load_records(*overrides: str) -> tuple[TrialRecord, ...]:
     """Run such a sweep. Exits where a point of it is skipped or a trial has failed."""
     with sweep_of(*overrides) as (settings, preflight):
         require_all(plan_sweep(settings, preflight))
-        outcome = run_sweep(settings, preflight, watch=unseen, say=_tell, ask=None)
+        outcome = run_sweep(settings, preflight, open_view=unseen, on_message=_tell, confirm=None)
     return require_results(outcome.records)
 
 
@@ -72,9 +72,9 @@ def run_in_order(
         prior_attempts=context.prior_attempts,
         retry_limits=context.retry_limits,
         backoff_seconds=context.backoff_seconds,
-        budget_tracker=budget_tracker_of(settings, preflight.ledgers, price_book),
+        budget_tracker=build_budget_tracker(settings, preflight.ledgers, price_book),
     )
-    InlineExecutor(preflight.inventory).run(queue, context, Unwatched(), keep=records.append)
+    InlineExecutor(preflight.inventory).run(queue, context, Unwatched(), on_record=records.append)
     return require_results(records)
 
 
@@ -92,8 +92,8 @@ def context_of(
         retry_limits={},
         prior_attempts={},
         environment={},
-        origins=origins_of(settings),
-        native_specs=native_specs_of(placements),
+        origins=find_origins(settings),
+        native_specs=find_native_specs(placements),
     )
 
 
@@ -113,7 +113,7 @@ def require_all(plan: Plan) -> None:
 
 def steps_per_second(record: TrialRecord) -> float:
     """Return the steady rate of a trial: that of its median block."""
-    steady = step_seconds_of(record.result) if record.result else None
+    steady = find_step_seconds(record.result) if record.result else None
     assert steady is not None, "a measured trial has timed blocks"
     return 1 / steady.median
 

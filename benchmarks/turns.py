@@ -20,7 +20,7 @@ from orchestrator.execute.executor import SweepContext
 from orchestrator.execute.machine.agent import HostAgent
 from orchestrator.execute.on_ray.tunnel import ForwarderPeer, SocketForwarder
 from orchestrator.execute.trial.host import HostSession, LocalHost
-from orchestrator.execute.trial.supervisor import record_of
+from orchestrator.execute.trial.supervisor import build_record
 from orchestrator.train.process.temp_dirs import temporary_folder
 
 _GO_ON = b'"event": "met", "all": true'
@@ -99,7 +99,7 @@ def in_turns(
         attempt = Attempt(placement=placement, number=1)
         host = _GatedHost(attempt, context, agent=agent, turns=turns)
         trial: Future[TrialRecord] = pool.submit(
-            record_of, attempt, context, hosts=[host], hear=lambda _: None
+            build_record, attempt, context, hosts=[host], on_progress=lambda _: None
         )
         trial.add_done_callback(lambda _: turns.end())
         sides: list[Callable[[], object]] = [turns.give_turn, lambda: seconds.append(script.block_seconds())]

@@ -25,13 +25,13 @@ from pathlib import Path
 import pandas as pd
 from rich.console import Console
 
-from orchestrator.analysis.predictions.forecasts import predicted_of, predicted_table
+from orchestrator.analysis.predictions.forecasts import list_predicted, predicted_table
 from orchestrator.analysis.recommendation.answer.answer import RankedSetting, Recommendation
 from orchestrator.analysis.recommendation.answer.job_line import format_job_lines
-from orchestrator.analysis.recommendation.answer.summary import sentence_of
-from orchestrator.analysis.recommendation.tables import tables_of
+from orchestrator.analysis.recommendation.answer.summary import format_sentence
+from orchestrator.analysis.recommendation.tables import build_tables
 from orchestrator.analysis.report.export import comparisons_frame, recommendations_frame
-from orchestrator.analysis.report.headline import headline_of
+from orchestrator.analysis.report.headline import build_headline
 from orchestrator.analysis.table import Table, cut
 from orchestrator.analysis.tables.budget import prospect_line
 from orchestrator.analysis.tables.measurements import MEASURED
@@ -56,13 +56,13 @@ from orchestrator.predict.prediction_table import (
     ordered,
     prediction_table,
 )
-from orchestrator.terminal.diagnosis import lines_of
-from orchestrator.terminal.printing import display_path, print_line, totals_of
+from orchestrator.terminal.diagnosis import describe_machine
+from orchestrator.terminal.printing import display_path, print_line, summarise_totals
 
 warnings.filterwarnings("ignore", message="IProgress not found")  # of tqdm, which Ray and MLflow import
 
 
-def html_of(table: Table) -> str:
+def format_html(table: Table) -> str:
     """Title, rows and the sentence on how to read them."""
     aligned = ["right" if column.is_number else "left" for column in table.columns]
     head = _row("th", [column.header for column in table.columns], aligned)
@@ -106,17 +106,17 @@ class Planned:
         balance = self._preview.balance
         budget = [prospect_line(balance)] if balance.budget.is_capped else []
         first = (f"run would first try to download: {download}" for download in self.downloads)
-        return "\n".join((totals_of(self.plan), *self._preview.expected, *budget, *first))
+        return "\n".join((summarise_totals(self.plan), *self._preview.expected, *budget, *first))
 
     def _repr_html_(self) -> str:
         table = plan_table(self.plan)
         if len(table.rows) > _MOST_ROWS:
             note = f"The first {_MOST_ROWS} of {len(table.rows):,} rows; `points` has every one."
             table = replace(table, rows=table.rows[:_MOST_ROWS], note=note)
-        predicted = predicted_table(predicted_of(self.plan.forecasts))
+        predicted = predicted_table(list_predicted(self.plan.forecasts))
         first = cut(predicted, most_rows=_MOST_ROWS, others="`plan.forecasts` has every one")
         tables = [table, *([first] if predicted.rows else [])]
-        return "".join(map(html_of, tables)) + _paragraphs(repr(self).splitlines())
+        return "".join(map(format_html, tables)) + _paragraphs(repr(self).splitlines())
 
 
 class Report:
@@ -151,7 +151,7 @@ class Report:
     @property
     def headline(self) -> "Sentences":
         """Sentences that state the result."""
-        return Sentences(headline_of(self.outcome.findings))
+        return Sentences(build_headline(self.outcome.findings))
 
     def __repr__(self) -> str:
         written = [f"report: {display_path(self.page)}"] if self.outcome.has_page else []
@@ -162,7 +162,7 @@ class Report:
         tables = (
             [named[MEASURED]] if MEASURED in named else list(named.values())[:1]
         )  # the page has the others
-        drawn = "".join(html_of(cut(table, most_rows=_MOST_ROWS)) for table in tables)
+        drawn = "".join(format_html(cut(table, most_rows=_MOST_ROWS)) for table in tables)
         sentences = _paragraphs((*self.headline, *self.outcome.remarks))
         where = escape(display_path(self.page))
         written = f'<p>report: <a href="{where}">{where}</a></p>' if self.outcome.has_page else ""
@@ -204,7 +204,7 @@ class Predictions:
 
     def _repr_html_(self) -> str:
         table = cut(prediction_table(self.points), most_rows=_MOST_ROWS, others="`results` has every one")
-        return html_of(table) + _paragraphs(self.sentences)
+        return format_html(table) + _paragraphs(self.sentences)
 
 
 def _predicted_row(one: Prediction) -> dict[str, object]:
@@ -256,14 +256,14 @@ class Advice:
     @property
     def sentences(self) -> Sentences:
         """Sentences on the time and cost of each job, and the answers."""
-        return Sentences((*format_job_lines(self.answers), *map(sentence_of, self.answers)))
+        return Sentences((*format_job_lines(self.answers), *map(format_sentence, self.answers)))
 
     def __repr__(self) -> str:
         return repr(self.sentences)
 
     def _repr_html_(self) -> str:
-        tables = (cut(table, most_rows=_MOST_ROWS) for table in tables_of(self.answers))
-        return "".join(map(html_of, tables)) + _paragraphs(self.sentences)
+        tables = (cut(table, most_rows=_MOST_ROWS) for table in build_tables(self.answers))
+        return "".join(map(format_html, tables)) + _paragraphs(self.sentences)
 
 
 def _standing_row(answer: Recommendation, one: RankedSetting) -> dict[str, object]:
@@ -318,7 +318,7 @@ class Health:
         return pd.DataFrame(rows, columns=["status", "message"])
 
     def __repr__(self) -> str:
-        return "\n".join(lines_of(self.diagnosis))
+        return "\n".join(describe_machine(self.diagnosis))
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(repr(self))}</pre>"
@@ -378,7 +378,7 @@ def plan(*words: str, rerun_failed: bool = False, rerun: str | Iterable[str] = (
     Raises:
         OrchestratorError: the request is invalid or cannot be satisfied.
     """
-    rerun_request = _rerun_of(rerun_failed, rerun)
+    rerun_request = _build_rerun(rerun_failed, rerun)
     with _requested(words) as (settings, console):
         return Planned(verbs.plan(replace(settings, rerun=rerun_request), console=console))
 
@@ -395,7 +395,7 @@ def run(*words: str, rerun_failed: bool = False, rerun: str | Iterable[str] = ()
         OrchestratorError: the request is invalid or cannot be satisfied.
         KeyboardInterrupt: the cell was interrupted.
     """
-    rerun_request = _rerun_of(rerun_failed, rerun)
+    rerun_request = _build_rerun(rerun_failed, rerun)
     with _requested(words) as (settings, console):
         try:
             return Report(verbs.run(replace(settings, rerun=rerun_request), console=console))
@@ -417,7 +417,7 @@ def report(*words: str) -> Report:
         return Report(verbs.report(settings, console=console))
 
 
-def _rerun_of(failed: bool, trial_ids: str | Iterable[str]) -> Rerun:
+def _build_rerun(failed: bool, trial_ids: str | Iterable[str]) -> Rerun:
     ids = [trial_ids] if isinstance(trial_ids, str) else trial_ids
     return Rerun(failed=failed, trial_ids=frozenset(ids))
 
@@ -428,7 +428,7 @@ def _requested(words: tuple[str, ...]) -> Iterator[tuple[Settings, Console]]:
     logging.getLogger("ray.widgets").setLevel(logging.ERROR)  # ray 2.60, imported here, asks for ipywidgets
     with _parsed(words) as overrides:
         yield (
-            verbs.settings_of(overrides),
+            verbs.load_settings(overrides),
             Console(force_terminal=False, force_jupyter=False, width=_WIDTH),
         )
 

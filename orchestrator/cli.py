@@ -20,7 +20,7 @@ from orchestrator.commands.catalogue import shared_flags
 from orchestrator.commands.catalogue.catalogue import COMMANDS
 from orchestrator.commands.catalogue.predictions import TOOLS
 from orchestrator.commands.command_line import DONE, INTERRUPTED, WRONG_REQUEST, Command, CommandLine, parse
-from orchestrator.commands.help_text import help_of, help_text, overview
+from orchestrator.commands.help_text import format_help, help_text, overview
 from orchestrator.config.places import config_folders, options_in, place_words, split_places
 from orchestrator.core.errors import ConfigError, OrchestratorError
 from orchestrator.core.printable import printable
@@ -130,7 +130,7 @@ def _print_help(command: Command, line: CommandLine, arguments: Sequence[str]) -
     elif set(arguments) <= {shared_flags.HELP.name, shared_flags.HELP.short}:
         text = help_text(COMMANDS, shared_flags.CONFIG_FLAGS, sweeps=sweeps, groups=options)
     else:
-        text = help_of(command)
+        text = format_help(command)
     sys.stdout.write(f"{printable(text)}\n")
 
 

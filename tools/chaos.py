@@ -101,7 +101,7 @@ INLINE = (
     Point("kill_driver", "orchestrator.pipeline.report:write_report", "after", 1),
     Point("kill_driver", "orchestrator.execute.scheduling.queue:Queue.take", "after", 2),
     Point("kill_driver", "orchestrator.execute.trial.supervisor:_monitor_workers", "before", 2),
-    Point("kill_driver", "orchestrator.execute.trial.supervisor:_result_of", "after", 2),
+    Point("kill_driver", "orchestrator.execute.trial.supervisor:_build_result", "after", 2),
     Point("hang_up", "orchestrator.execute.trial.supervisor:_monitor_workers", "before", 2),
     Point("terminate", "orchestrator.execute.trial.supervisor:_monitor_workers", "before", 2),
     *(

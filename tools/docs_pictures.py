@@ -26,7 +26,7 @@ import urllib.request
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from docsite.recording import Output, frames_of, svg_of
+from docsite.recording import Output, draw_svg, frames_of
 from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
@@ -56,7 +56,7 @@ def main(further: Sequence[str]) -> None:
         outputs = recorded(words, folder)
         frames = frames_of(outputs, columns=COLUMNS, lines=LINES, count=FRAMES)
         title = f"python -m orchestrator {' '.join(words)}"
-        (ASSETS / "terminal.svg").write_text(svg_of(frames, columns=COLUMNS, lines=LINES, title=title))
+        (ASSETS / "terminal.svg").write_text(draw_svg(frames, columns=COLUMNS, lines=LINES, title=title))
         report = folder / "outputs" / "tpu_vs_gpu" / "report.html"
         shutil.copy(report, ASSETS / "sample_report.html")
         with sync_playwright() as playwright, mlflow_server(folder) as address:

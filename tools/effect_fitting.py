@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 from published_steps import PROFET, PROJECT, MeasuredStep
 from scipy.optimize import brentq, least_squares, minimize
 
-from orchestrator.predict.profile_transfer.conformal import quantile_of
+from orchestrator.predict.profile_transfer.conformal import compute_quantile
 from orchestrator.predict.profile_transfer.pairs import Floats
-from orchestrator.predict.step_time.analytic import LAUNCHES, Analytic, parts_of, performed_flops
+from orchestrator.predict.step_time.analytic import LAUNCHES, Analytic, find_parts, performed_flops
 from orchestrator.predict.step_time.crossed_effects import (
     DEVICE_EFFECTS,
     HOST_EFFECTS,
@@ -146,7 +146,7 @@ def _terms(step: MeasuredStep) -> Floats:
     peaks = step.query.peaks
     assert peaks.memory_bytes_per_second is not None, "published devices have it"
     demand, precision = step.query.demand, step.query.precision
-    terms = parts_of(
+    terms = find_parts(
         replace(demand, flops=performed_flops(demand, kind=peaks.kind, precision=precision)),
         flops_per_second=peaks.flops_per_second[precision],
         bytes_per_second=peaks.memory_bytes_per_second,
@@ -278,7 +278,7 @@ def fit_quantile(steps: Sequence[PublishedStep], deviations: Mapping[str, float]
     """
     scores = held_out_scores(steps, deviations)
     scaled = [abs(error) / deviation for errors in scores.values() for error, deviation in errors]
-    return max(round(quantile_of(np.array(scaled)), 2), _NORMAL_QUANTILE)
+    return max(round(compute_quantile(np.array(scaled)), 2), _NORMAL_QUANTILE)
 
 
 def mean_coverage(scores: Mapping[str, list[tuple[float, float]]], quantile: float) -> float:

@@ -15,7 +15,7 @@ from published_steps import query_of_latency
 from orchestrator.core.device import Device
 from orchestrator.core.estimate import StepPrior
 from orchestrator.predict.step_time.bundled_models import DefaultModels
-from orchestrator.predict.step_time.published_estimate import published_estimate_of
+from orchestrator.predict.step_time.published_estimate import build_published_estimate
 from orchestrator.predict.step_time.step_priors import step_prior
 
 
@@ -61,7 +61,7 @@ def _priors(
     )
     without = replace(models, steps=steps)
     for latency, query in zip(latencies, queries, strict=True):
-        basis = published_estimate_of(query, without)
+        basis = build_published_estimate(query, without)
         prior = step_prior(basis.step, basis, batch_size=latency.batch_size, quantile=models.quantile)
         assert prior is not None, f"{latency.model} on {latency.device} is refused: {basis.step}"
         yield latency, prior

@@ -19,7 +19,7 @@ from scipy.optimize import nnls
 
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.estimate import ErrorCorrelation
-from orchestrator.predict.profile_transfer.conformal import log_errors, quantile_of
+from orchestrator.predict.profile_transfer.conformal import compute_quantile, log_errors
 from orchestrator.predict.profile_transfer.pairs import Floats
 from orchestrator.predict.step_time.error_model import ErrorPrior, learned_from
 
@@ -157,5 +157,5 @@ def fit_prior(measured: Sequence[PublishedLatency], *, repeat: float) -> ErrorPr
         workload=within,
         repeat=repeat,
         freedom=freedom,
-        quantile=quantile_of(np.abs(np.concatenate(errors))) / one.deviation,
+        quantile=compute_quantile(np.abs(np.concatenate(errors))) / one.deviation,
     )

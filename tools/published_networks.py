@@ -11,8 +11,8 @@ import pandas as pd
 from orchestrator.core.errors import ConfigError
 from orchestrator.predict.latency_data.table import WORKLOAD, LatencyTable
 from orchestrator.predict.profile_transfer.network_counts import CLASSES, WORKLOADS
-from orchestrator.predict.step_time.analytic import parts_of
-from orchestrator.predict.step_time.roofline import StepCost, step_cost_of
+from orchestrator.predict.step_time.analytic import find_parts
+from orchestrator.predict.step_time.roofline import StepCost, count_step_cost
 from workloads.registry import workload
 from workloads.shapes import UnsuitableInputError
 from workloads.spec import Workload
@@ -77,7 +77,7 @@ def measured_zoo(table: LatencyTable) -> Iterator[PublishedLatency]:
         demand = _demand(model, int(batch_size), int(image_size))
         if demand is not None:
             of_device = PUBLISHED_DEVICES[device]
-            parts = parts_of(
+            parts = find_parts(
                 demand,
                 flops_per_second=of_device.flops_per_second,
                 bytes_per_second=of_device.bytes_per_second,
@@ -117,7 +117,7 @@ def _known(table: LatencyTable) -> pd.DataFrame:
 
 
 @cache
-def spec_of(model: str, image_size: int) -> Workload:
+def build_spec(model: str, image_size: int) -> Workload:
     """Return the network here that a published one is. Raises UnsuitableInputError for such images."""
     knobs = {"image_size": image_size, "num_classes": CLASSES.get(image_size, 10), "momentum": 0.0}
     return workload(WORKLOADS[model], knobs)
@@ -127,7 +127,7 @@ def spec_of(model: str, image_size: int) -> Workload:
 def _demand(model: str, batch_size: int, image_size: int) -> StepCost | None:
     """None where the network here takes no such images."""
     try:
-        spec = spec_of(model, image_size)
+        spec = build_spec(model, image_size)
     except UnsuitableInputError:
         return None
-    return step_cost_of(spec, global_batch_size=batch_size, value_bytes=_VALUE_BYTES)
+    return count_step_cost(spec, global_batch_size=batch_size, value_bytes=_VALUE_BYTES)

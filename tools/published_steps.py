@@ -9,9 +9,9 @@ from pathlib import Path
 
 from imagenet_rates import NUM_CLASSES, RATES, PublishedRate
 from laboratory_rates import laboratory_devices, laboratory_rates
-from published_networks import PublishedLatency, spec_of
+from published_networks import PublishedLatency, build_spec
 from recurrent_steps import recurrent_steps
-from step_options import options_of
+from step_options import build_options
 from transformer_rates import TRANSFORMER_RATES, TransformerRate
 
 from orchestrator.core import codec
@@ -98,7 +98,7 @@ def project_steps(devices: Mapping[str, Device]) -> Iterator[MeasuredStep]:
                 is_cpu = name.startswith("cpu")
                 yield MeasuredStep(
                     query=StepQuery(
-                        spec=cached_workload(row["workload"], options_of(row.get("options", ""))),
+                        spec=cached_workload(row["workload"], build_options(row.get("options", ""))),
                         device=devices["cpu" if is_cpu else "h100"],
                         precision=row["precision"],
                         num_workers=1,
@@ -115,7 +115,7 @@ def project_steps(devices: Mapping[str, Device]) -> Iterator[MeasuredStep]:
 def query_of_latency(latency: PublishedLatency, devices: Mapping[str, Device]) -> StepQuery:
     """Build the query of a step of PROFET."""
     return StepQuery(
-        spec=spec_of(latency.model, latency.image_size),
+        spec=build_spec(latency.model, latency.image_size),
         device=devices[_PROFET_DEVICES[latency.device]],
         precision="fp32",
         num_workers=1,
@@ -123,7 +123,7 @@ def query_of_latency(latency: PublishedLatency, devices: Mapping[str, Device]) -
     )
 
 
-def query_of(rate: PublishedRate, device: Device) -> StepQuery:
+def build_query(rate: PublishedRate, device: Device) -> StepQuery:
     """Build the query of the step that a published rate is of."""
     return StepQuery(
         spec=cached_workload(rate.workload, {"image_size": rate.image_size, "num_classes": NUM_CLASSES}),
@@ -196,7 +196,7 @@ class _LayersQuery(StepQuery):
 
 def _of_rate(rate: PublishedRate, device: Device) -> MeasuredStep:
     return MeasuredStep(
-        query=query_of(rate, device),
+        query=build_query(rate, device),
         laboratory=_laboratory_of(rate.source),
         software=rate.source,
         seconds=rate.global_batch_size / rate.samples_per_second,

@@ -51,17 +51,17 @@ def recurrent_steps() -> Iterator[RecurrentStep]:
                 software=row["software"],
                 device=row["device"],
                 precision=row["precision"],
-                spec=_spec_of(row),
+                spec=_build_spec(row),
                 batch_size=int(row["batch_size"]),
                 step_seconds=float(row["step_seconds"]),
             )
 
 
-def _spec_of(row: dict[str, str]) -> NativeSpec:
+def _build_spec(row: dict[str, str]) -> NativeSpec:
     return NativeSpec(
         name=f"{row['layers']} x {row['directions']} x {row['units']} {row['cell']}",
         version=1,
-        costs={"torch": _cost_of(row)},
+        costs={"torch": _compute_cost(row)},
         data="",
         train_samples=None,
         quality=None,
@@ -71,7 +71,7 @@ def _spec_of(row: dict[str, str]) -> NativeSpec:
     )
 
 
-def _cost_of(row: dict[str, str]) -> JobCost:
+def _compute_cost(row: dict[str, str]) -> JobCost:
     """Count the layers as `workloads` counts those of a network; zero inputs have no kernel."""
     layers, units, steps = (int(row[name]) for name in ("layers", "units", "time_steps"))
     outputs = int(row["directions"]) * units

@@ -3,7 +3,7 @@
 from orchestrator.core.trial_spec import Option
 
 
-def options_of(words: str) -> dict[str, Option]:
+def build_options(words: str) -> dict[str, Option]:
     """Read options; the value of one that is no whole number is a name."""
     pairs = (word.split("=") for word in words.split())
     return {name: int(value) if value.isdecimal() else value for name, value in pairs}

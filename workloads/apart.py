@@ -42,7 +42,7 @@ def ask(
         UnsuitableInputError: an input of a size that the network cannot take.
         ValueError: the code refuses, fails, or gives no answer.
     """
-    request = _json_of({**question, "subject": subject, "folder": folder}, subject)
+    request = _format_json({**question, "subject": subject, "folder": folder}, subject)
     with _lock:
         if request not in _answers:
             _answers[request] = _answer(request, progress)
@@ -80,7 +80,7 @@ def _end_room() -> None:
         _rooms.pop().close()
 
 
-def _json_of(question: Mapping[str, Any], subject: str) -> str:
+def _format_json(question: Mapping[str, Any], subject: str) -> str:
     try:
         return json.dumps(question, sort_keys=True)
     except (TypeError, ValueError, RecursionError) as error:

@@ -14,7 +14,7 @@ from workloads.apart_room import CLOSED, MOST_BYTES, Progress
 from workloads.data.dataset import DataSet, UserFolder
 from workloads.data.published import Means
 from workloads.data.sources import data_set_at, prepare
-from workloads.lines import line_of, text_of
+from workloads.lines import cut_message, locate_error
 from workloads.origins import Origin, make_importable
 from workloads.plain import Knob, Ready, to_plain
 from workloads.registry import options_here, spec_here
@@ -71,9 +71,9 @@ def _answer_to(question: Question, tell: Progress) -> Mapping[str, Any]:
 def _refusal(error: BaseException, question: Question) -> str:
     """A ValueError is in our words, unless the code of the user raised it in the middle of something else."""
     folder = question["folder"] or "\0"
-    line = line_of(error, folder=folder)
+    line = locate_error(error, folder=folder)
     is_ours = isinstance(error, ValueError) and (question["ask"] != "data" or not line.startswith(folder))
-    text = text_of(error) if is_ours else f"{question['subject']}: {line}"
+    text = cut_message(error) if is_ours else f"{question['subject']}: {line}"
     if isinstance(error, MemoryError) or isinstance(error.__cause__, MemoryError):
         limit = resource.getrlimit(resource.RLIMIT_DATA)[0] / 1e9
         return f"{text}; it may take {limit:g} GB, and workload_gigabytes={2 * limit:g} gives it more"
@@ -87,7 +87,7 @@ def _options(question: Question, _tell: Progress) -> Any:
     knobs = [
         Knob(
             name=field_.name,
-            kind=_scalar_of(hints[field_.name]).__name__,
+            kind=_convert_scalar(hints[field_.name]).__name__,
             is_tuple=get_origin(hints[field_.name]) is tuple,
             default=None if field_.default is MISSING else field_.default,
         )
@@ -96,7 +96,7 @@ def _options(question: Question, _tell: Progress) -> Any:
     return to_plain(knobs, path="Options")
 
 
-def _scalar_of(hint: Any) -> Any:
+def _convert_scalar(hint: Any) -> Any:
     return get_args(hint)[0] if get_origin(hint) is tuple else hint
 
 

@@ -138,7 +138,7 @@ class Room:
                     raise NoAnswerError(f"{self._place(folder)}it closed the connection to this command")
                 return None
         line, _, self._received = self._received.partition(b"\n")
-        return _message_of(line, number=self._number)
+        return _find_message(line, number=self._number)
 
     def _hear(self) -> bool:
         """Take what was said; whether that was all there will ever be."""
@@ -162,7 +162,7 @@ class Room:
         code = json.loads(status)["ended"] if status else -signal.SIGKILL
         if code == CLOSED:
             return "it closed the connection to this command"
-        how = f"died of {_name_of(-code)}" if code < 0 else f"ended with exit code {code}"
+        how = f"died of {_find_name(-code)}" if code < 0 else f"ended with exit code {code}"
         lines = [line for line in self._printed.decode(errors="replace").splitlines() if line.strip()]
         return f"its process {how}" + (f"; it printed last: {shown(lines[-1])}" if lines else "")
 
@@ -176,7 +176,7 @@ class Room:
         return shown(inside[0]) if inside else ""
 
 
-def _message_of(line: bytes | bytearray, *, number: int) -> Mapping[str, Any]:
+def _find_message(line: bytes | bytearray, *, number: int) -> Mapping[str, Any]:
     with contextlib.suppress(ValueError, RecursionError):
         message: Any = json.loads(line)
         if isinstance(message, dict) and message.get("number") == number and _is_message(message):
@@ -191,7 +191,7 @@ def _is_message(message: Mapping[str, Any]) -> bool:
     )
 
 
-def _name_of(number: int) -> str:
+def _find_name(number: int) -> str:
     try:
         return signal.Signals(number).name
     except ValueError:

@@ -14,7 +14,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 import workloads
 from workloads.jobs import JobError
 from workloads.layers import Custom, Layer
-from workloads.lines import line_of
+from workloads.lines import locate_error
 from workloads.names import unknown_name
 from workloads.origins import Origin, import_spec
 from workloads.spec import (
@@ -49,7 +49,7 @@ def spec_module(name: str, origin: Origin) -> ModuleType:
     return module
 
 
-def spec_of(name: str, origin: Origin, knobs: dict[str, Any]) -> WorkloadSpec | ScriptSpec:
+def build_spec(name: str, origin: Origin, knobs: dict[str, Any]) -> WorkloadSpec | ScriptSpec:
     """Return the spec that `make` builds from these knobs.
 
     Raises:
@@ -84,7 +84,7 @@ def one_line(name: str, origin: Origin, *, refusals: tuple[type[Exception], ...]
     except BaseException as error:
         if origin.folder is None and not isinstance(error, Exception):
             raise
-        line = line_of(error, folder=origin.folder or workloads.__path__[0])
+        line = locate_error(error, folder=origin.folder or workloads.__path__[0])
         raise ValueError(f"workload {name!r}: {line}") from error
 
 
@@ -142,11 +142,11 @@ def _networks_named_in(spec: WorkloadSpec) -> Iterator[tuple[str, str]]:
     """(what names it, name of a network)."""
     yield "its quality", spec.quality.network
     for phase in spec.phases:
-        for name in (*_networks_of(phase.protocol), *phase.optimizers):
+        for name in (*_list_networks(phase.protocol), *phase.optimizers):
             yield f"phase {phase.name!r}", name
 
 
-def _networks_of(protocol: Protocol) -> tuple[str, ...]:
+def _list_networks(protocol: Protocol) -> tuple[str, ...]:
     match protocol:
         case Supervised() | TokenPrediction() | ContrastiveDivergence():
             return (protocol.network,)
@@ -160,7 +160,9 @@ def _require_code(spec: WorkloadSpec, *, top: str, folder: str) -> None:
         try:
             resolve_name(path)
         except BaseException as error:  # a user's code raises anything
-            raise _FaultError(f"{kind} {path!r} cannot be loaded: {line_of(error, folder=folder)}") from error
+            raise _FaultError(
+                f"{kind} {path!r} cannot be loaded: {locate_error(error, folder=folder)}"
+            ) from error
     for node in (node for network in spec.networks.values() for node in network.nodes):
         if isinstance(node.layer, Custom):
             _require_class(node.layer.torch, top=top)

@@ -23,7 +23,7 @@ from workloads.layers import (
 )
 from workloads.network import INPUT, Network
 from workloads.sequence_layers import Attention, TiedDense
-from workloads.shapes import input_shapes_of, parameters_of, shapes_of
+from workloads.shapes import find_input_shapes, find_shapes, list_parameters
 from workloads.spec import (
     ContrastiveDivergence,
     Gan,
@@ -93,15 +93,15 @@ def _takes_made_inputs(network: Network) -> list[bool]:
     """Return per node whether its input depends on weights below it."""
     made: dict[int, bool] = {INPUT: False}
     takes: list[bool] = []
-    for index, (node, inputs) in enumerate(zip(network.nodes, input_shapes_of(network), strict=True)):
+    for index, (node, inputs) in enumerate(zip(network.nodes, find_input_shapes(network), strict=True)):
         takes.append(any(made[source] for source in node.inputs))
-        made[index] = takes[-1] or bool(parameters_of(node.layer, inputs))
+        made[index] = takes[-1] or bool(list_parameters(node.layer, inputs))
     return takes
 
 
 def _layer_flops(network: Network, of: Callable[[Layer], bool]) -> list[float]:
     """Forward operations per sample of each node; 0 for other layers."""
-    shapes = zip(input_shapes_of(network), shapes_of(network), strict=True)
+    shapes = zip(find_input_shapes(network), find_shapes(network), strict=True)
     return [
         _forward(node.layer, inputs, outputs) if of(node.layer) else 0.0
         for node, (inputs, outputs) in zip(network.nodes, shapes, strict=True)
@@ -111,11 +111,11 @@ def _layer_flops(network: Network, of: Callable[[Layer], bool]) -> list[float]:
 def _forward(layer: Layer, inputs: Shape, outputs: Shape) -> float:
     match layer:
         case Conv2d() | DepthwiseConv2d() | Dense() | Rbm():  # the kernel at each output position
-            return 2.0 * math.prod(parameters_of(layer, inputs)["kernel"]) * math.prod(outputs[:-1])
+            return 2.0 * math.prod(list_parameters(layer, inputs)["kernel"]) * math.prod(outputs[:-1])
         case ConvTranspose2d():  # the kernel at each input position
-            return 2.0 * math.prod(parameters_of(layer, inputs)["kernel"]) * math.prod(inputs[:-1])
+            return 2.0 * math.prod(list_parameters(layer, inputs)["kernel"]) * math.prod(inputs[:-1])
         case Recurrent():  # both kernels of both directions at each step
-            shapes = parameters_of(layer, inputs)
+            shapes = list_parameters(layer, inputs)
             kernels = sum(math.prod(shape) for name, shape in shapes.items() if name.endswith("kernel"))
             return 2.0 * kernels * inputs[0]
         case TiedDense():

@@ -1,6 +1,6 @@
 """Initial weights as numpy arrays, so that every framework starts from identical bytes.
 
-Canonical names are `<network>.<node index>.<parameter>`, in the layouts of `shapes.parameters_of`.
+Canonical names are `<network>.<node index>.<parameter>`, in the layouts of `shapes.list_parameters`.
 """
 
 import math
@@ -11,7 +11,7 @@ import numpy.typing as npt
 from workloads.layers import Dense, Embedding, Initializer, Layer, Rbm, Recurrent, Shape
 from workloads.network import Network
 from workloads.sequence_layers import PositionEmbedding
-from workloads.shapes import GATES, input_shapes_of, parameters_of
+from workloads.shapes import GATES, find_input_shapes, list_parameters
 
 Array = npt.NDArray[np.float32]
 State = dict[str, Array]
@@ -35,8 +35,8 @@ def initial_weights(network: Network, seed: int) -> State:
     random = np.random.default_rng(seed)
     return {
         f"{index}.{name}": _initial(name, shape, node.layer, random)
-        for index, (node, inputs) in enumerate(zip(network.nodes, input_shapes_of(network), strict=True))
-        for name, shape in parameters_of(node.layer, inputs).items()
+        for index, (node, inputs) in enumerate(zip(network.nodes, find_input_shapes(network), strict=True))
+        for name, shape in list_parameters(node.layer, inputs).items()
     }
 
 

@@ -1,7 +1,7 @@
 """Input of a workload's network in words, from its declaration. Pure."""
 
 from workloads.network import Network
-from workloads.shapes import shapes_of
+from workloads.shapes import find_shapes
 from workloads.spec import Gan, Supervised, TokenPrediction, Workload, WorkloadSpec
 
 
@@ -11,7 +11,7 @@ def name_input(spec: Workload) -> str:
         return ""
     protocol = spec.phases[-1].protocol
     network = spec.networks["discriminator" if isinstance(protocol, Gan) else protocol.network]
-    outputs = shapes_of(network)[-1][-1]
+    outputs = find_shapes(network)[-1][-1]
     match protocol:
         case Supervised():
             return f"{_values(network)}, {outputs:,} classes"

@@ -6,13 +6,13 @@ MOST_CHARACTERS = 500
 """Most characters of an error's own message."""
 
 
-def line_of(error: BaseException, *, folder: str) -> str:
+def locate_error(error: BaseException, *, folder: str) -> str:
     """An error, behind the last line of the code in `folder` that led to it."""
-    message = str(error.msg) if isinstance(error, SyntaxError) else message_of(error)
-    return f"{place_of(error, folder=folder)}{': '.join(filter(None, (type(error).__name__, message)))}"
+    message = str(error.msg) if isinstance(error, SyntaxError) else format_message(error)
+    return f"{find_place(error, folder=folder)}{': '.join(filter(None, (type(error).__name__, message)))}"
 
 
-def place_of(error: BaseException, *, folder: str) -> str:
+def find_place(error: BaseException, *, folder: str) -> str:
     """The last line of the code in `folder` that led to an error; empty where none did."""
     lines = [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]
     if isinstance(error, SyntaxError):
@@ -26,12 +26,12 @@ def is_in(folder: str, file: str) -> bool:
     return file.startswith(f"{folder.rstrip('/')}/")
 
 
-def message_of(error: BaseException) -> str:
+def format_message(error: BaseException) -> str:
     """The first line of what an error says of itself; of a user's error that may raise, or never end."""
-    return text_of(error).strip().partition("\n")[0][:MOST_CHARACTERS]
+    return cut_message(error).strip().partition("\n")[0][:MOST_CHARACTERS]
 
 
-def text_of(error: BaseException) -> str:
+def cut_message(error: BaseException) -> str:
     """Return an error's message, cut to a few lines."""
     try:
         text = str(error)

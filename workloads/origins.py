@@ -58,14 +58,14 @@ def origins() -> Mapping[str, Origin]:
 def search_path() -> tuple[Path, ...]:
     """Return the folders that PATH_VARIABLE names. Raises ValueError for one that is not there."""
     named = os.environ.get(PATH_VARIABLE, "").split(os.pathsep)
-    folders = tuple(dict.fromkeys(_place_of(folder) for folder in named if folder))
+    folders = tuple(dict.fromkeys(_find_place(folder) for folder in named if folder))
     for folder in folders:
         if not _is_folder(folder):
             raise ValueError(f"workload_path={folder} is not a folder; name one that holds NAME/spec.py")
     return folders
 
 
-def _place_of(name: str) -> Path:
+def _find_place(name: str) -> Path:
     """Resolve a named folder; a name that does not exist is returned unchanged."""
     try:
         return Path(name).expanduser().resolve()

@@ -108,7 +108,7 @@ def _scalar(value: object, *, path: str) -> Any:
 def _made(hint: Any, plain: Any, *, path: str) -> Any:
     origin, parts = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
-        return _one_of(parts, plain, path=path)
+        return _build_one(parts, plain, path=path)
     if dataclasses.is_dataclass(hint):
         return _part((hint,), plain, path=path)
     if origin is Literal:
@@ -123,7 +123,7 @@ def _made(hint: Any, plain: Any, *, path: str) -> Any:
     return float(plain) if hint is float else plain
 
 
-def _one_of(parts: tuple[Any, ...], plain: Any, *, path: str) -> Any:
+def _build_one(parts: tuple[Any, ...], plain: Any, *, path: str) -> Any:
     if isinstance(plain, dict):
         return _part(parts, plain, path=path)
     kinds = {list: tuple, int: float}

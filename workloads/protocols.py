@@ -54,7 +54,7 @@ class Operations(Protocol):
         """1.0 where left < right, else 0.0."""
 
 
-def losses_of(protocol: StepProtocol, ops: Operations, batch: Mapping[str, Any]) -> dict[str, Any]:
+def compute_losses(protocol: StepProtocol, ops: Operations, batch: Mapping[str, Any]) -> dict[str, Any]:
     """Network -> its loss for each sample, [batch]: the gradient of a loss is for that network alone."""
     match protocol:
         case Supervised(network=name):

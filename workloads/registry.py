@@ -6,13 +6,13 @@ from functools import cache
 from typing import Any, get_args, get_origin, get_type_hints
 
 from workloads.apart import ask, close
-from workloads.contract import one_line, require_options, spec_module, spec_of
+from workloads.contract import build_spec, one_line, require_options, spec_module
 from workloads.names import unknown_name
-from workloads.native.code import frameworks_of, options_of
-from workloads.native.description import spec_of as native_spec_of
+from workloads.native.code import build_options, list_frameworks
+from workloads.native.description import build_spec as native_spec_of
 from workloads.origins import Origin, forget_origins, origins
 from workloads.plain import Knob, of_plain
-from workloads.shapes import shapes_of
+from workloads.shapes import find_shapes
 from workloads.spec import NativeSpec, Workload, WorkloadSpec
 
 _KINDS: Mapping[str, type[Any]] = {"int": int, "float": float, "bool": bool, "str": str}
@@ -25,7 +25,7 @@ def workload_names() -> tuple[str, ...]:
     return tuple(sorted(origins()))
 
 
-def origin_of(name: str) -> Origin:
+def find_origin(name: str) -> Origin:
     """Return the import location of a workload. Raises ValueError for one that does not exist."""
     all_origins = origins()
     if name not in all_origins:
@@ -39,12 +39,12 @@ def options_class(name: str) -> type[Any]:
     Raises:
         ValueError: unknown workload, or one whose `spec.py` is broken.
     """
-    origin = origin_of(name)
+    origin = find_origin(name)
     if origin.folder is None:
         return options_here(name, origin)
     given = _asked("options", name, origin)
     knobs = of_plain(tuple[Knob, ...], given, path=f"workload {name!r}: Options")
-    return make_dataclass("Options", [_field_of(knob, name) for knob in knobs], frozen=True, kw_only=True)
+    return make_dataclass("Options", [_find_field(knob, name) for knob in knobs], frozen=True, kw_only=True)
 
 
 def find_published_options(name: str) -> Mapping[str, int | str]:
@@ -52,7 +52,7 @@ def find_published_options(name: str) -> Mapping[str, int | str]:
 
     `PUBLISHED` of its `spec.py`; a user's workload has its own defaults.
     """
-    origin = origin_of(name)
+    origin = find_origin(name)
     if origin.folder is not None:
         return {}
     options: Mapping[str, int | str] = getattr(spec_module(name, origin), "PUBLISHED", {})
@@ -72,12 +72,12 @@ def workload(name: str, options: Mapping[str, Any], *, origin: Origin | None = N
         ValueError: unknown workload or option, an option of the wrong type, a value that gives no network,
             or a workload that is broken.
     """
-    source = origin or origin_of(name)
+    source = origin or find_origin(name)
     if origin is not None or source.folder is None:
         spec = spec_here(name, options, source)
     else:
         given = _asked("spec", name, source, options=dict(options))
-        if frameworks_of(source):
+        if list_frameworks(source):
             return of_plain(NativeSpec, given, path=f"workload {name!r}: NativeSpec")
         spec = of_plain(WorkloadSpec, given, path=f"workload {name!r}: WorkloadSpec")
     if isinstance(spec, WorkloadSpec):
@@ -113,11 +113,11 @@ def options_here(name: str, origin: Origin) -> type[Any]:
 
 
 def _options_here(name: str, origin: Origin) -> type[Any]:
-    if not frameworks_of(origin):
+    if not list_frameworks(origin):
         options: type[Any] = spec_module(name, origin).Options
         return options
     with one_line(name, origin):
-        options = options_of(origin)
+        options = build_options(origin)
         require_options(options)
     return options
 
@@ -131,8 +131,8 @@ def spec_here(name: str, options: Mapping[str, Any], origin: Origin) -> Workload
     typed = {
         option: _typed(hints[option], value, what=_what(name, option)) for option, value in options.items()
     }
-    if not frameworks_of(origin):
-        return spec_of(name, origin, typed)
+    if not list_frameworks(origin):
+        return build_spec(name, origin, typed)
     with one_line(name, origin):
         return native_spec_of(name, origin, typed)
 
@@ -142,7 +142,7 @@ def _asked(what: str, name: str, origin: Origin, **more: Any) -> Any:
     return ask({**question, **more}, subject=f"workload {name!r}", folder=origin.folder)
 
 
-def _field_of(knob: Knob, name: str) -> tuple[str, Any, Any]:
+def _find_field(knob: Knob, name: str) -> tuple[str, Any, Any]:
     kind: Any = _KINDS[knob.kind]
     hint = tuple[kind, ...] if knob.is_tuple else kind
     if knob.default is None:
@@ -158,7 +158,7 @@ def _what(name: str, option: str) -> str:
 def _require_shapes(spec: WorkloadSpec) -> None:
     for network in spec.networks.values():
         try:
-            shapes_of(network)
+            find_shapes(network)
         except ValueError as error:
             raise type(error)(f"workload {spec.name!r}: {error}") from error
         except Exception as error:  # a user's layer may hold anything

@@ -48,7 +48,7 @@ class UnsuitableInputError(ValueError):
     """An input of a size that the network cannot take, as an image that is too small."""
 
 
-def shapes_of(network: Network) -> tuple[Shape, ...]:
+def find_shapes(network: Network) -> tuple[Shape, ...]:
     """Output shape of each node, without the batch axis.
 
     Raises:
@@ -71,15 +71,15 @@ def shapes_of(network: Network) -> tuple[Shape, ...]:
     return tuple(shapes)
 
 
-def input_shapes_of(network: Network) -> tuple[Shape, ...]:
+def find_input_shapes(network: Network) -> tuple[Shape, ...]:
     """Shape of the first input of each node, without the batch axis."""
-    shapes = shapes_of(network)
+    shapes = find_shapes(network)
     return tuple(
         network.input_shape if node.inputs[0] == INPUT else shapes[node.inputs[0]] for node in network.nodes
     )
 
 
-def parameters_of(layer: Layer, inputs: Shape) -> Mapping[str, Shape]:
+def list_parameters(layer: Layer, inputs: Shape) -> Mapping[str, Shape]:
     """Name -> shape of each array that a layer keeps, in canonical layout.
 
     Kernels: convolution (height, width, input channel, filter), depthwise (height, width, channel, 1),
@@ -130,8 +130,8 @@ def network_parameters(network: Network) -> dict[str, Shape]:
     """`<node index>.<name>` -> shape, in the order of the nodes."""
     return {
         f"{index}.{name}": shape
-        for index, (node, inputs) in enumerate(zip(network.nodes, input_shapes_of(network), strict=True))
-        for name, shape in parameters_of(node.layer, inputs).items()
+        for index, (node, inputs) in enumerate(zip(network.nodes, find_input_shapes(network), strict=True))
+        for name, shape in list_parameters(node.layer, inputs).items()
     }
 
 

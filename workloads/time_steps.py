@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from workloads.layers import Recurrent, Shape
 from workloads.network import Network
-from workloads.shapes import input_shapes_of, parameters_of
+from workloads.shapes import find_input_shapes, list_parameters
 
 _READS = 2  # forward and backward
 
@@ -24,13 +24,13 @@ def recurrent_reads(network: Network) -> int:
     return sum(
         _READS * inputs[0] * math.prod(shape)
         for layer, inputs in _recurrent_layers(network)
-        for name, shape in parameters_of(layer, inputs).items()
+        for name, shape in list_parameters(layer, inputs).items()
         if name.endswith("recurrent_kernel")
     )
 
 
 def _recurrent_layers(network: Network) -> Iterator[tuple[Recurrent, Shape]]:
     """Yield the recurrent layers with the shapes of their inputs: (steps, values of a step)."""
-    for node, inputs in zip(network.nodes, input_shapes_of(network), strict=True):
+    for node, inputs in zip(network.nodes, find_input_shapes(network), strict=True):
         if isinstance(node.layer, Recurrent):
             yield node.layer, inputs

@@ -9,7 +9,7 @@ cache that holds them, need less.
 import math
 
 from workloads.network import INPUT, Network
-from workloads.shapes import is_trained, network_parameters, shapes_of
+from workloads.shapes import find_shapes, is_trained, network_parameters
 from workloads.spec import (
     ContrastiveDivergence,
     Gan,
@@ -43,7 +43,7 @@ def train_step_bytes(spec: Workload, global_batch_size: int, *, value_bytes: int
     if isinstance(spec, ScriptSpec):
         return 0.0  # nobody knows
     phase = spec.phases[-1]
-    values = sum(passes * _values_moved(network) for network, passes in _networks_of(spec, phase))
+    values = sum(passes * _values_moved(network) for network, passes in _list_networks(spec, phase))
     weights = sum(
         _weight_moves(optimizer) * num_weights(spec.networks[name])
         for name, optimizer in phase.optimizers.items()
@@ -51,7 +51,7 @@ def train_step_bytes(spec: Workload, global_batch_size: int, *, value_bytes: int
     return float(global_batch_size * values * value_bytes + weights * _WEIGHT_BYTES)
 
 
-def _networks_of(spec: WorkloadSpec, phase: Phase) -> tuple[tuple[Network, int], ...]:
+def _list_networks(spec: WorkloadSpec, phase: Phase) -> tuple[tuple[Network, int], ...]:
     """Return the networks that a step runs forwards and backwards, and how often."""
     match phase.protocol:
         case Supervised(network=name) | TokenPrediction(network=name) | ContrastiveDivergence(network=name):
@@ -62,7 +62,7 @@ def _networks_of(spec: WorkloadSpec, phase: Phase) -> tuple[tuple[Network, int],
 
 def _values_moved(network: Network) -> int:
     """Values per sample: inputs thrice (forward, backward, gradient), outputs twice (forward, gradient)."""
-    shapes = shapes_of(network)
+    shapes = find_shapes(network)
 
     def size(index: int) -> int:
         return math.prod(network.input_shape if index == INPUT else shapes[index])

@@ -31,7 +31,7 @@ model = nn.Sequential(
     nn.ReLU(),
     nn.Linear(128, 2),
 )
-loss_of = nn.CrossEntropyLoss()
+compute_loss = nn.CrossEntropyLoss()
 optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
 
 
@@ -47,7 +47,7 @@ def train(steps):
     for _ in range(steps):
         x, y = next(batches)
         optimizer.zero_grad()
-        loss = loss_of(model(x), y)
+        loss = compute_loss(model(x), y)
         loss.backward()
         optimizer.step()
     return loss.detach()

@@ -38,14 +38,14 @@ model = keras.Sequential(
         layers.Dense(10),
     ]
 )
-loss_of = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+compute_loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
 optimizer = keras.optimizers.SGD(args.learning_rate, momentum=args.momentum)
 
 
 @tf.function
 def train_step(x, y):
     with tf.GradientTape() as tape:
-        loss = loss_of(y, model(x, training=True))
+        loss = compute_loss(y, model(x, training=True))
     gradients = tape.gradient(loss, model.trainable_variables)
     optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
     return loss

@@ -57,14 +57,14 @@ model = nn.Sequential(
     nn.ReLU(),
     nn.Linear(128, 10),
 ).to(device)
-loss_of = nn.CrossEntropyLoss()
+compute_loss = nn.CrossEntropyLoss()
 optimizer = torch.optim.SGD(model.parameters(), lr=args.learning_rate, momentum=args.momentum)
 
 
 def train(steps):
     for x, y in itertools.islice(batches, steps):
         optimizer.zero_grad()
-        loss = loss_of(model(x), y)
+        loss = compute_loss(model(x), y)
         loss.backward()
         optimizer.step()
         torch_xla.sync()

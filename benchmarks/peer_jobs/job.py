@@ -58,12 +58,12 @@ def _train(batch_size, seed):
         nn.ReLU(),
         nn.Linear(128, 10),
     ).to(memory_format=torch.channels_last)
-    loss_of = nn.CrossEntropyLoss()
+    compute_loss = nn.CrossEntropyLoss()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.03, momentum=0.95)
 
     def train(steps):
         for x, y in itertools.islice(batches, steps):
-            loss = loss_of(model(x), y)
+            loss = compute_loss(model(x), y)
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()

@@ -12,22 +12,22 @@ from orchestrator.analysis.comparison.baseline import (
     baseline_table,
     compared_table,
 )
-from orchestrator.analysis.comparison.compare import Comparison, comparisons_of
-from orchestrator.analysis.comparison.scaling import Scaling, scaling_of, scaling_table
-from orchestrator.analysis.comparison.speedup_matrix import Matrix, matrices_of, matrix_table
-from orchestrator.analysis.comparison.step_cost import StepTimeFit, step_cost_table, step_costs_of
-from orchestrator.analysis.kernel_split.speedups import PlatformResults, splits_of
+from orchestrator.analysis.comparison.compare import Comparison, compare_fastest
+from orchestrator.analysis.comparison.scaling import Scaling, compute_scaling, scaling_table
+from orchestrator.analysis.comparison.speedup_matrix import Matrix, find_matrices, matrix_table
+from orchestrator.analysis.comparison.step_cost import StepTimeFit, fit_step_costs, step_cost_table
+from orchestrator.analysis.kernel_split.speedups import PlatformResults, find_splits
 from orchestrator.analysis.kernel_split.tables import paper_table, split_table
-from orchestrator.analysis.measurements.frame import frame_of
-from orchestrator.analysis.measurements.measured import Measurement, measured_of
+from orchestrator.analysis.measurements.frame import build_frame
+from orchestrator.analysis.measurements.measured import Measurement, find_measured
 from orchestrator.analysis.measurements.setting import names_in
-from orchestrator.analysis.metrics.cost import attempts_of
-from orchestrator.analysis.predictions.backtest import BacktestRow, hindsight_table, hindsights_of
-from orchestrator.analysis.predictions.forecasts import Predicted, predicted_of, predicted_table
+from orchestrator.analysis.metrics.cost import find_attempts
+from orchestrator.analysis.predictions.backtest import BacktestRow, hindsight_table, pair_backtests
+from orchestrator.analysis.predictions.forecasts import Predicted, list_predicted, predicted_table
 from orchestrator.analysis.recommendation.answer.answer import Recommendation
-from orchestrator.analysis.recommendation.recommend import recommendations_of
+from orchestrator.analysis.recommendation.recommend import build_recommendations
 from orchestrator.analysis.recommendation.tables import left_out_table, next_table, ranked_table
-from orchestrator.analysis.recommendation.time_to_target import target_table, to_target_of
+from orchestrator.analysis.recommendation.time_to_target import compute_times_to_target, target_table
 from orchestrator.analysis.table import Table
 from orchestrator.analysis.tables.costs import Cost, cost_table, costs_by_setting, prices_table
 from orchestrator.analysis.tables.measurements import measured_table
@@ -39,7 +39,7 @@ from orchestrator.analysis.tables.outcomes import (
     stale_table,
     warnings_table,
 )
-from orchestrator.analysis.tables.runs import runs_of, runs_table
+from orchestrator.analysis.tables.runs import find_runs, runs_table
 from orchestrator.analysis.tables.utilisation import utilisation_table
 from orchestrator.core.objective import FASTEST, Objective
 from orchestrator.core.placement import Plan
@@ -104,12 +104,12 @@ class Findings:
     def tables(self) -> tuple[Table, ...]:
         """Tables that have rows: measurements and comparisons, then the outcomes of all other trials."""
         plan = self.plan
-        name_of = names_in(plan)
+        build_name = names_in(plan)
         tables = (
             ranked_table(self.recommendations),
             next_table(self.recommendations),
             measured_table(self.measured),
-            runs_table(self.runs, name_of),
+            runs_table(self.runs, build_name),
             compared_table([comparison for group in self.compared for comparison in group]),
             baseline_table(self.against),
             matrix_table(self.matrices),
@@ -120,26 +120,26 @@ class Findings:
             left_out_table(self.recommendations),
             predicted_table(self.predicted),
             hindsight_table(self.hindsights, plan.track_record),
-            target_table(to_target_of(self.records)),
-            utilisation_table(self.records, name_of),
-            cost_table(self.costs, name_of),
+            target_table(compute_times_to_target(self.records)),
+            utilisation_table(self.records, build_name),
+            cost_table(self.costs, build_name),
             prices_table((attempt.spec, attempt.price) for attempt in self.attempts),
-            warnings_table(self.records, name_of),
-            failed_table(self.failed, name_of),
-            pruned_table(self.pruned, name_of),
+            warnings_table(self.records, build_name),
+            failed_table(self.failed, build_name),
+            pruned_table(self.pruned, build_name),
             rehearsed_table(self.rehearsed),
             skipped_table(plan.skipped),
-            stale_table(plan.cached, name_of),
+            stale_table(plan.cached, build_name),
         )
         return tuple(table for table in tables if table.rows)
 
 
 def _with_epoch(record: TrialRecord, plan: Plan) -> TrialRecord:
-    samples = plan.epoch_samples_of(record.spec) if record.epoch_samples is None else None
+    samples = plan.count_epoch_samples(record.spec) if record.epoch_samples is None else None
     return record if samples is None else replace(record, epoch_samples=samples)
 
 
-def findings_of(records: Sequence[TrialRecord], plan: Plan, objective: Objective = FASTEST) -> Findings:
+def collect_findings(records: Sequence[TrialRecord], plan: Plan, objective: Objective = FASTEST) -> Findings:
     """Sort a ledger's records by what the plan asks for, without those that it calls outdated.
 
     Records from before they had it get the epoch of the plan's job.
@@ -153,31 +153,31 @@ def findings_of(records: Sequence[TrialRecord], plan: Plan, objective: Objective
         (record for record in records if record.trial_id in places),
         key=lambda record: places[record.trial_id],
     )
-    attempts = attempts_of(wanted)
-    frame = frame_of(wanted)
-    measured, predicted = measured_of(frame), predicted_of(plan.forecasts)
+    attempts = find_attempts(wanted)
+    frame = build_frame(wanted)
+    measured, predicted = find_measured(frame), list_predicted(plan.forecasts)
     return Findings(
         plan=plan,
         objective=objective,
         records=own,
         frame=frame,
         measured=measured,
-        runs=runs_of(own),
+        runs=find_runs(own),
         against=against_baseline(measured, plan.baseline),
-        matrices=matrices_of(measured, plan.baseline),
-        scaling=scaling_of(measured),
-        splits=splits_of(measured, own),
-        step_costs=step_costs_of(measured),
-        recommendations=recommendations_of(own, plan, objective),
-        compared=comparisons_of(measured),
+        matrices=find_matrices(measured, plan.baseline),
+        scaling=compute_scaling(measured),
+        splits=find_splits(measured, own),
+        step_costs=fit_step_costs(measured),
+        recommendations=build_recommendations(own, plan, objective),
+        compared=compare_fastest(measured),
         predicted=predicted,
-        hindsights=hindsights_of(measured, plan.hindcasts),
+        hindsights=pair_backtests(measured, plan.hindcasts),
         rehearsed=tuple(record for record in own if record.provenance == "rehearsed"),
         failed=tuple(record for record in own if record.failure is not None and not record.is_pruned),
         pruned=tuple(record for record in own if record.is_pruned),
         attempts=tuple(record for of_trial in attempts.values() for record in of_trial),
         costs=costs_by_setting(attempts.values()),
-        num_measured=sum(measurement.num_repeats for measurement in measured) + len(runs_of(own)),
+        num_measured=sum(measurement.num_repeats for measurement in measured) + len(find_runs(own)),
         num_missing=len(places) - len(own),
         num_others=len(standing.keys() - places.keys()),
     )

@@ -47,7 +47,7 @@ def counted_marks(*, num_noisy: int, num_outliers: int, num_resumed: int) -> str
     return "".join(f", {count} {mark}" for mark, count in counts.items() if count)
 
 
-def processes_of(placement: Placement) -> str:
+def describe_processes(placement: Placement) -> str:
     """Processes by threads: `4 x 2`, and `1 x 8 + 1 x 2` where its parts are not alike."""
     parts = placement.unequal or (placement,)
     return " + ".join(f"{part.num_processes} x {part.threads}" for part in parts)
@@ -61,7 +61,9 @@ def number(value: float, *, digits: int = _DIGITS, decimals: int | None = None) 
     """
     if not math.isfinite(value):
         return Number(UNKNOWN, value)
-    return Number(_with_decimals(value, _decimals_of(value, digits) if decimals is None else decimals), value)
+    return Number(
+        _with_decimals(value, _compute_decimals(value, digits) if decimals is None else decimals), value
+    )
 
 
 def shared_decimals(values: Iterable[float], *, digits: int = _DIGITS) -> int | None:
@@ -69,7 +71,7 @@ def shared_decimals(values: Iterable[float], *, digits: int = _DIGITS) -> int | 
     sizes = [abs(value) for value in values if value and math.isfinite(value)]
     if not sizes or max(sizes) / min(sizes) > _MOST_RATIO:
         return None
-    return min(_decimals_of(min(sizes), digits), _MOST_DECIMALS)
+    return min(_compute_decimals(min(sizes), digits), _MOST_DECIMALS)
 
 
 def count(value: int) -> Number:
@@ -92,7 +94,7 @@ def spread(value: Spread, *, factor: float = 1.0, digits: int = _DIGITS) -> Numb
     median, low, high = (end * factor for end in (value.median, value.low, value.high))
     if not math.isfinite(median) or low == high:
         return number(median, digits=digits)
-    shown = [_with_decimals(end, _decimals_of(median, digits)) for end in (median, low, high)]
+    shown = [_with_decimals(end, _compute_decimals(median, digits)) for end in (median, low, high)]
     return Number(f"{shown[0]} [{shown[1]}, {shown[2]}]", median)
 
 
@@ -122,7 +124,7 @@ def about(seconds: Spread) -> str:
     return f"{middle} ({low} to {high})" if low != high else middle
 
 
-def duration_of(hours: float, *, digits: int) -> Number:
+def format_duration(hours: float, *, digits: int) -> Number:
     """Tell hours in the unit that suits them: `2.29 s`."""
     return duration(exactly(_HOUR * hours), digits=digits)
 
@@ -180,7 +182,7 @@ def _with_decimals(value: float, decimals: int) -> str:
     return f"{value:,.{decimals}f}" if decimals <= _MOST_DECIMALS else f"{value:.2e}"
 
 
-def _decimals_of(value: float, digits: int = _DIGITS) -> int:
+def _compute_decimals(value: float, digits: int = _DIGITS) -> int:
     if value == 0 or not math.isfinite(value):
         return 0
     return max(0, digits - 1 - math.floor(math.log10(abs(value))))

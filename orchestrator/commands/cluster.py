@@ -55,7 +55,7 @@ def read(file: Path, overrides: Sequence[str], *, working_directory: Path) -> Re
         ConfigError: the file cannot be read, or is for neither Ray's launcher nor KubeRay.
     """
     _, catalogue = load_cluster(overrides, working_directory=working_directory)
-    text = text_of(file)
+    text = load_text(file)
     return Rendered(name=str(file), text=text, findings=_findings(text, str(file), catalogue))
 
 
@@ -81,10 +81,10 @@ def launcher_findings(rendered: Rendered) -> tuple[Finding, ...]:
 
 def difference(rendered: Rendered, file: Path) -> str:
     """Return a unified diff between a file and the rendered text; empty if they are equal."""
-    return diff(rendered.text, text_of(file), name=str(file))
+    return diff(rendered.text, load_text(file), name=str(file))
 
 
-def text_of(file: Path) -> str:
+def load_text(file: Path) -> str:
     """Read a text file. Raises ConfigError if it cannot be read."""
     try:
         require_regular(file)

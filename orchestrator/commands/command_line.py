@@ -116,7 +116,7 @@ def parse(
     while rest:
         word = rest.pop()
         if word.startswith("-"):
-            flag, value = _flag_of(word, flags_by_name)
+            flag, value = _find_flag(word, flags_by_name)
             if flag is not None and flag.value and value is None:
                 value = _value_after(flag, rest, names)
             if flag is not None and value and flag.choices and value not in flag.choices:
@@ -134,7 +134,7 @@ def parse(
     return CommandLine(command=command.name, flags=given, overrides=tuple(overrides))
 
 
-def _flag_of(word: str, known: Mapping[str, Flag]) -> tuple[Flag | None, str | None]:
+def _find_flag(word: str, known: Mapping[str, Flag]) -> tuple[Flag | None, str | None]:
     """Return the flag of a word and the value behind its `=`; no flag where none has that name."""
     name, has_value, value = word.partition("=")
     flag = known.get(name if has_value else word)

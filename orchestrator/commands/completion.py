@@ -59,10 +59,10 @@ def _words(asked: Typed) -> list[str]:
         here = Path.cwd()
         places, _ = split_places((*place_words(folders=added, names=()), *words), working_directory=here)
         options = options_in(config_folders(here, places.folders))
-        return completions(asked, COMMANDS, SHARED_FLAGS, options=options, keys_of=_keys_of)
+        return completions(asked, COMMANDS, SHARED_FLAGS, options=options, keys_of=_list_keys)
 
 
-def _keys_of(start: str) -> Options:
+def _list_keys(start: str) -> Options:
     from orchestrator.config.key_names import settable_keys, workload_keys
 
     return workload_keys() if start.startswith("workload.") else settable_keys()

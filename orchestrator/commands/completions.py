@@ -48,7 +48,7 @@ def completions(
     Args:
         shared: flags of every command.
     """
-    flags = _flags_of(line.before, commands, shared)
+    flags = _find_flags(line.before, commands, shared)
     if line.before and (flag := flags.get(line.before[-1])) and flag.value:
         return _starting(flag.choices, line.last)
     if line.last.startswith("-"):
@@ -63,7 +63,7 @@ def completions(
     return _starting(near, line.last) or _starting((f"{key}=" for key in keys_of(line.last)), line.last)
 
 
-def _flags_of(
+def _find_flags(
     before: Sequence[str], commands: Sequence[Command], shared: Sequence[Flag]
 ) -> Mapping[str, Flag]:
     """Return the flags of the command that was typed; of the default command if none was."""

@@ -16,7 +16,7 @@ from orchestrator.core.diagnosis import ClusterDiagnosis, Diagnosis
 from orchestrator.pipeline.cluster_doctor import diagnose_cluster
 from orchestrator.pipeline.doctor import diagnose
 from orchestrator.pipeline.leftovers import clear_leftovers
-from orchestrator.terminal.diagnosis import cluster_lines_of, lines_of
+from orchestrator.terminal.diagnosis import describe_cluster, describe_machine
 from orchestrator.terminal.screen import Screen
 
 _SWEEP = ("+sweep=tpu_vs_gpu", "device=cpu")
@@ -35,7 +35,7 @@ def doctor(line: CommandLine, screen: Screen) -> int:
     if CLEAR.name in line.flags:
         clear_leftovers()
     diagnosis = load_diagnosis(line.overrides)
-    _print(diagnosis, lines_of(diagnosis), line, screen)
+    _print(diagnosis, describe_machine(diagnosis), line, screen)
     return DONE if diagnosis.is_ready else NO_RESULT
 
 
@@ -49,7 +49,7 @@ def doctor_cluster(line: CommandLine, screen: Screen) -> int:
     faults = [f"{finding.key}: {finding.message}" for finding in rendered.findings]
     today = datetime.now(UTC).date().isoformat()
     diagnosis = diagnose_cluster(cluster, catalogue, faults=faults, today=today)
-    _print(diagnosis, cluster_lines_of(diagnosis), line, screen)
+    _print(diagnosis, describe_cluster(diagnosis), line, screen)
     return DONE if diagnosis.is_ready else NO_RESULT
 
 

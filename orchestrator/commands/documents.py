@@ -7,12 +7,12 @@ from typing import Any
 from orchestrator.analysis.measurements.measured import Measurement
 from orchestrator.analysis.measurements.setting import Namer, names_in
 from orchestrator.analysis.metrics.cost import marks_in
-from orchestrator.analysis.metrics.definitions import metrics_of
+from orchestrator.analysis.metrics.definitions import collect_metrics
 from orchestrator.analysis.predictions.forecasts import Predicted
 from orchestrator.analysis.recommendation.answer.answer import NextStep
-from orchestrator.analysis.recommendation.tables import plain_of
-from orchestrator.analysis.report.headline import headline_of
-from orchestrator.analysis.tables.costs import Cost, total_of
+from orchestrator.analysis.recommendation.tables import convert_to_plain
+from orchestrator.analysis.report.headline import build_headline
+from orchestrator.analysis.tables.costs import Cost, sum_bills
 from orchestrator.core import codec
 from orchestrator.core.estimate import Refusal
 from orchestrator.core.placement import Placement
@@ -21,7 +21,7 @@ from orchestrator.core.result import TrialRecord
 from orchestrator.core.trial_state import UNDER_WAY, TrialEvent, latest_steps
 from orchestrator.pipeline.report import SweepReport
 from orchestrator.pipeline.status import Status
-from orchestrator.terminal.status import progress_of, trials_under_way
+from orchestrator.terminal.status import build_progress, trials_under_way
 
 Document = dict[str, Any]
 
@@ -31,7 +31,7 @@ _ENDED = ("finished", "failed", "pruned")
 def report_document(report: SweepReport) -> Document:
     """Make the document of `report`, and of `run` after it has ended."""
     findings = report.findings
-    name_of = names_in(findings.plan)
+    build_name = names_in(findings.plan)
     document = {
         "sweep": findings.plan.sweep,
         "is_complete": report.is_complete,
@@ -44,15 +44,15 @@ def report_document(report: SweepReport) -> Document:
             "missing": findings.num_missing,
             "others": findings.num_others,
         },
-        "answers": [plain_of(recommendation) for recommendation in findings.recommendations],
+        "answers": [convert_to_plain(recommendation) for recommendation in findings.recommendations],
         "settings": [_measured(measurement) for measurement in findings.measured],
-        "runs": [_run(record, name_of) for record in findings.runs],
+        "runs": [_run(record, build_name) for record in findings.runs],
         "predicted": [_predicted(predicted) for predicted in findings.predicted],
-        "rehearsed": [_rehearsed(record, name_of) for record in findings.rehearsed],
-        "failed": [_failed(record, name_of) for record in findings.failed],
+        "rehearsed": [_rehearsed(record, build_name) for record in findings.rehearsed],
+        "failed": [_failed(record, build_name) for record in findings.failed],
         "skipped": [{"point": point.point, "reason": point.reason} for point in findings.plan.skipped],
-        "costs": _costs(findings.costs, findings.attempts, name_of),
-        "sentences": [*headline_of(findings), *report.remarks],
+        "costs": _costs(findings.costs, findings.attempts, build_name),
+        "sentences": [*build_headline(findings), *report.remarks],
         "report": str(report.report) if report.has_page else None,
         "files": [str(path) for path in report.files],
         "unwritten": list(report.unwritten),
@@ -65,12 +65,12 @@ def _measured(measurement: Measurement) -> Document:
     return {"provenance": "measured", "num_repeats": measurement.num_repeats, **codec.to_nulls(measurement)}
 
 
-def _run(record: TrialRecord, name_of: Namer) -> Document:
-    metrics = metrics_of(record)
+def _run(record: TrialRecord, build_name: Namer) -> Document:
+    metrics = collect_metrics(record)
     return {
         "provenance": record.provenance,
         "trial_id": record.trial_id,
-        "trial": name_of(record.spec),
+        "trial": build_name(record.spec),
         "run_seconds": metrics["run_seconds"],
         "usd": metrics.get("attempt_usd"),
     }
@@ -101,29 +101,29 @@ def _predicted(predicted: Predicted) -> Document:
     }
 
 
-def _rehearsed(record: TrialRecord, name_of: Namer) -> Document:
+def _rehearsed(record: TrialRecord, build_name: Namer) -> Document:
     return {
         "provenance": "rehearsed",
         "trial_id": record.trial_id,
-        "trial": name_of(record.spec),
+        "trial": build_name(record.spec),
         "device": record.spec.device_label,
         "precision": record.spec.precision,
         "has_passed": record.failure is None,
     }
 
 
-def _failed(record: TrialRecord, name_of: Namer) -> Document:
+def _failed(record: TrialRecord, build_name: Namer) -> Document:
     return {
         "provenance": record.provenance,
         "trial_id": record.trial_id,
-        "trial": name_of(record.spec),
+        "trial": build_name(record.spec),
         "attempt": record.attempt,
         "failure": record.failure,
     }
 
 
-def _costs(costs: Sequence[Cost], attempts: Sequence[TrialRecord], name_of: Namer) -> Document:
-    total = total_of(costs)
+def _costs(costs: Sequence[Cost], attempts: Sequence[TrialRecord], build_name: Namer) -> Document:
+    total = sum_bills(costs)
     return {
         "provenance": "measured",
         "usd": total.usd if costs else None,
@@ -131,7 +131,7 @@ def _costs(costs: Sequence[Cost], attempts: Sequence[TrialRecord], name_of: Name
         "marks": marks_in(attempts),
         "settings": [
             {
-                "setting": name_of(cost.trial),
+                "setting": build_name(cost.trial),
                 "num_trials": cost.num_trials,
                 "num_failed": cost.num_failed,
                 "bill": cost.bill,
@@ -154,9 +154,9 @@ def status_document(status: Status, *, now: float) -> Document:
     at = latest_steps(own)
     seconds_left = None
     if status.running:
-        progress = progress_of(status.running, status.records, trials_under_way(plan, own))
+        progress = build_progress(status.running, status.records, trials_under_way(plan, own))
         seconds_left = progress.seconds_left(now=now)
-    name_of = names_in(plan)
+    build_name = names_in(plan)
     left = [placement for placement in plan.placements if _is_left(placement, at, holder=status.holder)]
     kinds = Counter(placement.provenance for placement in left)
     document = {
@@ -173,9 +173,9 @@ def status_document(status: Status, *, now: float) -> Document:
             "records": len(status.records),
         },
         "seconds_left": seconds_left,
-        "under_way": list(_under_way(left, at, name_of)),
+        "under_way": list(_under_way(left, at, build_name)),
         "left": [
-            {"provenance": one.provenance, "trial_id": one.trial_id, "trial": name_of(one.trial)}
+            {"provenance": one.provenance, "trial_id": one.trial_id, "trial": build_name(one.trial)}
             for one in left
         ],
         "search": status.search,
@@ -190,14 +190,14 @@ def _is_left(placement: Placement, at: dict[str, TrialEvent], *, holder: str | N
     return holder is None or step is None or step.stage not in _ENDED
 
 
-def _under_way(left: Sequence[Placement], at: dict[str, TrialEvent], name_of: Namer) -> Iterator[Document]:
+def _under_way(left: Sequence[Placement], at: dict[str, TrialEvent], build_name: Namer) -> Iterator[Document]:
     for placement in left:
         step = at.get(placement.trial_id)
         if step and step.stage in UNDER_WAY:
             yield {
                 "provenance": placement.provenance,
                 "trial_id": placement.trial_id,
-                "trial": name_of(placement.trial),
+                "trial": build_name(placement.trial),
                 "attempt": step.attempt,
                 "stage": step.stage,
                 "since": step.at,

@@ -66,14 +66,14 @@ def help_text(
             *_two_columns((flag.usage, flag.summary) for flag in flags),
             "",
             "Examples",
-            *(line for example in _EXAMPLES for line in _example_of(example)),
+            *(line for example in _EXAMPLES for line in _format_example(example)),
             "",
             *textwrap.wrap(_CODES, _WIDTH),
         )
     )
 
 
-def help_of(command: Command) -> str:
+def format_help(command: Command) -> str:
     """Describe one command: its arguments, flags, keys and examples."""
     flags = list(_two_columns((flag.usage, flag.summary) for flag in command.flags))
     keys = list(_two_columns((key.usage, key.summary) for key in command.keys))
@@ -87,14 +87,14 @@ def help_of(command: Command) -> str:
             *(["", "Config keys", *keys] if keys else []),
             "",
             "Examples",
-            *(line for example in command.examples for line in _example_of(example)),
+            *(line for example in command.examples for line in _format_example(example)),
             "",
             f"Flags of every command, sweeps and config groups: {PROGRAM} --help",
         )
     )
 
 
-def _example_of(example: str) -> Iterator[str]:
+def _format_example(example: str) -> Iterator[str]:
     """Yield the lines of an example as it is typed; one that is a shell's own line stays."""
     return _folded(f"{_INDENT}{example if example.startswith('eval ') else f'{PROGRAM} {example}'}")
 

@@ -36,7 +36,7 @@ def next_step(line: CommandLine, screen: Screen) -> int:
     of_folder = ("+sweep=", "sweep=", "sweep.name=")
     typed = [word for word in line.overrides if not word.startswith(of_folder) and word not in stored.words]
     with parsed_arguments((*stored.words, *typed) if stored.words else line.overrides) as words:
-        settings = sweep.settings_of(words)
+        settings = sweep.load_settings(words)
         with progress_screen(line, screen) as progress:
             found = sweep.report(settings, console=progress.console)
         step = next((step for step in list_steps(found.findings) if step.command), None)
@@ -70,7 +70,7 @@ def _show(step: NextStep | None, name: str, line: CommandLine, screen: Screen) -
 def _named(words: Sequence[str]) -> Settings:
     """Load the settings of a sweep by its file, or by its folder, which a file need not have the name of."""
     try:
-        return sweep.settings_of(words)
+        return sweep.load_settings(words)
     except UnknownNameError as error:
         named = [word for word in words if word.lstrip("+").startswith("sweep=")]
         if error.kind != "sweep" or len(named) != 1:

@@ -88,26 +88,26 @@ def advise(line: CommandLine, screen: Screen) -> int:
         describe_verdict,
         noise_banner,
     )
-    from orchestrator.analysis.recommendation.tables import plain_of, tables_of
+    from orchestrator.analysis.recommendation.tables import build_tables, convert_to_plain
     from orchestrator.pipeline.predictions import advised
 
     given = [word for word in line.overrides if word.startswith(CONFIDENCE)]
     rest = [word for word in line.overrides if word not in given]
-    recommendations = advised(rest, confidence=_confidence_of(given), working_directory=Path.cwd())
+    recommendations = advised(rest, confidence=_read_confidence(given), working_directory=Path.cwd())
     if JSON.name in line.flags:
-        return _print_json([plain_of(recommendation) for recommendation in recommendations])
+        return _print_json([convert_to_plain(recommendation) for recommendation in recommendations])
     inputs = list_inputs((one.job, one.input) for one in recommendations)
     for sentence in (*map(describe_verdict, recommendations), noise_banner(recommendations), *inputs):
         if sentence:
             screen.line(sentence)
-    for table in tables_of(recommendations):
+    for table in build_tables(recommendations):
         screen.table(table)
     for sentence in filter(None, map(describe_next, recommendations)):
         screen.line(sentence)
     return DONE
 
 
-def _confidence_of(words: Sequence[str]) -> float | None:
+def _read_confidence(words: Sequence[str]) -> float | None:
     """Return the value of the last `confidence=0.9` argument; None: that of `search.confidence`."""
     if not words:
         return None
@@ -144,11 +144,11 @@ def calibrate(line: CommandLine, screen: Screen) -> int:
 def split(line: CommandLine, screen: Screen) -> int:
     """Print whether splitting convolutions is faster."""
     from orchestrator.pipeline.predictions import split
-    from orchestrator.predict.kernel_split_table import plain_of, split_outlook_table, split_sentence
+    from orchestrator.predict.kernel_split_table import convert_to_plain, split_outlook_table, split_sentence
 
     outlook = split(line.overrides, working_directory=Path.cwd())
     if JSON.name in line.flags:
-        return _print_json(plain_of(outlook))
+        return _print_json(convert_to_plain(outlook))
     screen.table(split_outlook_table(outlook))
     screen.line(split_sentence(outlook))
     return DONE
@@ -162,7 +162,7 @@ def transfer(line: CommandLine, screen: Screen) -> int:
     from orchestrator.predict.profile_transfer.transfer import transferred
     from orchestrator.predict.step_time.bundled_models import default_profiles
 
-    transfers = tuple(transferred(read_latencies(_data_of(line)), default_profiles()))
+    transfers = tuple(transferred(read_latencies(_find_data(line)), default_profiles()))
     if JSON.name in line.flags:
         return _print_json(transfers_document(transfers))
     screen.table(transfers_table(transfers))
@@ -173,25 +173,25 @@ def evaluate(line: CommandLine, screen: Screen) -> int:
     """Print how good such predictions are."""
     from orchestrator.core import codec
     from orchestrator.predict.evaluation.evaluate import evaluate
-    from orchestrator.predict.evaluation.tables import plain_of, sentences_of, tables_of
+    from orchestrator.predict.evaluation.tables import build_tables, convert_to_plain, format_sentences
     from orchestrator.predict.latency_data.read import read_latencies
 
-    tell = screen.progress if sys.stderr.isatty() else _tell_nobody
-    evaluation = evaluate(read_latencies(_data_of(line)), tell=tell)
+    on_progress = screen.progress if sys.stderr.isatty() else _ignore
+    evaluation = evaluate(read_latencies(_find_data(line)), on_progress=on_progress)
     if JSON.name in line.flags:
-        return _print_json(codec.to_nulls(plain_of(evaluation)))
-    for table in tables_of(evaluation):
+        return _print_json(codec.to_nulls(convert_to_plain(evaluation)))
+    for table in build_tables(evaluation):
         screen.table(table)
-    for sentence in sentences_of(evaluation):
+    for sentence in format_sentences(evaluation):
         screen.line(sentence)
     return DONE
 
 
-def _tell_nobody(text: str) -> None:
+def _ignore(text: str) -> None:
     """Leave standard error empty where it is no terminal."""
 
 
-def _data_of(line: CommandLine) -> Path:
+def _find_data(line: CommandLine) -> Path:
     match [word.partition("=") for word in line.overrides]:
         case [("data", _, path)] if path:
             return Path(path)

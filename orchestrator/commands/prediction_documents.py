@@ -9,7 +9,7 @@ from orchestrator.core import codec
 from orchestrator.core.estimate import Estimate, Refusal
 from orchestrator.core.interval import Spread
 from orchestrator.core.price import Unpriced
-from orchestrator.core.price_label import marks_of
+from orchestrator.core.price_label import find_marks
 from orchestrator.predict.memory_need import MemoryNeed
 from orchestrator.predict.prediction_table import Prediction
 
@@ -70,7 +70,7 @@ def _prediction(prediction: Prediction) -> dict[str, Any]:
         else {"bound": roofline.bound_seconds, **codec.to_nulls(roofline)},
         "usd_per_million_samples": prediction.usd_per_million_samples,
         "job": None if job is None or length is None else _job(job, length),
-        "price_marks": [] if isinstance(price, Unpriced) else marks_of(price),
+        "price_marks": [] if isinstance(price, Unpriced) else find_marks(price),
         "price": None if isinstance(price, Unpriced) else price,
         "unpriced": price.reason if isinstance(price, Unpriced) else None,
     }

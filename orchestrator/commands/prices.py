@@ -35,9 +35,9 @@ def refresh(line: CommandLine, screen: Screen) -> int:
     sellers = tuple(_split(words["sellers"])) if "sellers" in words else SELLERS
     if not sellers:
         raise ConfigError(f"sellers= names none; possible: {', '.join(SELLERS)}")
-    file = _file_of(words)
+    file = _find_file(words)
     kept, failures = refresh_offers(
-        file, sellers, url=words.get("url", CATALOGUE), find_device=_finder_of(_devices())
+        file, sellers, url=words.get("url", CATALOGUE), find_device=_build_finder(_devices())
     )
     for seller in sellers:
         offers = [offer for offer in kept.offers if offer.seller == seller]
@@ -57,8 +57,8 @@ def import_file(line: CommandLine, screen: Screen) -> int:
     for key in ("file", "seller"):
         if not words.get(key):
             raise ConfigError(f"prices import needs {key}=…, as in: prices import file=vms.csv seller=lambda")
-    file, seller = _file_of(words), words["seller"]
-    offers = import_offers(file, Path(words["file"]), seller, find_device=_finder_of(_devices()))
+    file, seller = _find_file(words), words["seller"]
+    offers = import_offers(file, Path(words["file"]), seller, find_device=_build_finder(_devices()))
     screen.line(_describe(seller, offers))
     screen.line(f"Prices: {file}")
     return DONE
@@ -67,7 +67,7 @@ def import_file(line: CommandLine, screen: Screen) -> int:
 def show(line: CommandLine, screen: Screen) -> int:
     """Print the kept offers, the cheapest per device first."""
     words = _read_words(line.overrides, ("device", "region", "sellers", "spot", "outputs"))
-    offers = _select(load_offers(_file_of(words)).offers, words, _devices())
+    offers = _select(load_offers(_find_file(words)).offers, words, _devices())
     if wants_json(line):
         print_document({"offers": [codec.to_plain(offer) for offer in offers]})
         return DONE if offers else NO_RESULT
@@ -123,7 +123,7 @@ def tabulate(offers: Sequence[Offer]) -> Table:
 def _select(
     offers: Iterable[Offer], words: Mapping[str, str], devices: Mapping[str, Device]
 ) -> tuple[Offer, ...]:
-    find = _finder_of(devices)
+    find = _build_finder(devices)
     asked = [(name, find(name)) for name in _split(words.get("device", ""))]
     for name, device in asked:
         if device is None:
@@ -151,7 +151,7 @@ def _devices() -> Mapping[str, Device]:
     return devices_named(Path.cwd())
 
 
-def _finder_of(devices: Mapping[str, Device]) -> FindDevice:
+def _build_finder(devices: Mapping[str, Device]) -> FindDevice:
     found: dict[str, str | None] = {}
 
     def find(name: str) -> str | None:
@@ -166,7 +166,7 @@ def _finder_of(devices: Mapping[str, Device]) -> FindDevice:
     return find
 
 
-def _file_of(words: Mapping[str, str]) -> Path:
+def _find_file(words: Mapping[str, str]) -> Path:
     return locate_offers(Path(words.get("outputs", "outputs")))
 
 

@@ -19,24 +19,24 @@ from orchestrator.core.price import Price, Unpriced
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Settings
 from orchestrator.core.trial_spec import TrialSpec
-from orchestrator.pipeline.components import describe_variable, ledger_of, require_places
+from orchestrator.pipeline.components import describe_variable, open_ledger, require_places
 from orchestrator.pipeline.planning import (
     answers_so_far,
-    expected_of,
+    build_prospect,
+    describe_expected,
     plan_sweep,
-    prospect_of,
     with_predictions,
 )
 from orchestrator.pipeline.preflight import PreflightState, inspect, unused_accelerators
 from orchestrator.pipeline.script_files import list_files
-from orchestrator.pipeline.status import Status, running_status_of, status_of
+from orchestrator.pipeline.status import Status, build_status, find_running_status
 from orchestrator.plan.pricing import prices_in
-from orchestrator.terminal.printing import display_path, print_line, totals_of
+from orchestrator.terminal.printing import display_path, print_line, summarise_totals
 
 if TYPE_CHECKING:  # a plan needs no report, which takes pandas
     from orchestrator.analysis.recommendation.answer.answer import Recommendation
     from orchestrator.execute.executor import TrialCallback
-    from orchestrator.pipeline.budget import Ask
+    from orchestrator.pipeline.budget import Confirm
     from orchestrator.pipeline.report import SweepReport
 
 logger = logging.getLogger(__name__)
@@ -64,32 +64,32 @@ class PlanPreview:
     remarks: tuple[str, ...] = ()
 
 
-def settings_of(overrides: Sequence[str]) -> Settings:
+def load_settings(overrides: Sequence[str]) -> Settings:
     """Load the settings that a command requests in this working directory. Raises ConfigError."""
     return load(overrides, working_directory=Path.cwd())
 
 
 def run(
-    settings: Settings, *, console: Console, ask: "Ask | None" = None, is_plain: bool = False
+    settings: Settings, *, console: Console, confirm: "Confirm | None" = None, is_plain: bool = False
 ) -> "SweepReport":
     """Run the missing trials of the sweep, and report.
 
     Args:
         is_plain: a line for every trial, in a terminal too.
-        ask: asks a person whether to spend the likely cost; None where no person can answer.
+        confirm: asks a person whether to spend the likely cost; None where no person can answer.
     """
     from orchestrator.pipeline.run import run_sweep
 
     _check_places(settings, console)
-    places = [display_path(ledger_of(settings).path), *filter(None, [settings.archive_url])]
+    places = [display_path(open_ledger(settings).path), *filter(None, [settings.archive_url])]
     print_line(console, f"records: {' and '.join(places)}")
     preflight = _preflight(settings, console, download=True, compiles=True)
     for line in (*_unanswered(settings, preflight), *_unused(settings)):
         print_line(console, line)
 
-    watch = partial(_watch, console, ledger=ledger_of(settings).path, is_plain=is_plain)
-    tell = partial(print_line, console)
-    return run_sweep(settings, preflight, watch=watch, say=tell, ask=ask)
+    open_view = partial(_watch, console, ledger=open_ledger(settings).path, is_plain=is_plain)
+    on_message = partial(print_line, console)
+    return run_sweep(settings, preflight, open_view=open_view, on_message=on_message, confirm=confirm)
 
 
 def plan(settings: Settings, *, console: Console) -> PlanPreview:
@@ -98,13 +98,13 @@ def plan(settings: Settings, *, console: Console) -> PlanPreview:
     preflight = _preflight(settings, console, download=False, compiles=True)
     planned = plan_sweep(settings, preflight)
     decided = with_predictions(planned, settings, preflight)
-    balance = prospect_of(settings, preflight, decided)
+    balance = build_prospect(settings, preflight, decided)
     return PlanPreview(
         plan=decided,
         prices=prices_in(decided, preflight.price_book),
         downloads=tuple(ref.to_download for ref in preflight.data.values() if ref.to_download),
         balance=balance,
-        expected=expected_of(settings, balance),
+        expected=describe_expected(settings, balance),
         recommendations=answers_so_far(settings, preflight, decided),
         files=list_files(settings.sweep.points, planned, preflight.records),
         remarks=(
@@ -118,7 +118,9 @@ def plan(settings: Settings, *, console: Console) -> PlanPreview:
 
 def status(settings: Settings, *, console: Console) -> Status:
     """Return the progress of the sweep, whichever process runs it."""
-    return running_status_of(settings) or status_of(settings, _preflight(settings, console, download=False))
+    return find_running_status(settings) or build_status(
+        settings, _preflight(settings, console, download=False)
+    )
 
 
 def report(settings: Settings, *, console: Console) -> "SweepReport":
@@ -139,9 +141,9 @@ def _unanswered(settings: Settings, preflight: PreflightState) -> tuple[str, ...
 
 
 def _outlook(settings: Settings, preflight: PreflightState, planned: Plan) -> tuple[str, ...]:
-    from orchestrator.pipeline.search import outlook_lines, search_of
+    from orchestrator.pipeline.search import build_search, outlook_lines
 
-    return outlook_lines(search_of(settings, preflight, planned), planned)
+    return outlook_lines(build_search(settings, preflight, planned), planned)
 
 
 def _unused(settings: Settings) -> tuple[str, ...]:
@@ -179,8 +181,8 @@ def _preflight(
     from orchestrator.pipeline.compilation import with_compilers
 
     decided = plan_sweep(settings, preflight)
-    say = partial(print_line, console)
-    return with_compilers(preflight, settings, decided, compiles=compiles, say=say)
+    on_message = partial(print_line, console)
+    return with_compilers(preflight, settings, decided, compiles=compiles, on_message=on_message)
 
 
 def _inspect(settings: Settings, console: Console, *, download: bool) -> PreflightState:
@@ -198,7 +200,7 @@ def _watch(
 ) -> "Iterator[TrialCallback]":
     from orchestrator.terminal.live_view import watching
 
-    print_line(console, totals_of(plan))
+    print_line(console, summarise_totals(plan))
     with watching(
         console,
         plan,

@@ -36,10 +36,10 @@ _NEXT = {
 }
 
 
-def settings_of(line: CommandLine) -> Settings:
+def load_settings(line: CommandLine) -> Settings:
     """Load the settings of a command line. Raises ConfigError."""
     rerun = Rerun(failed=RERUN_FAILED.name in line.flags, trial_ids=frozenset(line.flags.get(RERUN.name, ())))
-    return replace(sweep.settings_of(line.overrides), rerun=rerun)
+    return replace(sweep.load_settings(line.overrides), rerun=rerun)
 
 
 def run(line: CommandLine, screen: Screen) -> int:
@@ -49,14 +49,14 @@ def run(line: CommandLine, screen: Screen) -> int:
 
 def run_line(line: CommandLine, screen: Screen) -> "SweepReport":
     """Run the trials of a command line that have no result."""
-    settings = settings_of(line)
+    settings = load_settings(line)
     if YES.name in line.flags:
         settings = replace(settings, budget=replace(settings.budget, confirm_usd=None))
     with progress_screen(line, screen) as progress:
         is_watched = progress.console.is_terminal and sys.stdin.isatty()
-        ask = partial(confirm, progress) if is_watched else None
+        ask_user = partial(confirm, progress) if is_watched else None
         console = Console(quiet=True) if QUIET.name in line.flags else progress.console
-        return sweep.run(settings, console=console, ask=ask, is_plain=PLAIN.name in line.flags)
+        return sweep.run(settings, console=console, confirm=ask_user, is_plain=PLAIN.name in line.flags)
 
 
 def confirm(screen: Screen, text: str) -> bool:
@@ -70,7 +70,7 @@ def plan(line: CommandLine, screen: Screen) -> int:
     """Print what becomes of every point."""
     from orchestrator.terminal.plan import print_plan
 
-    settings, console = settings_of(line), screen.console
+    settings, console = load_settings(line), screen.console
     if JSON.name in line.flags:
         text = codec.to_json(sweep.plan(settings, console=Console(quiet=True)).plan)
         if console.is_terminal:
@@ -82,10 +82,10 @@ def plan(line: CommandLine, screen: Screen) -> int:
     print_plan(console, preview.plan, prices=preview.prices, list_all=ALL.name in line.flags)
     _print_budget(preview, screen)
     if preview.recommendations:
-        from orchestrator.analysis.recommendation.answer.summary import sentence_of
+        from orchestrator.analysis.recommendation.answer.summary import format_sentence
 
         for recommendation in preview.recommendations:
-            screen.line(sentence_of(recommendation))
+            screen.line(format_sentence(recommendation))
     for download in preview.downloads:
         screen.line(f"run would first try to download: {download}")
     for remark in (*file_lines(preview.files, list_all=ALL.name in line.flags), *preview.remarks):
@@ -105,14 +105,14 @@ def _print_budget(preview: sweep.PlanPreview, screen: Screen) -> None:
 def report(line: CommandLine, screen: Screen) -> int:
     """Print the report of the recorded trials."""
     with progress_screen(line, screen) as progress:
-        outcome = sweep.report(settings_of(line), console=progress.console)
+        outcome = sweep.report(load_settings(line), console=progress.console)
     return end(outcome, line, screen)
 
 
 def status(line: CommandLine, screen: Screen) -> int:
     """Print the progress of the sweep."""
     with progress_screen(line, screen) as progress:
-        found = sweep.status(settings_of(line), console=progress.console)
+        found = sweep.status(load_settings(line), console=progress.console)
     if wants_json(line):
         from orchestrator.commands.documents import status_document
 
@@ -149,7 +149,7 @@ def cancel(line: CommandLine, screen: Screen) -> int:
 
 
 def _halt(line: CommandLine, screen: Screen, *, halt: StopRequest) -> int:
-    holder = halt_sweep(settings_of(line), halt)
+    holder = halt_sweep(load_settings(line), halt)
     screen.line(f"{holder} {_NEXT[halt]}; the same command continues the sweep")
     return DONE
 
@@ -159,7 +159,7 @@ def sync(line: CommandLine, screen: Screen) -> int:
     from orchestrator.commands.documents import sync_document
     from orchestrator.pipeline.report import sync_sweep
 
-    settings = settings_of(line)
+    settings = load_settings(line)
     with progress_screen(line, screen) as progress:
         sweep.print_tracking_variable(settings, progress.console)
         synced = sync_sweep(settings)
@@ -180,30 +180,30 @@ def end(outcome: "SweepReport", line: CommandLine, screen: Screen) -> int:
     from orchestrator.commands.documents import report_document
 
     print_document(report_document(outcome))
-    return _code_of(outcome)
+    return _choose_exit_code(outcome)
 
 
 def _print_report(report: "SweepReport", screen: Screen, line: CommandLine) -> int:
     """Print the answers or all tables, the remarks, where the results are, and the files not written."""
-    from orchestrator.analysis.report.headline import headline_of
+    from orchestrator.analysis.report.headline import build_headline
     from orchestrator.analysis.table import cut
-    from orchestrator.terminal.ending import ending_of
+    from orchestrator.terminal.ending import choose_ending
 
     if FULL.name in line.flags:
         for table in report.findings.tables:
             screen.table(cut(table, most_rows=_MAX_ROWS))
-        for sentence in (*headline_of(report.findings), *report.remarks):
+        for sentence in (*build_headline(report.findings), *report.remarks):
             screen.line(sentence)
     else:
-        print_ending(screen.console, ending_of(report.findings), remarks=report.remarks)
+        print_ending(screen.console, choose_ending(report.findings), remarks=report.remarks)
     if report.has_page:
         screen.line(f"report: {display_path(report.report)}")
     for text in report.tracked:
         screen.line(text)
     for text in report.unwritten:
         screen.error(text)
-    return _code_of(report)
+    return _choose_exit_code(report)
 
 
-def _code_of(report: "SweepReport") -> int:
+def _choose_exit_code(report: "SweepReport") -> int:
     return DONE if report.is_complete and not report.unwritten else NO_RESULT

@@ -14,7 +14,7 @@ from orchestrator.core.errors import RecordError
 from orchestrator.core.memory_fit import MemoryFit
 
 
-def key_of(*parts: object) -> str:
+def hash_key(*parts: object) -> str:
     """Return the SHA-256 of the parts, as a name for a file."""
     return hashlib.sha256(json.dumps(parts, sort_keys=True, default=codec.to_plain).encode()).hexdigest()
 

@@ -71,7 +71,7 @@ def run_child(
     finally:
         _kill(process)
     if process.returncode and not enough:
-        raise ChildError(_end_of(process.returncode, folder))
+        raise ChildError(_describe_end(process.returncode, folder))
     return output.read_text().splitlines()
 
 
@@ -105,7 +105,7 @@ def _kill(process: "subprocess.Popen[str]") -> None:
         process.stdin.close()
 
 
-def _end_of(code: int, folder: Path) -> str:
+def _describe_end(code: int, folder: Path) -> str:
     lines = (folder / "stderr").read_text(errors="replace").strip().splitlines()
     if code < 0:
         return f"it was killed by signal {-code}"

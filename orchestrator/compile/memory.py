@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from orchestrator.compile.cache import key_of
+from orchestrator.compile.cache import hash_key
 from orchestrator.compile.child import ChildError
 from orchestrator.compile.compiler_output import reported_bytes
 from orchestrator.compile.step import StepProgram, with_smaller_batch
@@ -23,7 +23,7 @@ class TpuMemoryCompiler:
         self._finds_largest = finds_largest
         self._compiles = compiles
 
-    def fit_of(self, step: StepProgram) -> MemoryFit | NoFit:
+    def find_fit(self, step: StepProgram) -> MemoryFit | NoFit:
         """Return the memory of a step on one replica, or the reason why it is not known."""
         return with_smaller_batch(step, self._fit_or_reason, finds_largest=self._finds_largest)
 
@@ -35,12 +35,12 @@ class TpuMemoryCompiler:
         if obstacle := self._programs.obstacle(step):
             return NoFit(reason=obstacle)
         try:
-            return self._fit(self._programs.program_of(step))
+            return self._fit(self._programs.build_program(step))
         except (NoProgramError, ChildError, OSError) as error:  # a full disk, too
             return NoFit(reason=str(error))
 
     def _fit(self, program: TpuProgram) -> MemoryFit | NoFit:
-        key = key_of("memory", program.key, program.target.granted_bytes)
+        key = hash_key("memory", program.key, program.target.granted_bytes)
         fit = self._programs.cache.fit(key)
         if fit is None:
             if not self._compiles:

@@ -90,7 +90,7 @@ def program_cost(text: str) -> ProgramCost:
     computations = dict(_computations(text))
     if "ENTRY" not in computations:
         raise UnpricedProgramError("the compiler's text has no entry computation")
-    cost = _cost_of(computations["ENTRY"], computations)
+    cost = _compute_cost(computations["ENTRY"], computations)
     if not cost.cycles:
         raise UnpricedProgramError("the compiler's text has no cycles")
     return cost
@@ -115,7 +115,7 @@ def _instruction(name: str, rest: str) -> _Instruction:
     return _Instruction(
         name=name,
         operation=operation,
-        shapes=tuple(_bytes_of(kind, dims) for kind, dims in _SHAPE.findall(rest[:end])),
+        shapes=tuple(_count_bytes(kind, dims) for kind, dims in _SHAPE.findall(rest[:end])),
         operands=tuple((one, int(index) if index else None) for one, index in _OPERAND.findall(operands)),
         text=rest,
     )
@@ -138,12 +138,12 @@ def _end_of_group(text: str) -> int:
     return len(text)
 
 
-def _bytes_of(kind: str, dims: str) -> int:
+def _count_bytes(kind: str, dims: str) -> int:
     bits = 8 if kind == "pred" else int(next(iter(re.findall(r"\d+", kind)), "8"))
     return math.prod(int(side) for side in dims.split(",") if side) * max(bits, 8) // 8
 
 
-def _cost_of(
+def _compute_cost(
     computation: tuple[_Instruction, ...], computations: Mapping[str, tuple[_Instruction, ...]]
 ) -> ProgramCost:
     shapes = {instruction.name: instruction.shapes for instruction in computation}
@@ -167,19 +167,19 @@ def _one(
     called = dict(_CALLED.findall(instruction.text))
     match instruction.operation:
         case "while":
-            body = _cost_of(computations[called["body"]], computations)
+            body = _compute_cost(computations[called["body"]], computations)
             return ProgramCost().plus(body, times=_trips(computations[called["condition"]]))
         case "conditional":
             return _dearest(instruction, called, computations)
         case "call":
-            return _cost_of(computations[called["to_apply"]], computations)
+            return _compute_cost(computations[called["to_apply"]], computations)
     if instruction.operation in _SUMS:
         return ProgramCost(exchanged_bytes=sum(instruction.shapes))
-    read = sum(_size_of(shapes.get(name, ()), index) for name, index in instruction.operands)
+    read = sum(_compute_size(shapes.get(name, ()), index) for name, index in instruction.operands)
     return ProgramCost(unpriced_bytes={instruction.operation: read + sum(instruction.shapes)})
 
 
-def _size_of(shapes: tuple[int, ...], index: int | None) -> int:
+def _compute_size(shapes: tuple[int, ...], index: int | None) -> int:
     return sum(shapes) if index is None or index >= len(shapes) else shapes[index]
 
 
@@ -191,7 +191,9 @@ def _dearest(
     """Return the branch with the most cycles."""
     branches = _BRANCHES.search(instruction.text)
     names = [name for name, _ in _OPERAND.findall(branches[1])] if branches else [*called.values()]
-    return max((_cost_of(computations[name], computations) for name in names), key=lambda cost: cost.cycles)
+    return max(
+        (_compute_cost(computations[name], computations) for name in names), key=lambda cost: cost.cycles
+    )
 
 
 def _trips(condition: tuple[_Instruction, ...]) -> int:

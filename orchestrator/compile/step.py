@@ -48,19 +48,19 @@ _RESOLUTION = 32
 
 
 def with_smaller_batch(
-    step: StepProgram, fit_of: Callable[[StepProgram], V | NoFit], *, finds_largest: bool
+    step: StepProgram, find_fit: Callable[[StepProgram], V | NoFit], *, finds_largest: bool
 ) -> V | NoFit:
     """Return the verdict on a step; one that does not fit gets a smaller batch that does, if there is one.
 
     Args:
         finds_largest: False: the first of its half, quarter, ...; True: the largest, to a 32nd of it.
     """
-    fit = fit_of(step)
+    fit = find_fit(step)
     if isinstance(fit, NoFit) or fit.fits:
         return fit
 
     def fits(batch: int) -> bool:
-        tried = fit_of(replace(step, request=replace(step.request, global_batch_size=batch)))
+        tried = find_fit(replace(step, request=replace(step.request, global_batch_size=batch)))
         return not isinstance(tried, NoFit) and tried.is_sure_to_fit
 
     batch = _half_that_fits(step, fits)

@@ -1,10 +1,10 @@
 """(training step, TPU) -> the time of the step, as the TPU's own compiler estimates it."""
 
-from orchestrator.compile.cache import key_of
+from orchestrator.compile.cache import hash_key
 from orchestrator.compile.child import ChildError
 from orchestrator.compile.program_cost import ProgramCost, UnpricedProgramError, program_cost
 from orchestrator.compile.step import StepProgram
-from orchestrator.compile.targets import target_of
+from orchestrator.compile.targets import find_target
 from orchestrator.compile.tpu_programs import NoProgramError, TpuProgram, TpuPrograms, refusal_in
 from orchestrator.core.compiled_step import NOT_ASKED, CompiledStep, NotCompiled
 from orchestrator.core.device import Device
@@ -26,12 +26,12 @@ class TpuStepCompiler:
         self._programs = programs
         self.compiles = compiles
 
-    def step_of(self, step: StepProgram) -> CompiledStep | NotCompiled:
+    def predict_step(self, step: StepProgram) -> CompiledStep | NotCompiled:
         """Return the time of a step, or the reason why it is not known."""
         if obstacle := self.obstacle(step):
             return NotCompiled(reason=obstacle)
         try:
-            program = self._programs.program_of(step)
+            program = self._programs.build_program(step)
             compiled = step_of_cost(self._cost(program), program, step.device)
         except (NoProgramError, UnpricedProgramError, ChildError, OSError) as error:
             return NotCompiled(reason=str(error))
@@ -48,7 +48,7 @@ class TpuStepCompiler:
 
     def obstacle(self, step: StepProgram) -> str | None:
         """Explain why the time of a step cannot be known at all; None if it may be."""
-        return self._programs.obstacle(step) or _unknown_of(step.device)
+        return self._programs.obstacle(step) or _explain_unknown(step.device)
 
     def knows(self, step: StepProgram) -> bool:
         """Return whether the answer needs no new process."""
@@ -57,7 +57,7 @@ class TpuStepCompiler:
         if not self._programs.is_captured(step):
             return False
         try:
-            return self._programs.cache.cost(_key(self._programs.program_of(step))) is not None
+            return self._programs.cache.cost(_key(self._programs.build_program(step))) is not None
         except NoProgramError:
             return True
 
@@ -80,8 +80,8 @@ class TpuStepCompiler:
             return program_cost(texts[-1].read_text())  # the others are parts that it compiles on the way
 
 
-def _unknown_of(device: Device) -> str | None:
-    target = target_of(device)
+def _explain_unknown(device: Device) -> str | None:
+    target = find_target(device)
     if target is None or target.clock_hertz is None:
         return f"the unit of the TPU compiler's cycles is not known for {device.name}"
     if device.memory_bytes_per_second is None:
@@ -92,7 +92,7 @@ def _unknown_of(device: Device) -> str | None:
 
 
 def _key(program: TpuProgram) -> str:
-    return key_of("cost", program.key)
+    return hash_key("cost", program.key)
 
 
 def step_of_cost(cost: ProgramCost, program: TpuProgram, device: Device) -> CompiledStep:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from orchestrator.core.device import Device
-from orchestrator.core.tpu_topology import generation_of, topology_of_host
+from orchestrator.core.tpu_topology import parse_generation, topology_of_host
 
 LIBTPU_VERSION = "0.0.52"
 """The version whose limits and reports are known here."""
@@ -57,9 +57,9 @@ large matrix product on a v6e would need 3.0 GHz to reach its peak, and on a v7x
 known."""
 
 
-def target_of(device: Device) -> CompileTarget | None:
+def find_target(device: Device) -> CompileTarget | None:
     """Return the target of one host's slice; None for other devices, and generations without a compiler."""
-    generation = _GENERATIONS.get(generation_of(device.slice_type or ""))
+    generation = _GENERATIONS.get(parse_generation(device.slice_type or ""))
     if generation is None:
         return None
     return CompileTarget(

@@ -4,7 +4,7 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from orchestrator.compile.cache import CompileCache, key_of
+from orchestrator.compile.cache import CompileCache, hash_key
 from orchestrator.compile.child import ChildError, Limits
 from orchestrator.compile.step import StepProgram, ask_trainer, with_smaller_batch
 from orchestrator.core.memory_fit import NoFit, TensorCount
@@ -32,7 +32,7 @@ class GpuTensorCounter:
         self._code_sha256 = code_sha256
         self._compiles = compiles
 
-    def fit_of(self, step: StepProgram) -> TensorCount | NoFit:
+    def find_fit(self, step: StepProgram) -> TensorCount | NoFit:
         """Return the memory of a replica's tensors, or the reason why it is not known."""
         return with_smaller_batch(step, self._fit_or_reason, finds_largest=self._finds_largest)
 
@@ -65,7 +65,7 @@ class GpuTensorCounter:
         )
 
     def _key(self, step: StepProgram) -> str:
-        return key_of("tensors", step.environment.versions, _share_of(step), self._code_sha256)
+        return hash_key("tensors", step.environment.versions, _compute_share(step), self._code_sha256)
 
     def _counted(self, step: StepProgram) -> tuple[int, int]:
         """Count in the trainer's own environment. Raises ChildError and OSError."""
@@ -73,7 +73,7 @@ class GpuTensorCounter:
             answer = ask_trainer(
                 _MODULE,
                 step,
-                _share_of(step),
+                _compute_share(step),
                 keys={"tensor_bytes", "gradient_bytes"},
                 folder=Path(place),
                 variables=_VARIABLES,
@@ -82,7 +82,7 @@ class GpuTensorCounter:
         return answer["tensor_bytes"], answer["gradient_bytes"]
 
 
-def _share_of(step: StepProgram) -> CaptureRequest:
+def _compute_share(step: StepProgram) -> CaptureRequest:
     """Return the step of one replica, with its share of the batch."""
     return replace(step.request, global_batch_size=step.request.global_batch_size // step.replicas)
 

@@ -10,11 +10,11 @@ from functools import cached_property
 from pathlib import Path
 from threading import Event
 
-from orchestrator.compile.cache import CapturedProgram, CompileCache, key_of
+from orchestrator.compile.cache import CapturedProgram, CompileCache, hash_key
 from orchestrator.compile.child import ChildError, Limits, run_child
 from orchestrator.compile.step import StepProgram, answers_in, ask_trainer
-from orchestrator.compile.targets import LIBTPU_VERSION, CompileTarget, target_of
-from orchestrator.train.capture.hlo import MalformedProgramError, module_of, split_over
+from orchestrator.compile.targets import LIBTPU_VERSION, CompileTarget, find_target
+from orchestrator.train.capture.hlo import MalformedProgramError, find_module, split_over
 
 _CAPTURES: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "torch_xla": ("orchestrator.train.capture.torch_xla_program", {"PJRT_DEVICE": "CPU"}),
@@ -77,7 +77,7 @@ class TpuPrograms:
 
     def obstacle(self, step: StepProgram) -> str | None:
         """Explain why a step cannot be compiled at all; None if it may be."""
-        if target_of(step.device) is None:
+        if find_target(step.device) is None:
             return f"the TPU compiler has no target for {step.device.name}"
         if step.trainer not in _CAPTURES:
             return f"programs of {step.trainer} cannot be captured"
@@ -99,14 +99,14 @@ class TpuPrograms:
         """Return whether the program of a step is in the cache."""
         return self.cache.program(self._capture_key(step)) is not None
 
-    def program_of(self, step: StepProgram) -> TpuProgram:
+    def build_program(self, step: StepProgram) -> TpuProgram:
         """Return the program of a step that has no obstacle.
 
         Raises:
             NoProgramError: it is not captured yet and may not be now, or it is malformed.
             ChildError, OSError: the trainer's process gave no answer.
         """
-        target = target_of(step.device)
+        target = find_target(step.device)
         assert target is not None
         capture_key = self._capture_key(step)
         captured = self.cache.program(capture_key)
@@ -116,7 +116,7 @@ class TpuPrograms:
             captured = self._captured(step)
             self.cache.keep_program(capture_key, captured)
         try:
-            module = module_of(captured.module)
+            module = find_module(captured.module)
             if target.partitions > 1:
                 module = split_over(module, captured.batch_parameters, partitions=target.partitions)
         except MalformedProgramError as error:
@@ -125,7 +125,7 @@ class TpuPrograms:
             module=module,
             target=target,
             compiler=f"libtpu {self._version}",
-            key=key_of(module.hex(), target.topology, target.partitions, target.chip_config, self._version),
+            key=hash_key(module.hex(), target.topology, target.partitions, target.chip_config, self._version),
             host_seconds=captured.host_seconds,
         )
 
@@ -169,7 +169,7 @@ class TpuPrograms:
             yield dump, lines
 
     def _capture_key(self, step: StepProgram) -> str:
-        return key_of("capture", step.trainer, step.environment.versions, step.request, self._code_sha256)
+        return hash_key("capture", step.trainer, step.environment.versions, step.request, self._code_sha256)
 
     @cached_property
     def _version(self) -> str | None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from orchestrator.config.cluster import devices_of
+from orchestrator.config.cluster import find_devices
 from orchestrator.config.composer import Composer
 from orchestrator.core.device import Device
 from orchestrator.core.pool import Cluster
@@ -17,7 +17,7 @@ AvailableDevices = Callable[[], tuple[str, ...]]
 
 def known_devices(composer: Composer) -> Mapping[str, Device]:
     """Return all devices of `conf/device/`, the user's and the shipped ones."""
-    return devices_of(composer.nodes({"device": composer.options("device")}))
+    return find_devices(composer.nodes({"device": composer.options("device")}))
 
 
 def available_devices(composer: Composer, cluster: Cluster | None) -> tuple[str, ...]:

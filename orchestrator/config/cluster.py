@@ -11,15 +11,15 @@ from orchestrator.config.composer import Composer
 from orchestrator.config.device_names import canonical_name
 from orchestrator.config.overrides import ParsedOverride, read
 from orchestrator.config.places import split_places
-from orchestrator.config.points import device_of
-from orchestrator.config.values import assign, plain_of
+from orchestrator.config.points import load_device
+from orchestrator.config.values import assign, convert_to_plain
 from orchestrator.core.device import Device
 from orchestrator.core.errors import ConfigError, UnknownNameError
 from orchestrator.core.pool import Catalogue, Cluster, Pool
 from orchestrator.core.price import PriceList, PriceRow
 
 
-def price_list_of(plain: Mapping[str, Any], *, option: str) -> PriceList:
+def convert_price_list(plain: Mapping[str, Any], *, option: str) -> PriceList:
     """Convert it.
 
     Args:
@@ -42,13 +42,13 @@ def price_list_of(plain: Mapping[str, Any], *, option: str) -> PriceList:
         this_host=plain["this_host"],
         confirmed_spot=plain["confirm_spot"],
         rows={
-            region: {instance: _row_of(row) for instance, row in rows["instances"].items()}
+            region: {instance: _build_row(row) for instance, row in rows["instances"].items()}
             for region, rows in plain["regions"].items()
         },
     )
 
 
-def _row_of(row: Mapping[str, Any]) -> PriceRow:
+def _build_row(row: Mapping[str, Any]) -> PriceRow:
     return PriceRow(
         on_demand_usd_per_hour=row["on_demand"],
         spot_usd_per_hour=row["spot"],
@@ -87,24 +87,26 @@ def load_cluster(
     picks = {**_USUAL, **{word.key: word.value() for word in words if word.key in _USUAL}}
     options = {group: (composer.check(group, option),) for group, option in picks.items()}
     nodes = composer.nodes({**options, "device": composer.options("device")})
-    catalogue = _catalogue_of(nodes, prices=str(picks["prices"]))
+    catalogue = _build_catalogue(nodes, prices=str(picks["prices"]))
     config = OmegaConf.create({"pools": nodes["pools", str(picks["pools"])]})
     OmegaConf.set_struct(config, True)
     for word in words:
         if word.key.startswith("pools."):
             assign(config, word.key, word.value(), text=word.value_text)
     option = str(picks["pools"])
-    cluster = cluster_of(_plain_of(config.pools, option=option), catalogue.devices, option=option)
+    cluster = convert_cluster(
+        _convert_to_plain(config.pools, option=option), catalogue.devices, option=option
+    )
     for word in words:
         if word.key in job_keys and cluster.provider != "gke":
             raise ConfigError(f"{word.text!r} is for the job that pools=gke has; pools={option} starts none")
     return cluster, catalogue
 
 
-def cluster_of(plain: dict[str, Any], devices: Mapping[str, Device], *, option: str) -> Cluster:
+def convert_cluster(plain: dict[str, Any], devices: Mapping[str, Device], *, option: str) -> Cluster:
     """Convert a pools file. Raises ConfigError for values that no cluster can have."""
     file = f"conf/pools/{option}.yaml"
-    pools = tuple(_pool_of(name, node, devices, file=file) for name, node in plain.pop("nodes").items())
+    pools = tuple(_build_pool(name, node, devices, file=file) for name, node in plain.pop("nodes").items())
     head = _device(plain.pop("head"), devices, key="pools.head")
     return Cluster(name=option, pools=pools, head=head, **plain)
 
@@ -121,34 +123,34 @@ def _check(word: ParsedOverride, job_keys: Sequence[str]) -> None:
 
 def declared(config: DictConfig, composer: Composer, *, option: str) -> Cluster | None:
     """The cluster of a pools file that a command has chosen; None where it declares none."""
-    plain = _plain_of(config, option=option)
+    plain = _convert_to_plain(config, option=option)
     if not plain["nodes"]:
         return None
     nodes = composer.nodes({"device": composer.options("device")})
-    return cluster_of(plain, devices_of(nodes), option=option)
+    return convert_cluster(plain, find_devices(nodes), option=option)
 
 
-def _plain_of(config: DictConfig, *, option: str) -> dict[str, Any]:
-    return plain_of(config, group="pools", file=f"conf/pools/{option}.yaml")
+def _convert_to_plain(config: DictConfig, *, option: str) -> dict[str, Any]:
+    return convert_to_plain(config, group="pools", file=f"conf/pools/{option}.yaml")
 
 
-def devices_of(nodes: Mapping[tuple[str, str], DictConfig]) -> Mapping[str, Device]:
+def find_devices(nodes: Mapping[tuple[str, str], DictConfig]) -> Mapping[str, Device]:
     """Return the devices among composed options, by name."""
     return {
-        option: device_of(plain_of(config, group=group), file_name=option)
+        option: load_device(convert_to_plain(config, group=group), file_name=option)
         for (group, option), config in nodes.items()
         if group == "device"
     }
 
 
-def _catalogue_of(nodes: Mapping[tuple[str, str], DictConfig], *, prices: str) -> Catalogue:
+def _build_catalogue(nodes: Mapping[tuple[str, str], DictConfig], *, prices: str) -> Catalogue:
     return Catalogue(
-        devices=devices_of(nodes),
-        prices=price_list_of(plain_of(nodes["prices", prices], group="prices"), option=prices),
+        devices=find_devices(nodes),
+        prices=convert_price_list(convert_to_plain(nodes["prices", prices], group="prices"), option=prices),
     )
 
 
-def _pool_of(name: str, plain: Mapping[str, Any], devices: Mapping[str, Device], *, file: str) -> Pool:
+def _build_pool(name: str, plain: Mapping[str, Any], devices: Mapping[str, Device], *, file: str) -> Pool:
     device = _device(plain["device"], devices, key=f"pools.nodes.{name}.device")
     try:
         return Pool(name=name, **{**plain, "device": device})

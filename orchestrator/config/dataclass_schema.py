@@ -17,7 +17,7 @@ def schema_from_dataclass(kind: type[Any], *, base: type[Any] = object) -> type[
     """
     hints = get_type_hints(kind)
     fields = [
-        (field_.name, _open(hints[field_.name]), _default_of(field_, hints))
+        (field_.name, _open(hints[field_.name]), _find_default(field_, hints))
         for field_ in dataclasses.fields(kind)
     ]
     return dataclasses.make_dataclass(f"{kind.__name__}Conf", fields, bases=(base,))
@@ -37,7 +37,7 @@ def _open(hint: Any) -> Any:
     return hint
 
 
-def _default_of(field: "dataclasses.Field[Any]", hints: Mapping[str, Any]) -> Any:
+def _find_default(field: "dataclasses.Field[Any]", hints: Mapping[str, Any]) -> Any:
     if isinstance(field.default, tuple):
         values = list(field.default)
         return dataclasses.field(default_factory=lambda: list(values))

@@ -8,7 +8,7 @@ from typing import Any
 
 from orchestrator.core.device import Device
 from orchestrator.core.errors import ConfigError
-from orchestrator.core.tpu_topology import chips_of, topologies_of
+from orchestrator.core.tpu_topology import count_chips, find_topologies
 
 _DEVICE = "device"
 _KEYS = (_DEVICE, "devices", "sweep.grid.device", "sweep.grid.devices")
@@ -102,7 +102,7 @@ def _tables(
 ) -> Iterator[tuple[Sequence[tuple[str, NamedDevice]], str]]:
     """Yield names and what they mean, the most exact first, each with the key to look for."""
     plain, bare = _plain(name), _bare(name)
-    known = {**instances_of(devices.values()), **AWS, **list_slices(devices.values())}
+    known = {**find_instances(devices.values()), **AWS, **list_slices(devices.values())}
     yield [(_plain(alias), meant) for alias, meant in known.items() if meant.device in devices], plain
     named = [(device, NamedDevice(device=device)) for device in devices]
     yield [(_plain(alias), meant) for alias, meant in named], plain
@@ -147,20 +147,20 @@ def _listed(meanings: Iterable[NamedDevice]) -> str:
 
 
 def canonical_words(
-    words: Sequence[str], options: Collection[str], devices_of: Callable[[], Mapping[str, Device]]
+    words: Sequence[str], options: Collection[str], find_devices: Callable[[], Mapping[str, Device]]
 ) -> CanonicalWords:
     """Replace names of devices and instances; the number of devices in an instance sets the workers.
 
     Args:
         options: names of device files, which stay as they are.
-        devices_of: returns the known devices by name; called only where a word has another name.
+        find_devices: returns the known devices by name; called only where a word has another name.
 
     Raises:
         ConfigError: an unknown instance, a name of several devices, or instances of several numbers of
             devices together.
     """
     asked = {name for word in words for name in _names_in(word) if name not in options}
-    devices = devices_of() if asked else {}
+    devices = find_devices() if asked else {}
     found = {name: meant for name in asked if (meant := _found(name, devices))}
     for word in words:
         if not word.startswith(f"{_DEVICE}="):
@@ -172,18 +172,18 @@ def canonical_words(
     )
 
 
-def with_canonical_names(plain: Any, name_of: Callable[[str], str]) -> Any:
+def with_canonical_names(plain: Any, build_name: Callable[[str], str]) -> Any:
     """Replace the names of devices in plain values of a config file, at the keys `device` and `devices`."""
     if isinstance(plain, dict):
         return {
-            key: _renamed(value, name_of) if key in _KEYS else with_canonical_names(value, name_of)
+            key: _renamed(value, build_name) if key in _KEYS else with_canonical_names(value, build_name)
             for key, value in plain.items()
         }
-    return [with_canonical_names(item, name_of) for item in plain] if isinstance(plain, list) else plain
+    return [with_canonical_names(item, build_name) for item in plain] if isinstance(plain, list) else plain
 
 
 def canonical_name(
-    name: str, options: Collection[str], devices_of: Callable[[], Mapping[str, Device]]
+    name: str, options: Collection[str], find_devices: Callable[[], Mapping[str, Device]]
 ) -> str:
     """Return the name of the device's file; an unknown name as it is.
 
@@ -192,12 +192,12 @@ def canonical_name(
     """
     if name in options or name in _NO_NAMES:
         return name
-    meant = find_device(name, devices_of())
+    meant = find_device(name, find_devices())
     _require_one(name, meant)
     return meant.device if meant else name
 
 
-def instances_of(devices: Iterable[Device]) -> dict[str, NamedDevice]:
+def find_instances(devices: Iterable[Device]) -> dict[str, NamedDevice]:
     """Return the instances that files of devices name."""
     return {
         name: NamedDevice(device=device.name, count=count, is_instance=True)
@@ -215,7 +215,7 @@ def list_slices(devices: Collection[Device]) -> dict[str, NamedDevice]:
         generation, _, number = (device.slice_type or "").partition("-")
         if device.chips != _CHIPS_OF_A_SLICES_HOST or not number.isdecimal():
             continue
-        for chips in {chips_of(shape) for shape in topologies_of(generation)}:
+        for chips in {count_chips(shape) for shape in find_topologies(generation)}:
             size = int(number) // device.chips * chips
             if chips > device.chips and f"{generation}-{size}" not in of_one_host:
                 meant = NamedDevice(device=device.name, count=chips // device.chips, is_instance=True)
@@ -223,10 +223,10 @@ def list_slices(devices: Collection[Device]) -> dict[str, NamedDevice]:
     return found
 
 
-def _renamed(value: Any, name_of: Callable[[str], str]) -> Any:
+def _renamed(value: Any, build_name: Callable[[str], str]) -> Any:
     if isinstance(value, list):
-        return [_renamed(item, name_of) for item in value]
-    return name_of(value) if isinstance(value, str) else value
+        return [_renamed(item, build_name) for item in value]
+    return build_name(value) if isinstance(value, str) else value
 
 
 def _names_in(word: str) -> list[str]:
@@ -241,7 +241,7 @@ def _found(name: str, devices: Mapping[str, Device]) -> NamedDevice | None:
     meant = find_device(name, devices)
     if meant or not ("." in name or "-" in name):
         return meant  # a name that no file has is refused where files are looked for
-    known = [*instances_of(devices.values()), *AWS, *list_slices(devices.values()), *devices]
+    known = [*find_instances(devices.values()), *AWS, *list_slices(devices.values()), *devices]
     nearest = difflib.get_close_matches(name, known, n=_MOST_NAMED, cutoff=0.5)
     hint = f"nearest: {', '.join(nearest)}; " if nearest else ""
     raise ConfigError(

@@ -41,7 +41,7 @@ def one_line_errors(*, file: str | None = None) -> Iterator[None]:
         inner = error.__cause__ or error.__context__
         if not isinstance(inner, errors.OmegaConfBaseException):
             raise ConfigError(_first_line(error)) from error
-        raise explained(inner, file=_file_of(error)) from error
+        raise explained(inner, file=_find_file(error)) from error
     except errors.OmegaConfBaseException as error:
         raise explained(error, file=file) from error
     except RecursionError as error:
@@ -67,7 +67,7 @@ def explained(
         file: the config file that it stands in, if that is known.
         key: the key as the user knows it, if that is not the error's own.
     """
-    key = key or _key_of(error)
+    key = key or _build_key(error)
     where = f"{file}: " if file else ""
     if not key:
         return ConfigError(f"{where}{_first_line(error)}")
@@ -86,7 +86,7 @@ def explained(
     return ConfigError(f"{where}{key}: {_first_line(error)}")
 
 
-def _key_of(error: errors.OmegaConfBaseException) -> str:
+def _build_key(error: errors.OmegaConfBaseException) -> str:
     """The full key; an option composed beside others is named as if it were alone."""
     return re.sub(r"^orchestrator_options\.(\w+)\.\w+", r"\1", str(error.full_key or error.key or ""))
 
@@ -140,7 +140,7 @@ def _unread(error: OSError) -> str:
 
 def _missing_file(error: MissingConfigException) -> ConfigError:
     group, _, name = str(error.missing_cfg_file).rpartition("/")
-    file = _file_of(error) or "conf/"
+    file = _find_file(error) or "conf/"
     if group == "workload" and name.endswith("_schema"):
         workload = name.removesuffix("_schema")
         return ConfigError(
@@ -153,7 +153,7 @@ def _missing_file(error: MissingConfigException) -> ConfigError:
     return UnknownNameError(f"{group} in {file}:", name, known=options)
 
 
-def _file_of(error: Exception) -> str | None:
+def _find_file(error: Exception) -> str | None:
     """The config file in which Hydra found the error, as a user would look for it."""
     match = re.match(r"In '([^']+)'", str(error))
     return f"conf/{match[1]}.yaml" if match else None

@@ -50,26 +50,26 @@ class Grid:
         return expanded
 
 
-def grid_of(
+def build_grid(
     sweep: DictConfig,
     request: Request,
     *,
     base: Mapping[str, Any],
     available: AvailableDevices,
-    name_of: Callable[[str], str],
+    build_name: Callable[[str], str],
 ) -> Grid:
     """Put the grid together: the sweep's axes, the command line's choices, and one value of every other key.
 
     Args:
         base: key of a point -> its value where neither sweep nor command line says any.
         available: names the devices that `auto` stands for.
-        name_of: name of a device -> the name of its file.
+        build_name: name of a device -> the name of its file.
 
     Raises:
         ConfigError: a part of the sweep that has another shape, or names an axis that points do not have;
             more combinations than a sweep may have trials.
     """
-    plain = with_canonical_names(resolved(sweep), name_of)
+    plain = with_canonical_names(resolved(sweep), build_name)
     common = _checked(plain["common"] or {}, where="sweep.common")
     axes = {**_axes(plain["grid"], dropped=request.dropped), **request.axes}
     chosen = _with_devices(request.choices, available)

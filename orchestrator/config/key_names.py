@@ -19,19 +19,19 @@ _BOOLEANS = ("true", "false")
 
 def settable_keys() -> Keys:
     """Return the keys at the top and in the groups, without the options of workloads."""
-    root = {name: values for name, values in _keys_of(RootConf) if name not in group_schemas()}
+    root = {name: values for name, values in _list_keys(RootConf) if name not in group_schemas()}
     plain = {name: values for name, values in root.items() if name not in (*POINT_GROUPS, "report", "sweep")}
     groups = {
         f"{group}.{name}": values
         for group, schema in (*group_schemas().items(), ("report", _type_of_report()))
         if group not in POINT_GROUPS or group in KNOB_GROUPS
-        for name, values in _keys_of(schema)
+        for name, values in _list_keys(schema)
         if name != "name"
     }
     own = {
         f"trainer.{name}": values
         for info in trainers().values()
-        for name, values in _keys_of(trainer_conf(info))
+        for name, values in _list_keys(trainer_conf(info))
         if name != "name"
     }
     return {**plain, **groups, **own, **dict.fromkeys(VARIABLES, ())}
@@ -39,19 +39,19 @@ def settable_keys() -> Keys:
 
 def workload_keys() -> Keys:
     """Return the options of all workloads; one whose code is broken has none."""
-    return {key: values for name in workload_names() for key, values in _options_of(name)}
+    return {key: values for name in workload_names() for key, values in _list_options(name)}
 
 
-def _options_of(workload: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _list_options(workload: str) -> Iterator[tuple[str, tuple[str, ...]]]:
     try:
         options = options_class(workload)
     except (ConfigError, ValueError):
         return
-    for name, values in _keys_of(options):
+    for name, values in _list_keys(options):
         yield f"{_WORKLOAD}{name}", values
 
 
-def _keys_of(schema: type[Any]) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _list_keys(schema: type[Any]) -> Iterator[tuple[str, tuple[str, ...]]]:
     for field_ in dataclasses.fields(schema):
         usual = _BOOLEANS if field_.type in (bool, "bool") else ()
         yield field_.name, tuple(map(str, field_.metadata.get("choices", usual)))

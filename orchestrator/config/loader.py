@@ -9,15 +9,15 @@ from typing import Any
 from omegaconf import DictConfig
 
 from orchestrator.config.available_devices import AUTO, available_devices, known_devices
-from orchestrator.config.cluster import declared, price_list_of
+from orchestrator.config.cluster import convert_price_list, declared
 from orchestrator.config.composer import Composer
 from orchestrator.config.device_names import CanonicalWords, canonical_name, canonical_words
-from orchestrator.config.grid import grid_of
+from orchestrator.config.grid import build_grid
 from orchestrator.config.options import (
     apply_combination,
+    build_options,
     differing_keys,
-    knobs_of,
-    options_of,
+    find_knobs,
     reject_interpolations,
 )
 from orchestrator.config.overrides import read
@@ -31,7 +31,7 @@ from orchestrator.config.script_overrides import (
     with_script_overrides,
 )
 from orchestrator.config.sweep_names import name_of_jobs
-from orchestrator.config.values import assign, plain_of, value_of
+from orchestrator.config.values import assign, convert_to_plain, read_value
 from orchestrator.config.workload_overrides import workload_overrides
 from orchestrator.core.budget import Budget
 from orchestrator.core.device import Device
@@ -70,11 +70,11 @@ def _loaded(overrides: Sequence[str], places: ConfigPlaces, *, working_directory
     base, chosen, named = _base(composer, request)
     cluster = declared(base.pools, composer, option=named["pools"])
     available = partial(available_devices, composer, cluster)
-    name_of = partial(canonical_name, options=options, devices_of=known)
-    grid = grid_of(base.sweep, request, base=chosen, available=available, name_of=name_of)
+    build_name = partial(canonical_name, options=options, find_devices=known)
+    grid = build_grid(base.sweep, request, base=chosen, available=available, build_name=build_name)
     combinations = grid.combinations()
-    composed = options_of(composer, (*combinations, *grid.exclude))
-    knobs = knobs_of(combinations, composed)
+    composed = build_options(composer, (*combinations, *grid.exclude))
+    knobs = find_knobs(combinations, composed)
     differing = differing_keys(combinations)
     reject_interpolations(base, composed, combinations, differing=differing)
     apply_combination(base, combinations[0], composed)
@@ -88,7 +88,7 @@ def _loaded(overrides: Sequence[str], places: ConfigPlaces, *, working_directory
         cluster=cluster,
         prices=named["prices"],
         reprices=_says(request, "prices"),
-        name=value_of(base.sweep, "name") or name_of_jobs(named["sweep"], points),
+        name=read_value(base.sweep, "name") or name_of_jobs(named["sweep"], points),
         working_directory=working_directory,
         config_folders=places.folders,
     )
@@ -135,8 +135,8 @@ def _base(composer: Composer, request: Request) -> tuple[DictConfig, dict[str, A
     for key in single.keys() & set(POINT_KEYS):
         assign(base, key, single[key])
     for key in single.keys() & set(POINT_KEYS):  # an interpolation sees what the others are set to
-        request.choices[key] = (value_of(base, key),)
-    keys = {key: value_of(base, key) for key in POINT_KEYS}
+        request.choices[key] = (read_value(base, key),)
+    keys = {key: read_value(base, key) for key in POINT_KEYS}
     return base, {**{group: options[group] for group in POINT_GROUPS}, **keys}, options
 
 
@@ -146,7 +146,7 @@ def _says(request: Request, group: str) -> bool:
 
 
 def _folder(base: DictConfig, working_directory: Path) -> Path | None:
-    folder = value_of(base, "data_folder")
+    folder = read_value(base, "data_folder")
     return None if folder is None else working_directory / folder
 
 
@@ -206,9 +206,9 @@ def _settings(
     config_folders: tuple[Path, ...],
 ) -> Settings:
     groups = ("sweep", "report", *(name for name in SETTINGS_GROUPS if name != "pools"))
-    plain = {group: plain_of(base[group], group=group) for group in groups}
+    plain = {group: convert_to_plain(base[group], group=group) for group in groups}
     executor, reached, sweep = plain["executor"], plain["cluster"], plain["sweep"]
-    outputs = working_directory / value_of(base, "outputs")
+    outputs = working_directory / read_value(base, "outputs")
     search = Search(**plain["search"])
     return Settings(
         sweep=Sweep(
@@ -230,7 +230,7 @@ def _settings(
         retries={kind: plain["retry"][kind] for kind in FAILURE_KINDS if kind not in NEVER_RETRIED},
         trainers=trainers,
         outputs=outputs,
-        prices=price_list_of(plain["prices"], option=prices),
+        prices=convert_price_list(plain["prices"], option=prices),
         reprices=reprices,
         config_folders=config_folders,
         data_folder=_folder(base, working_directory),

@@ -15,20 +15,20 @@ GroupOptions = Mapping[tuple[str, str], DictConfig]
 """(group, option) -> its typed configuration."""
 
 
-def options_of(composer: Composer, combinations: Sequence[Combination]) -> GroupOptions:
+def build_options(composer: Composer, combinations: Sequence[Combination]) -> GroupOptions:
     """Every option that a combination names, composed.
 
     Raises:
         UnknownNameError: an option without a file.
     """
-    wanted = {group: _options_of(group, combinations) for group in POINT_GROUPS}
+    wanted = {group: _list_options(group, combinations) for group in POINT_GROUPS}
     for group, options in wanted.items():
         for option in options:
             composer.check(group, option)
     return composer.nodes(wanted)
 
 
-def knobs_of(combinations: Sequence[Combination], options: GroupOptions) -> tuple[str, ...]:
+def find_knobs(combinations: Sequence[Combination], options: GroupOptions) -> tuple[str, ...]:
     """The dotted keys of the combinations.
 
     A knob need not be one of every option: `trainer.strategy` says nothing to a trainer that has none.
@@ -71,13 +71,13 @@ def reject_interpolations(
 def apply_combination(base: DictConfig, combination: Combination, options: GroupOptions) -> None:
     """Write one combination into the configuration, so that interpolations find what all points share."""
     for group in POINT_GROUPS:
-        base[group] = options[group, str(_options_of(group, [combination])[0])]
+        base[group] = options[group, str(_list_options(group, [combination])[0])]
     for key, value in combination.items():
         if key not in POINT_GROUPS and knows(base, key):
             assign(base, key, value)
 
 
-def _options_of(group: str, combinations: Iterable[Combination]) -> tuple[Any, ...]:
+def _list_options(group: str, combinations: Iterable[Combination]) -> tuple[Any, ...]:
     keys = ("device", DEVICES) if group == "device" else (group,)
     named = (_flat(combination[key]) for combination in combinations for key in keys if key in combination)
     return tuple(dict.fromkeys(option for options in named for option in options))

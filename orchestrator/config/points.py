@@ -10,7 +10,7 @@ from omegaconf import DictConfig
 from orchestrator.config.error_messages import shown
 from orchestrator.config.options import GroupOptions
 from orchestrator.config.schema import DEVICES, POINT_GROUPS, POINT_KEYS
-from orchestrator.config.values import MOST, assign, defaults_of, knows, plain_of, value_of
+from orchestrator.config.values import MOST, assign, convert_to_plain, knows, load_defaults, read_value
 from orchestrator.core.device import Device
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.settings import TrainerSettings
@@ -55,7 +55,7 @@ class PointMaker:
         self._options = options
         self._label = label
         self._baseline = baseline
-        self._knobs = {key: _knobs_of(key[0], config, knobs) for key, config in options.items()}
+        self._knobs = {key: _find_knobs(key[0], config, knobs) for key, config in options.items()}
         self._parts: dict[tuple[str, Any, tuple[tuple[str, Any], ...]], Any] = {}
         self._scalars: dict[tuple[str, Any], Any] = {}
 
@@ -79,7 +79,7 @@ class PointMaker:
             precision=self._part("precision", combination),
             data_source=self._part("data", combination),
             timing=self._part("measure", combination),
-            label=self._label_of(combination),
+            label=self._find_label(combination),
             is_baseline=bool(self._baseline) and matches(combination, self._baseline),
             deals_batches=trainer_info(trainer.name).deals_batches,
             **{key: self._typed(key, combination[key]) for key in POINT_KEYS if key in combination},
@@ -112,12 +112,12 @@ class PointMaker:
         for key, value in values:
             assign(self._base, key, value)
         config = self._base[group]
-        plain = plain_of(config, group=group, file=f"conf/{group}/{option}.yaml")
+        plain = convert_to_plain(config, group=group, file=f"conf/{group}/{option}.yaml")
         if group == "trainer":
             self._start(plain)
         return _CONVERTED[group](plain, config, option)
 
-    def _label_of(self, combination: Combination) -> dict[str, Option]:
+    def _find_label(self, combination: Combination) -> dict[str, Option]:
         groups = [group for group in POINT_GROUPS if group in combination]
         knobs = {key for group in groups for key in self._knobs[group, str(combination[group])]}
         return {
@@ -127,7 +127,7 @@ class PointMaker:
         }
 
     def _start(self, plain: Mapping[str, Any]) -> None:
-        name, settings = plain["name"], _settings_of(plain)
+        name, settings = plain["name"], _build_settings(plain)
         if self.trainers.setdefault(name, settings) != settings:
             raise ConfigError(
                 f"trainer.python and trainer.start_method hold for the whole command; "
@@ -139,11 +139,11 @@ class PointMaker:
             return value
         if (key, value) not in self._scalars:
             assign(self._base, key, value)
-            self._scalars[key, value] = value_of(self._base, key)
+            self._scalars[key, value] = read_value(self._base, key)
         return self._scalars[key, value]
 
 
-def _knobs_of(group: str, config: DictConfig, knobs: Iterable[str]) -> tuple[str, ...]:
+def _find_knobs(group: str, config: DictConfig, knobs: Iterable[str]) -> tuple[str, ...]:
     """Return the workload options that this workload has."""
     pairs = ((knob, knob.partition(".")) for knob in knobs)
     return tuple(knob for knob, (of_group, _, key) in pairs if of_group == group and knows(config, key))
@@ -164,7 +164,7 @@ def _identity(point: Point) -> object:
     )
 
 
-def named_of(plain: Mapping[str, Any], *, defaults: Mapping[str, Any], apart: Iterable[str] = ()) -> Named:
+def build_named(plain: Mapping[str, Any], *, defaults: Mapping[str, Any], apart: Iterable[str] = ()) -> Named:
     """Leave out a knob at its default, so that a knob added later changes no trial_id.
 
     Args:
@@ -176,12 +176,12 @@ def named_of(plain: Mapping[str, Any], *, defaults: Mapping[str, Any], apart: It
     )
 
 
-def _settings_of(plain: Mapping[str, Any]) -> TrainerSettings:
+def _build_settings(plain: Mapping[str, Any]) -> TrainerSettings:
     """Return the settings that start a trainer's workers. They are not part of a trial's identity."""
     return TrainerSettings(**{key: plain[key] for key in _START})
 
 
-def device_of(plain: Mapping[str, Any], *, file_name: str) -> Device:
+def load_device(plain: Mapping[str, Any], *, file_name: str) -> Device:
     """Raises ConfigError unless it is named like its file, and every figure and count is one above 0."""
     file = f"conf/device/{file_name}.yaml"
     if plain["name"] != file_name:
@@ -194,12 +194,12 @@ def device_of(plain: Mapping[str, Any], *, file_name: str) -> Device:
     for count, instance in plain["instances"].items():
         if not isinstance(instance, str):
             raise ConfigError(f"{file}: device.instances.{count}={shown(instance)} must be a text")
-    for key, figure in _figures_of(plain):
+    for key, figure in _list_figures(plain):
         _require_figure(f"{file}: device.{key}", figure)
     return Device(**plain)
 
 
-def _figures_of(plain: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def _list_figures(plain: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield the numbers of a device's file with their keys."""
     for key in ("memory_bytes", "memory_bytes_per_second", "link_bytes_per_second", "tdp_watts"):
         if plain[key] is not None:
@@ -218,9 +218,9 @@ def _require_figure(name: str, value: Any) -> None:
 
 
 _CONVERTED: Mapping[str, Callable[[Mapping[str, Any], DictConfig, str], Any]] = {
-    "workload": lambda plain, config, _: named_of(plain, defaults=defaults_of(config)),
-    "trainer": lambda plain, config, _: named_of(plain, defaults=defaults_of(config), apart=_START),
-    "device": lambda plain, _, option: device_of(plain, file_name=option),
+    "workload": lambda plain, config, _: build_named(plain, defaults=load_defaults(config)),
+    "trainer": lambda plain, config, _: build_named(plain, defaults=load_defaults(config), apart=_START),
+    "device": lambda plain, _, option: load_device(plain, file_name=option),
     "precision": lambda plain, *_: plain["name"],
     "data": lambda plain, *_: plain["source"],
     "measure": lambda plain, *_: TimingSpec(**plain),

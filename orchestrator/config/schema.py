@@ -64,7 +64,7 @@ OPTIONS = "orchestrator_options"
 """An empty configuration, into which options of groups are composed side by side."""
 
 
-def _one_of(default: str, choices: Any) -> Any:
+def _build_one(default: str, choices: Any) -> Any:
     """Declare a field whose value is one of a closed set, which `values.py` checks."""
     return field(default=default, metadata={"choices": get_args(choices) or choices})
 
@@ -78,7 +78,7 @@ class FilesConf:
         images: also write every figure as an image.
     """
 
-    source: str = _one_of("ledger", ReportSource)
+    source: str = _build_one("ledger", ReportSource)
     images: bool = False
 
 
@@ -148,7 +148,7 @@ class TrainerConf(NamedConf):
     """
 
     python: str | None = None
-    start_method: str = _one_of("auto", StartMethodChoice)
+    start_method: str = _build_one("auto", StartMethodChoice)
 
 
 @dataclass
@@ -159,7 +159,7 @@ class DataConf:
         source: `auto` uses real files, or the stand-in where they are missing.
     """
 
-    source: str = _one_of(MISSING, SOURCES)
+    source: str = _build_one(MISSING, SOURCES)
 
 
 @dataclass
@@ -184,7 +184,7 @@ class SweepConf:
     exclude: Any = None
     include: Any = None
     repeats: int = 1
-    order: str = _one_of("shuffled", Order)
+    order: str = _build_one("shuffled", Order)
     shuffle_seed: int | None = 0
     baseline: Any = None
 
@@ -198,7 +198,7 @@ class ExecutorConf:
         resources_seconds: until the trial's hardware is free.
     """
 
-    name: str = _one_of(MISSING, ExecutorName)
+    name: str = _build_one(MISSING, ExecutorName)
     resources_seconds: float = 1800  # a cloud node boots, installs a driver and pulls 5 to 9 GB
     start_seconds: float = 180
     run_seconds: float = 1800
@@ -214,7 +214,7 @@ class ClusterConf:
     """
 
     address: str = "local"
-    missing_device: str = _one_of("rehearse", MissingDevice)
+    missing_device: str = _build_one("rehearse", MissingDevice)
 
 
 @dataclass
@@ -300,7 +300,7 @@ class BudgetConf:
 class CompileConf:
     """Questions to the compiler of an absent TPU, and the limits of one of its processes."""
 
-    stage: str = _one_of("memory", CompileStage)
+    stage: str = _build_one("memory", CompileStage)
     python: str = ""
     largest_batch: bool = False
     seconds: float = 120
@@ -315,7 +315,7 @@ class SearchConf:
         name: `grid` runs every trial, `adaptive` chooses one after the other until the answer is clear.
     """
 
-    name: str = _one_of("grid", SearchName)
+    name: str = _build_one("grid", SearchName)
     confidence: float = 0.95
     tolerance: float = 0.05
     repeats: int = 5
@@ -361,8 +361,8 @@ class PricesConf:
     """
 
     region: str | None = None
-    provisioning: str = _one_of("on_demand", Provisioning)
-    currency: str = _one_of("USD", Currency)
+    provisioning: str = _build_one("on_demand", Provisioning)
+    currency: str = _build_one("USD", Currency)
     billing_seconds: float = 1
     max_age_days: int = 180
     this_host: str | None = None
@@ -389,8 +389,8 @@ class PoolConf:
     min_nodes: int = 0
     max_nodes: int = 1
     zone: str = MISSING
-    provisioning: str = _one_of("on_demand", Provisioning)
-    environment: str = _one_of("core", Environment)
+    provisioning: str = _build_one("on_demand", Provisioning)
+    environment: str = _build_one("core", Environment)
     topology: str | None = None
 
 
@@ -402,7 +402,7 @@ class PoolsConf:
         nodes: name of a pool -> its nodes.
     """
 
-    provider: str = _one_of(MISSING, Provider)
+    provider: str = _build_one(MISSING, Provider)
     cluster_name: str = "orchestrator"
     project: str = ""
     zone: str = ""
@@ -426,7 +426,7 @@ def named_conf(name: str, schema: type[NamedConf]) -> type[NamedConf]:
 
 def trainer_conf(info: TrainerInfo) -> type[TrainerConf]:
     """Return the schema of one trainer: how it is started, and the knobs that the registry tells of."""
-    knobs = [(name, str, _one_of(values[0], values)) for name, values in info.options.items()]
+    knobs = [(name, str, _build_one(values[0], values)) for name, values in info.options.items()]
     return dataclasses.make_dataclass(f"{info.name}_conf", knobs, bases=(TrainerConf,))
 
 

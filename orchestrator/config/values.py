@@ -55,7 +55,7 @@ def assign(config: DictConfig, key: str, value: Any, *, text: str | None = None)
         raise explained(error, key=key) from error
 
 
-def value_of(config: DictConfig, key: str) -> Any:
+def read_value(config: DictConfig, key: str) -> Any:
     """The value of a top-level key, resolved. Raises ConfigError for a whole number of more than 64 bits."""
     with one_line_errors():
         value = config[key]
@@ -89,7 +89,7 @@ def check_schema(config: Any, *, group: str, option: str) -> None:
     )
 
 
-def plain_of(config: DictConfig, *, group: str, file: str | None = None) -> dict[str, Any]:
+def convert_to_plain(config: DictConfig, *, group: str, file: str | None = None) -> dict[str, Any]:
     """A group's option, resolved, with tuples for lists.
 
     Args:
@@ -121,7 +121,7 @@ def resolved(config: DictConfig, *, file: str | None = None) -> Any:
         return OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
 
 
-def defaults_of(config: DictConfig) -> dict[str, Any]:
+def load_defaults(config: DictConfig) -> dict[str, Any]:
     """The defaults of a typed configuration's schema."""
     defaults = OmegaConf.to_container(OmegaConf.structured(OmegaConf.get_type(config)))
     assert isinstance(defaults, dict)

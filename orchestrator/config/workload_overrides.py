@@ -30,7 +30,7 @@ def extract_workload_overrides(words: Sequence[str]) -> tuple[list[str], dict[st
     ours = {word: word.lstrip("+").partition("=") for word in words}
     values = {key: value for key, _, value in ours.values() if key in VARIABLES}
     rest = [word for word in words if ours[word][0] not in VARIABLES]
-    return rest, {VARIABLES[key]: _value_of(key, value) for key, value in values.items()}
+    return rest, {VARIABLES[key]: _find_value(key, value) for key, value in values.items()}
 
 
 def workload_overrides() -> tuple[str, ...]:
@@ -39,7 +39,7 @@ def workload_overrides() -> tuple[str, ...]:
     return tuple(f"{key}={value.replace(os.pathsep, ',')}" for key, value in values.items() if value)
 
 
-def _value_of(key: str, value: str) -> str:
+def _find_value(key: str, value: str) -> str:
     if key == PATH:
         return os.pathsep.join(_folders(value))
     if not value.strip().isprintable() or not value.strip():

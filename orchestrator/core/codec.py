@@ -23,10 +23,10 @@ def to_json(value: object) -> str:
 
 def from_json(kind: type[T], text: str | bytes) -> T:
     """Read a dataclass back. Raises RecordError naming the field that is wrong."""
-    return from_plain(kind, plain_of(text))
+    return from_plain(kind, convert_to_plain(text))
 
 
-def plain_of(text: str | bytes) -> Any:
+def convert_to_plain(text: str | bytes) -> Any:
     """Dicts, lists and scalars of JSON. Raises RecordError for what is none."""
     try:
         return json.loads(text)
@@ -39,7 +39,7 @@ def plain_of(text: str | bytes) -> Any:
 def from_plain(kind: type[T], plain: object) -> T:
     """Build a dataclass from dicts, lists and scalars. Raises RecordError naming the field that is wrong."""
     try:
-        read: Callable[[object], T] = _reader_of(cast(Hashable, kind))
+        read: Callable[[object], T] = _make_reader(cast(Hashable, kind))
         return read(plain)
     except _MisfitError as misfit:
         raise RecordError(f"{kind.__name__}{misfit.place}: {misfit.problem()}") from misfit
@@ -51,32 +51,32 @@ def from_plain(kind: type[T], plain: object) -> T:
 
 def to_plain(value: Any) -> Any:
     """Dicts, lists and scalars that `json.dumps` takes without NaN tokens."""
-    return _plain(value, name_of=_name_of_no_number)
+    return _plain(value, build_name=_name_of_no_number)
 
 
 def to_nulls(value: Any) -> Any:
     """Convert for other programs: a float that is not a number is null. It cannot be read back."""
-    return _plain(value, name_of=lambda _value: None)
+    return _plain(value, build_name=lambda _value: None)
 
 
 _ALIKE = frozenset({str, int, bool, types.NoneType})
 """Types that JSON has."""
 
 
-def _plain(value: Any, *, name_of: Callable[[float], str | None]) -> Any:
-    """Convert a value; `name_of` gives what stands for a float that is not a number."""
+def _plain(value: Any, *, build_name: Callable[[float], str | None]) -> Any:
+    """Convert a value; `build_name` gives what stands for a float that is not a number."""
     kind = type(value)
     if kind in _ALIKE:
         return value
     names = _field_names(cast(Hashable, kind))
     if names is not None:
-        return {name: _plain(getattr(value, name), name_of=name_of) for name in names}
+        return {name: _plain(getattr(value, name), build_name=build_name) for name in names}
     if isinstance(value, float):
-        return value if math.isfinite(value) else name_of(value)
+        return value if math.isfinite(value) else build_name(value)
     if isinstance(value, Mapping):
-        return {str(key): _plain(item, name_of=name_of) for key, item in value.items()}
+        return {str(key): _plain(item, build_name=build_name) for key, item in value.items()}
     if isinstance(value, (tuple, list)):
-        return [_plain(item, name_of=name_of) for item in value]
+        return [_plain(item, build_name=build_name) for item in value]
     return value
 
 
@@ -115,7 +115,7 @@ _Reader = Callable[[Any], Any]
 
 
 @cache
-def _reader_of(kind: Any) -> _Reader:
+def _make_reader(kind: Any) -> _Reader:
     """Make the reader of a type, once: a ledger has the same types thousands of times."""
     if dataclasses.is_dataclass(kind):
         return _dataclass_reader(kind)
@@ -154,7 +154,7 @@ def _dataclass_reader(kind: Any) -> _Reader:
                 values[name] = item
                 continue
             if name not in readers:
-                readers[name] = _reader_of(hints[name])
+                readers[name] = _make_reader(hints[name])
             try:
                 values[name] = readers[name](item)
             except _MisfitError as misfit:
@@ -165,9 +165,9 @@ def _dataclass_reader(kind: Any) -> _Reader:
 
 
 def _union_reader(kinds: tuple[Any, ...]) -> _Reader:
-    readers = [_reader_of(kind) for kind in kinds if kind is not types.NoneType]
+    readers = [_make_reader(kind) for kind in kinds if kind is not types.NoneType]
     may_be_null = types.NoneType in kinds
-    expected = " | ".join(_name_of(kind) for kind in kinds)
+    expected = " | ".join(_find_name(kind) for kind in kinds)
     before_float = kinds[: kinds.index(float)] if float in kinds else kinds  # a float is read of other types
     as_they_are = {kind for kind in (str, int, bool) if kind in before_float} | ({float} & {*kinds})
 
@@ -191,7 +191,7 @@ def _union_reader(kinds: tuple[Any, ...]) -> _Reader:
 
 def _tuple_reader(kinds: tuple[Any, ...]) -> _Reader:
     is_open = len(kinds) == 2 and kinds[1] is Ellipsis
-    readers = [_reader_of(kind) for kind in kinds if kind is not Ellipsis]
+    readers = [_make_reader(kind) for kind in kinds if kind is not Ellipsis]
 
     def read(plain: Any) -> tuple[Any, ...]:
         _require(isinstance(plain, list), "list", plain)
@@ -211,7 +211,7 @@ def _tuple_reader(kinds: tuple[Any, ...]) -> _Reader:
 
 
 def _mapping_reader(kind: Any) -> _Reader:
-    reader = _reader_of(kind)
+    reader = _make_reader(kind)
 
     def read(plain: Any) -> dict[str, Any]:
         _require(isinstance(plain, dict), "object", plain)
@@ -257,11 +257,11 @@ def _checker(kind: Any, holds: Callable[[Any], bool]) -> _Reader:
 
 def _require(holds: bool, kind: Any, plain: Any) -> Any:
     if not holds:
-        raise _MisfitError(lambda: f"expected {_name_of(kind)}, found {repr(plain)[:60]}")
+        raise _MisfitError(lambda: f"expected {_find_name(kind)}, found {repr(plain)[:60]}")
     return plain
 
 
-def _name_of(kind: Any) -> str:
+def _find_name(kind: Any) -> str:
     if get_origin(kind) is Literal:
         return " | ".join(map(repr, get_args(kind)))
     if kind is types.NoneType:

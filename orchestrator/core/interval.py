@@ -38,19 +38,19 @@ def median_interval(values: Sequence[float], *, least_coverage: float = 0.95) ->
     if size == 0:
         raise ValueError("the median of no values does not exist")
     trim = 0
-    while 2 * (trim + 1) < size and _coverage_of(size, trim=trim + 1) >= least_coverage:
+    while 2 * (trim + 1) < size and _compute_coverage(size, trim=trim + 1) >= least_coverage:
         trim += 1
     middle = (ordered[(size - 1) // 2] + ordered[size // 2]) / 2
     return Interval(
         median=middle,
         low=ordered[trim],
         high=ordered[size - 1 - trim],
-        coverage=_coverage_of(size, trim=trim),
+        coverage=_compute_coverage(size, trim=trim),
     )
 
 
 @lru_cache(maxsize=10_000)  # the numbers of blocks of a sweep are few, and each has thousands of medians
-def _coverage_of(size: int, *, trim: int) -> float:
+def _compute_coverage(size: int, *, trim: int) -> float:
     """P(the true median lies between the values that are left when `trim` are taken from each end)."""
     tail: int = sum(math.comb(size, k) for k in range(trim + 1))
     return max(0.0, 1 - 2 * tail / float(2**size))
@@ -65,7 +65,7 @@ class Spread:
     high: float
 
 
-def spread_of(values: Sequence[float]) -> Spread:
+def compute_spread(values: Sequence[float]) -> Spread:
     """Return the geometric mean of times or rates between the least and the greatest of them.
 
     All numbers of a setting use it, because the mean of rates is then the inverse of the mean of times, and a

@@ -53,7 +53,7 @@ def of_cluster(cluster: Cluster, *, host: Node, is_fake: bool) -> Inventory:
     """The pools of a cluster; where they are fake, on the processors of this host."""
     node_groups = {
         pool.name: NodeGroup(
-            node=_node_of(pool, cluster=cluster, host=host, is_fake=is_fake),
+            node=_build_node(pool, cluster=cluster, host=host, is_fake=is_fake),
             max_nodes=pool.max_nodes * pool.hosts,
             pool=pool,
             is_fake=is_fake,
@@ -64,7 +64,7 @@ def of_cluster(cluster: Cluster, *, host: Node, is_fake: bool) -> Inventory:
     return Inventory(host=host, node_groups=node_groups, max_nodes=cluster.max_nodes)
 
 
-def _node_of(pool: Pool, *, cluster: Cluster, host: Node, is_fake: bool) -> Node:
+def _build_node(pool: Pool, *, cluster: Cluster, host: Node, is_fake: bool) -> Node:
     """A fake node has a core for each device, for all of them share those of one host."""
     device = pool.device
     ids = tuple(str(number) for number in range(pool.count))

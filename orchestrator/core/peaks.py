@@ -49,7 +49,7 @@ class Calibration:
         return f"calibrated: fastest of {products}, {processes}"
 
 
-def peaks_of(device: Device, precision: str, *, count: int) -> Peaks | None:
+def find_peaks(device: Device, precision: str, *, count: int) -> Peaks | None:
     """The published figures of `count` such devices; None for a host's own processor, which has none."""
     if device.kind == "cpu":
         return None
@@ -67,14 +67,14 @@ def peaks_together(parts: Sequence[Peaks | None]) -> Peaks | None:
     if len(given) < len(parts):
         return None
     return Peaks(
-        flops_per_second=_sum_of([part.flops_per_second for part in given]),
-        memory_bytes_per_second=_sum_of([part.memory_bytes_per_second for part in given]),
-        tdp_watts=_sum_of([part.tdp_watts for part in given]),
+        flops_per_second=_sum_parts([part.flops_per_second for part in given]),
+        memory_bytes_per_second=_sum_parts([part.memory_bytes_per_second for part in given]),
+        tdp_watts=_sum_parts([part.tdp_watts for part in given]),
         source="; ".join(dict.fromkeys(part.source for part in given)),
     )
 
 
-def _sum_of(figures: Sequence[float | None]) -> float | None:
+def _sum_parts(figures: Sequence[float | None]) -> float | None:
     given = [figure for figure in figures if figure is not None]
     return sum(given) if len(given) == len(figures) else None
 

@@ -262,22 +262,22 @@ class Plan:
         """The command line that runs the sweep."""
         return command_text(self.words or (f"+sweep={self.sweep}",))
 
-    def aim_of(self, trial: TrialSpec) -> Aim | None:
+    def find_aim(self, trial: TrialSpec) -> Aim | None:
         """Return the quality aim of a trial; None: its workload has none."""
         return self.aims.get(task_name(trial.workload, trial.workload_options), self.aims.get(trial.workload))
 
-    def training_of(self, trial: TrialSpec) -> FullTraining | None:
+    def find_training(self, trial: TrialSpec) -> FullTraining | None:
         """Return the full training that a trial is a part of; None: the plan tells of none."""
         name = task_name(trial.workload, trial.workload_options)
         return self.trainings.get(name, self.trainings.get(trial.workload))
 
-    def input_of(self, trial: TrialSpec) -> str:
+    def find_input(self, trial: TrialSpec) -> str:
         """Return the input of a trial's network in words; empty: unknown."""
         return self.inputs.get(task_name(trial.workload, trial.workload_options), "")
 
-    def epoch_samples_of(self, trial: TrialSpec) -> int | None:
+    def count_epoch_samples(self, trial: TrialSpec) -> int | None:
         """Return the samples of the full training set of a trial's job; None: the plan does not tell."""
-        training = self.training_of(trial)
+        training = self.find_training(trial)
         return training.train_samples if training else None
 
     @property

@@ -9,7 +9,7 @@ from typing import Literal, get_args
 from orchestrator.core.device import Device
 from orchestrator.core.errors import ConfigError, UnknownNameError
 from orchestrator.core.price import PriceList, Provisioning
-from orchestrator.core.tpu_topology import hosts_of
+from orchestrator.core.tpu_topology import count_hosts
 
 Provider = Literal["local", "fake", "gcp", "gke"]
 Environment = Literal["core", "tensorflow", "tensorflow_tpu", "torch", "torch_tpu", "xla", "any"]
@@ -90,7 +90,7 @@ class Pool:
                 f"add cpus: {{{self.count}: NUMBER}}"
             )
         if self.topology is not None:
-            hosts_of(self.topology, self.device)
+            count_hosts(self.topology, self.device)
 
     @property
     def instance(self) -> str:
@@ -100,7 +100,7 @@ class Pool:
     @property
     def hosts(self) -> int:
         """Number of hosts of one slice; 1 for everything else."""
-        return hosts_of(self.topology, self.device) if self.topology else 1
+        return count_hosts(self.topology, self.device) if self.topology else 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -232,7 +232,7 @@ def usable_cpus(provider: Provider, device: Device, count: int) -> int:
     return max(1, cpus * 3 // 4) if provider == "gke" else cpus
 
 
-def region_of(zone: str) -> str:
+def parse_region(zone: str) -> str:
     """`us-central1` of `us-central1-a`."""
     return zone.rpartition("-")[0]
 

@@ -9,9 +9,9 @@ LISTED = {"hypothetical": "list price"}
 def priced_as(price: Price) -> str:
     """Tell `n1-standard-8+1xT4 on demand in us-central1, $0.73/h of 2026-08-20`, and its marks."""
     parts = (
-        f"{rented(price)} in {regions_of(price)}",
-        f"${price.usd_per_hour:g}/h of {oldest_of(price)}",
-        *(LISTED.get(mark, mark) for mark in marks_of(price)),
+        f"{rented(price)} in {find_regions(price)}",
+        f"${price.usd_per_hour:g}/h of {find_oldest(price)}",
+        *(LISTED.get(mark, mark) for mark in find_marks(price)),
     )
     return ", ".join(parts)
 
@@ -24,17 +24,17 @@ def rented(price: Price) -> str:
     )
 
 
-def regions_of(price: Price) -> str:
+def find_regions(price: Price) -> str:
     """Return the regions of a price's nodes, each once."""
     return ", ".join(dict.fromkeys(row.region for row in price.rented))
 
 
-def oldest_of(price: Price) -> str:
+def find_oldest(price: Price) -> str:
     """Return the day of the oldest of its figures."""
     return min(row.as_of for row in price.rented)
 
 
-def marks_of(price: Price) -> tuple[str, ...]:
+def find_marks(price: Price) -> tuple[str, ...]:
     """Return the marks that separate a cost from others: `hypothetical`, `old`, `re-priced`."""
     marks = {"hypothetical": price.is_hypothetical, "old": price.is_old, "re-priced": price.is_repriced}
     return tuple(mark for mark, holds in marks.items() if holds)

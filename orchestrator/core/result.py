@@ -251,12 +251,12 @@ class TrialRecord:
         return max(self.ended_at - self.started_at, self.result.seconds if self.result else 0.0)
 
 
-def versions_of(record: TrialRecord) -> dict[str, str]:
+def find_versions(record: TrialRecord) -> dict[str, str]:
     """Versions of Python and of the packages that the attempt's workers ran with, by name."""
     return {name: value for name, value in _ran_with(record) if not name.isupper()}
 
 
-def variables_of(record: TrialRecord) -> dict[str, str]:
+def find_variables(record: TrialRecord) -> dict[str, str]:
     """Environment variables of the attempt's workers that may change their speed, by name."""
     return {name: value for name, value in _ran_with(record) if name.isupper()}
 
@@ -284,11 +284,11 @@ def latest(records: Iterable[TrialRecord]) -> dict[str, TrialRecord]:
     standing: dict[str, TrialRecord] = {}
     for record in records:
         held = standing.setdefault(record.trial_id, record)
-        if _standing_of(record) >= _standing_of(held):
+        if _rank_one(record) >= _rank_one(held):
             standing[record.trial_id] = record
     return standing
 
 
-def _standing_of(record: TrialRecord) -> tuple[int, float]:
+def _rank_one(record: TrialRecord) -> tuple[int, float]:
     is_measured, has_result = record.provenance == "measured", record.result is not None
     return is_measured + has_result, record.ended_at

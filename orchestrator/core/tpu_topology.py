@@ -18,23 +18,23 @@ _TOPOLOGIES = {
 }
 
 
-def generation_of(slice_type: str) -> str:
+def parse_generation(slice_type: str) -> str:
     """`v5litepod` of `v5litepod-8`."""
     return slice_type.partition("-")[0]
 
 
-def chips_of(topology: str) -> int:
+def count_chips(topology: str) -> int:
     """Return the number of chips of a slice of that shape: 16 for `4x4`."""
     return prod(int(side) for side in topology.split("x"))
 
 
-def topologies_of(generation: str) -> tuple[str, ...]:
+def find_topologies(generation: str) -> tuple[str, ...]:
     """The shapes that a generation's slices may have, the smallest first; none for an unknown one."""
     if generation not in _LARGEST:
         return _TOPOLOGIES.get(generation, ())
     x, y, z = (range(4, largest + 1, 4) for largest in _LARGEST[generation])
     cubes = (f"{i}x{j}x{k}" for i in x for j in y for k in z)
-    return (*_SMALL_CUBES, *sorted(cubes, key=chips_of))
+    return (*_SMALL_CUBES, *sorted(cubes, key=count_chips))
 
 
 def topology_of_host(device: Device) -> str:
@@ -43,27 +43,27 @@ def topology_of_host(device: Device) -> str:
     Raises:
         ConfigError: no slice has so many chips.
     """
-    for shape in topologies_of(generation_of(device.slice_type or "")):
-        if chips_of(shape) == device.chips:
+    for shape in find_topologies(parse_generation(device.slice_type or "")):
+        if count_chips(shape) == device.chips:
             return shape
     raise ConfigError(f"no slice of {device.slice_type} has the {device.chips} chips of {device.name}")
 
 
-def hosts_of(topology: str, device: Device) -> int:
+def count_hosts(topology: str, device: Device) -> int:
     """Return the number of such hosts in a slice of that shape.
 
     Raises:
         ConfigError: a shape that the generation does not have, or that is no whole number of hosts.
     """
-    generation = generation_of(device.slice_type or "")
-    topologies = topologies_of(generation)
+    generation = parse_generation(device.slice_type or "")
+    topologies = find_topologies(generation)
     if topology not in topologies:
         listed = ", ".join(topologies[:10]) or "none, because it is not a TPU"
         raise ConfigError(f"topology {topology!r} does not exist for {device.name}; possible: {listed}")
-    hosts, rest = divmod(chips_of(topology), device.chips)
+    hosts, rest = divmod(count_chips(topology), device.chips)
     if rest or not hosts:
         raise ConfigError(
-            f"topology {topology!r} has {chips_of(topology)} chips, "
+            f"topology {topology!r} has {count_chips(topology)} chips, "
             f"and a host of {device.name} {device.chips}"
         )
     return hosts

@@ -197,7 +197,7 @@ class TrialSpec:
         return "+".join(self.devices) if self.other_devices else self.device
 
 
-def axes_of(trial: TrialSpec) -> dict[str, Scalar]:
+def find_axes(trial: TrialSpec) -> dict[str, Scalar]:
     """Axis -> the trial's value; as its device the names of all where they are not alike."""
     return {name: getattr(trial, name) for name in AXES} | {"device": trial.device_label}
 
@@ -207,7 +207,7 @@ def trial_id(trial: TrialSpec) -> str:
 
     Fields at their default are left out, so a field added later changes no id.
     """
-    return _id_of(_differing(trial))
+    return _build_id(_differing(trial))
 
 
 def representative(trial: TrialSpec) -> TrialSpec:
@@ -217,15 +217,15 @@ def representative(trial: TrialSpec) -> TrialSpec:
 
 def point_id(trial: TrialSpec) -> str:
     """Return the id of the trial's first repeat: equal in all its repeats, and in nothing else."""
-    return _id_of(_differing(trial, but=("repeat",)))
+    return _build_id(_differing(trial, but=("repeat",)))
 
 
 def setting_id(trial: TrialSpec) -> str:
     """Name a setting: equal in all seeds and repeats of a trial, and in nothing else."""
-    return _id_of(_differing(trial, but=("seed", "repeat")))
+    return _build_id(_differing(trial, but=("seed", "repeat")))
 
 
-def _id_of(differing: Mapping[str, object]) -> str:
+def _build_id(differing: Mapping[str, object]) -> str:
     identity = {"schema_version": SCHEMA_VERSION, **differing}
     return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
 
@@ -233,7 +233,7 @@ def _id_of(differing: Mapping[str, object]) -> str:
 def _differing(value: Any, *, but: Container[str] = ()) -> dict[str, object]:
     """Return the fields of a dataclass that differ from their defaults or have none, nested ones too."""
     differing: dict[str, object] = {}
-    for name, default, may_nest in _defaults_of(cast(Hashable, type(value))):
+    for name, default, may_nest in _find_defaults(cast(Hashable, type(value))):
         current = getattr(value, name)
         if current is not default and current != default and name not in but:
             is_nested = may_nest and dataclasses.is_dataclass(current)
@@ -242,19 +242,19 @@ def _differing(value: Any, *, but: Container[str] = ()) -> dict[str, object]:
 
 
 @cache
-def _defaults_of(kind: Any) -> tuple[tuple[str, object, bool], ...]:
+def _find_defaults(kind: Any) -> tuple[tuple[str, object, bool], ...]:
     """Return name and default of the fields of a dataclass, and whether a value may be a dataclass.
 
     A field without a default has MISSING.
     """
-    defaults = ((field_.name, _default_of(field_)) for field_ in dataclasses.fields(kind))
+    defaults = ((field_.name, _find_default(field_)) for field_ in dataclasses.fields(kind))
     return tuple(
         (name, default, default is dataclasses.MISSING or dataclasses.is_dataclass(default))
         for name, default in defaults
     )
 
 
-def _default_of(field: "dataclasses.Field[object]") -> object:
+def _find_default(field: "dataclasses.Field[object]") -> object:
     if field.default_factory is not dataclasses.MISSING:
         return field.default_factory()
     return field.default

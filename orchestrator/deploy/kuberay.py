@@ -9,7 +9,7 @@ from orchestrator.core.device import Device
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.pool import Cluster, Environment, Pool, usable_cpus
 from orchestrator.core.tpu_topology import topology_of_host
-from orchestrator.deploy.nodes import Plain, labels_of_pool, machine_of
+from orchestrator.deploy.nodes import Plain, labels_of_pool, parse_machine
 from orchestrator.deploy.yaml_text import to_yaml
 
 API = "ray.io/v1"
@@ -118,7 +118,7 @@ def _ray_cluster(cluster: Cluster, *, has_claim: bool) -> Plain:
     }
 
 
-def tpu_type_of(device: Device, *, hosts: int) -> str:
+def find_tpu_type(device: Device, *, hosts: int) -> str:
     """Return GKE's name of the TPU type; for v3 alone, one host is named differently from a slice of
     several.
     """
@@ -126,15 +126,15 @@ def tpu_type_of(device: Device, *, hosts: int) -> str:
     return name.replace("-device", "-slice") if hosts > 1 else name
 
 
-def selector_of(pool: Pool) -> dict[str, str]:
+def find_selector(pool: Pool) -> dict[str, str]:
     """Labels of the Kubernetes nodes that are such machines."""
     spot = {SPOT_KEY: "true"} if pool.provisioning == "spot" else {}
     if pool.device.kind == "tpu":
         shape = pool.topology or topology_of_host(pool.device)
-        kind = {TPU_KEY: tpu_type_of(pool.device, hosts=pool.hosts), TOPOLOGY_KEY: shape}
+        kind = {TPU_KEY: find_tpu_type(pool.device, hosts=pool.hosts), TOPOLOGY_KEY: shape}
     else:
         gpu = {GPU_KEY: str(pool.device.cloud_type)} if pool.device.kind == "gpu" else {}
-        kind = {**gpu, MACHINE_KEY: machine_of(pool.instance)[0]}
+        kind = {**gpu, MACHINE_KEY: parse_machine(pool.instance)[0]}
     return {**kind, **spot, ZONE_KEY: pool.zone}
 
 
@@ -151,7 +151,7 @@ def requested_resources(device: Device, count: int) -> dict[str, str]:
 
 def _head(cluster: Cluster, *, has_claim: bool) -> Plain:
     """Return the group of the head. It has the service account too: it writes records to a bucket."""
-    machine, _ = machine_of(cluster.head.instances[1])
+    machine, _ = parse_machine(cluster.head.instances[1])
     resources = requested_resources(cluster.head, 1)
     pod = _pod("ray-head", cluster, "core", resources, {MACHINE_KEY: machine})
     if has_claim:
@@ -175,7 +175,7 @@ def _group(pool: Pool, cluster: Cluster) -> Plain:
             f"add host_memory_gib: {{{pool.count}: NUMBER}}"
         )
     resources = requested_resources(pool.device, pool.count)
-    pod = _pod("ray-worker", cluster, pool.environment, resources, selector_of(pool))
+    pod = _pod("ray-worker", cluster, pool.environment, resources, find_selector(pool))
     tolerations = {"tolerations": [_TOLERATION]} if pool.provisioning == "spot" else {}
     return {
         "groupName": pool.name,

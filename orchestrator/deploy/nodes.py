@@ -5,7 +5,7 @@ from typing import Any
 
 from orchestrator.core.device import Device
 from orchestrator.core.errors import ConfigError
-from orchestrator.core.pool import Cluster, Pool, region_of
+from orchestrator.core.pool import Cluster, Pool, parse_region
 from orchestrator.core.price import Provisioning
 
 Plain = dict[str, Any]
@@ -18,7 +18,7 @@ _BOOT_DISK_GB = 200  # images of a framework with CUDA or libtpu take about 20 G
 _MARKET: Mapping[Provisioning, str] = {"on_demand": "on-demand", "spot": "spot"}
 
 
-def resources_of(device: Device, count: int) -> Plain:
+def build_resources(device: Device, count: int) -> Plain:
     """Return Ray's resources of a node; the kind is a resource of that count too."""
     counted = {"gpu": {"GPU": count}, "tpu": {"TPU": device.chips * count}, "cpu": {}}[device.kind]
     kind = {f"accelerator_type:{device.ray_type}": 1} if device.ray_type else {}
@@ -27,40 +27,40 @@ def resources_of(device: Device, count: int) -> Plain:
 
 def labels_of_pool(pool: Pool) -> dict[str, str]:
     """Return the Ray labels of a pool's nodes."""
-    return {POOL_LABEL: pool.name, **labels_of(pool.device, provisioning=pool.provisioning, zone=pool.zone)}
+    return {POOL_LABEL: pool.name, **find_labels(pool.device, provisioning=pool.provisioning, zone=pool.zone)}
 
 
-def labels_of(device: Device, *, provisioning: Provisioning, zone: str) -> dict[str, str]:
+def find_labels(device: Device, *, provisioning: Provisioning, zone: str) -> dict[str, str]:
     """Return the Ray labels of a node's machine."""
     accelerator = {"ray.io/accelerator-type": device.ray_type} if device.ray_type else {}
     return {
         _DEVICE_LABEL: device.name,
         **accelerator,
         "ray.io/market-type": _MARKET[provisioning],
-        "ray.io/availability-region": region_of(zone),
+        "ray.io/availability-region": parse_region(zone),
         "ray.io/availability-zone": zone,
     }
 
 
-def machine_of(instance: str) -> tuple[str, int]:
+def parse_machine(instance: str) -> tuple[str, int]:
     """The machine type and the accelerators that are attached to it: `n1-standard-8+2xT4` has 2."""
     machine, _, attached = instance.partition("+")
     return machine, int(attached.partition("x")[0] or 0)
 
 
-def node_config_of(pool: Pool, cluster: Cluster) -> Plain:
+def build_node_config(pool: Pool, cluster: Cluster) -> Plain:
     """The body of the request for one node."""
     return _tpu(pool, cluster) if pool.device.kind == "tpu" else _machine(pool, cluster)
 
 
-def head_config_of(cluster: Cluster) -> Plain:
+def build_head_config(cluster: Cluster) -> Plain:
     """The body of the request for the head, which is on demand."""
-    machine, _ = machine_of(cluster.head.instances[1])
+    machine, _ = parse_machine(cluster.head.instances[1])
     return {"machineType": machine, "disks": _disks(cluster, kind="cpu")}
 
 
 def _machine(pool: Pool, cluster: Cluster) -> Plain:
-    machine, attached = machine_of(pool.instance)
+    machine, attached = parse_machine(pool.instance)
     accelerators = [{"acceleratorType": pool.device.cloud_type, "acceleratorCount": attached}]
     driver = {"items": [{"key": "install-nvidia-driver", "value": "True"}]}
     return {

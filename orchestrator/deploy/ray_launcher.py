@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from orchestrator.core.command_text import command_text
 from orchestrator.core.device import DeviceKind
 from orchestrator.core.errors import ConfigError
-from orchestrator.core.pool import Cluster, Pool, region_of
+from orchestrator.core.pool import Cluster, Pool, parse_region
 from orchestrator.deploy.nodes import (
     Plain,
-    head_config_of,
-    labels_of,
+    build_head_config,
+    build_node_config,
+    build_resources,
+    find_labels,
     labels_of_pool,
-    node_config_of,
-    resources_of,
 )
 from orchestrator.deploy.yaml_text import to_yaml
 
@@ -48,10 +48,10 @@ def launcher_yaml(cluster: Cluster, words: Sequence[str]) -> str:
             else []
         ),
     ]
-    return to_yaml([launcher_of(cluster)], comment=comment)
+    return to_yaml([build_launcher(cluster)], comment=comment)
 
 
-def launcher_of(cluster: Cluster) -> Plain:
+def build_launcher(cluster: Cluster) -> Plain:
     """The configuration as plain values."""
     if not cluster.available_pools:
         zones = ", ".join(sorted({pool.zone for pool in cluster.pools}))
@@ -63,7 +63,7 @@ def launcher_of(cluster: Cluster) -> Plain:
         "idle_timeout_minutes": cluster.idle_seconds / 60,
         "provider": {
             "type": "gcp",
-            "region": region_of(cluster.zone),
+            "region": parse_region(cluster.zone),
             "availability_zone": cluster.zone,
             "project_id": cluster.project,
         },
@@ -93,8 +93,8 @@ def _head(cluster: Cluster) -> Plain:
         "min_workers": 0,
         "max_workers": 0,
         "resources": {"CPU": 0},
-        "labels": labels_of(cluster.head, provisioning="on_demand", zone=cluster.zone),
-        "node_config": head_config_of(cluster),
+        "labels": find_labels(cluster.head, provisioning="on_demand", zone=cluster.zone),
+        "node_config": build_head_config(cluster),
     }
 
 
@@ -103,7 +103,7 @@ def _node_type(pool: Pool, cluster: Cluster) -> Plain:
     return {
         "min_workers": pool.min_nodes,
         "max_workers": pool.max_nodes,
-        "resources": resources_of(pool.device, pool.count),
+        "resources": build_resources(pool.device, pool.count),
         "labels": labels_of_pool(pool),
         "docker": {
             "worker_image": cluster.image(pool.environment),
@@ -111,7 +111,7 @@ def _node_type(pool: Pool, cluster: Cluster) -> Plain:
             "pull_before_run": True,
         },
         **({"initialization_commands": [*_login(cluster), _WAIT_FOR_DRIVER]} if kind == "gpu" else {}),
-        "node_config": node_config_of(pool, cluster),
+        "node_config": build_node_config(pool, cluster),
     }
 
 

@@ -33,7 +33,7 @@ class SweepContext:
             report replace the probed ones.
         origins: workload -> where a worker imports it from.
         checkpointing: None makes and reads no checkpoints.
-        hears_progress: a search listens to what running trials show.
+        needs_progress: a search reads the progress of running trials.
         native_specs: trial_id -> description of its native job, in the trainer's framework alone, or script.
     """
 
@@ -50,7 +50,7 @@ class SweepContext:
     environments: Mapping[str, TrainerEnvironment] = field(default_factory=dict)
     origins: Mapping[str, Origin] = field(default_factory=dict)
     checkpointing: Checkpointing | None = None
-    hears_progress: bool = False
+    needs_progress: bool = False
     native_specs: Mapping[str, NativeSpec | ScriptSpec] = field(default_factory=dict)
 
 
@@ -81,12 +81,12 @@ class Executor(Protocol):
         context: SweepContext,
         callback: TrialCallback,
         *,
-        keep: Callable[[TrialRecord], None],
+        on_record: Callable[[TrialRecord], None],
     ) -> None:
         """Run every attempt of the queue, until the queue is drained.
 
         Args:
             context: data shared by all trials of the sweep.
             callback: observer of the attempts.
-            keep: stores a record durably before its trial counts as done.
+            on_record: stores a record durably before its trial counts as done.
         """

@@ -12,8 +12,8 @@ from orchestrator.execute.machine.agent import HostAgent
 from orchestrator.execute.scheduling.capacity import fits
 from orchestrator.execute.scheduling.queue import Queue
 from orchestrator.execute.trial.host import LocalHost
-from orchestrator.execute.trial.records import outcome_of
-from orchestrator.execute.trial.supervisor import Hear, record_of
+from orchestrator.execute.trial.records import classify_outcome
+from orchestrator.execute.trial.supervisor import OnProgress, build_record
 from orchestrator.train.gce_metadata import is_preempted
 from orchestrator.train.registry import trainer_info
 
@@ -34,7 +34,7 @@ class InlineExecutor:
         context: SweepContext,
         callback: TrialCallback,
         *,
-        keep: Callable[[TrialRecord], None],
+        on_record: Callable[[TrialRecord], None],
     ) -> None:
         """Run the queue to its end, one attempt at a time; workers are separate processes."""
         with HostAgent() as agent:
@@ -49,30 +49,30 @@ class InlineExecutor:
                 callback.started(attempt)
                 callback.placed(attempt)
                 record = queue.with_cause(
-                    self._record_of(
+                    self._build_record(
                         attempt,
                         context,
                         agent=agent,
                         is_leaving=lambda: bool(queue.leaving()) or is_preempted(),
-                        hear=partial(queue.hear, attempt),
+                        on_progress=partial(queue.add_progress, attempt),
                     )
                 )
-                keep(record)
+                on_record(record)
                 queue.end(record)
                 callback.ended(record)
 
-    def _record_of(
+    def _build_record(
         self,
         attempt: Attempt,
         context: SweepContext,
         *,
         agent: HostAgent,
         is_leaving: Callable[[], bool],
-        hear: Hear,
+        on_progress: OnProgress,
     ) -> TrialRecord:
         placement = attempt.placement
         if fits(placement, self._node, pool=None):
-            device_ids = self._device_ids_of(placement)
+            device_ids = self._find_device_ids(placement)
             here = LocalHost(
                 attempt,
                 context,
@@ -80,13 +80,15 @@ class InlineExecutor:
                 device_ids=device_ids,
                 is_leaving=is_leaving,
             )
-            return record_of(attempt, context, hosts=[here], hear=hear, device_ids=device_ids)
+            return build_record(
+                attempt, context, hosts=[here], on_progress=on_progress, device_ids=device_ids
+            )
         request = " and ".join(_describe_part(part) for part in placement.parts)
         there = f"{self._node.cpus} cores and {self._node.holdings}"
         failure = Failure(kind="infeasible", message=f"asks for {request}; {self._node.name} has {there}")
-        return outcome_of(attempt, context, started_at=time.time(), ended_with=failure, versions={})
+        return classify_outcome(attempt, context, started_at=time.time(), ended_with=failure, versions={})
 
-    def _device_ids_of(self, placement: Placement) -> tuple[str, ...]:
+    def _find_device_ids(self, placement: Placement) -> tuple[str, ...]:
         """The first ones of each device: nothing else runs."""
         left = {name: list(held.ids) for name, held in self._node.devices.items()}
         return tuple(

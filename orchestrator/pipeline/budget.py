@@ -11,27 +11,29 @@ from orchestrator.execute.scheduling.budget import BudgetTracker
 from orchestrator.plan.pricing import PriceBook
 from orchestrator.plan.spending import Quotes, StepOf
 
-Ask = Callable[[str], bool]
+Confirm = Callable[[str], bool]
 """Asks a person whether to continue."""
 
 
-def budget_tracker_of(
+def build_budget_tracker(
     settings: Settings,
     ledgers: Mapping[str, Sequence[TrialRecord]],
     price_book: PriceBook,
     *,
-    step_of: StepOf = lambda _: None,
+    predict_step: StepOf = lambda _: None,
 ) -> BudgetTracker:
     """Build the tracker from the sweep's spending. Records of all sweeps give the cost estimates.
 
     Args:
-        step_of: as for `Quotes`; what caps count does not depend on it.
+        predict_step: as for `Quotes`; what caps count does not depend on it.
     """
     all_records = (record for records in ledgers.values() for record in records)
     return BudgetTracker(
         settings.budget,
         records=ledgers.get(settings.sweep.name, ()),
-        quotes=Quotes(all_records, price_book=price_book, deadlines=settings.deadlines, step_of=step_of),
+        quotes=Quotes(
+            all_records, price_book=price_book, deadlines=settings.deadlines, predict_step=predict_step
+        ),
         price_book=price_book,
         idle_seconds=settings.cluster.idle_seconds if settings.cluster else 0.0,
     )
@@ -44,11 +46,11 @@ def remarks_on(budget_tracker: BudgetTracker) -> tuple[str, ...]:
     return (spent_line(budget_tracker.balance),)
 
 
-def require_consent(prospect: BudgetStatus, ask: Ask | None) -> None:
+def require_consent(prospect: BudgetStatus, confirm: Confirm | None) -> None:
     """Ask a person to confirm the likely cost of a plan, if it exceeds `budget.confirm_usd`.
 
     Args:
-        ask: None where no person can answer.
+        confirm: None where no person can answer.
 
     Raises:
         ConfigError: no person can answer, or the answer is no.
@@ -56,7 +58,7 @@ def require_consent(prospect: BudgetStatus, ask: Ask | None) -> None:
     text = question(prospect)
     if text is None:
         return
-    if ask is None:
+    if confirm is None:
         raise ConfigError(f"{text}; add --yes to run it, or set budget.confirm_usd=null")
-    if not ask(text):
+    if not confirm(text):
         raise ConfigError("not confirmed, so nothing was started")

@@ -10,7 +10,7 @@ from orchestrator.core.calibration import Calibration
 from orchestrator.core.command_text import command_text
 from orchestrator.core.device import Device
 from orchestrator.core.errors import ConfigError
-from orchestrator.execute.machine.device_benchmark import benchmark_of
+from orchestrator.execute.machine.device_benchmark import run_benchmark
 from orchestrator.execute.machine.environment_probe import trainer_environment
 from orchestrator.execute.machine.inventory import local_node
 from orchestrator.record.calibrations import add_calibration
@@ -63,13 +63,13 @@ def calibrate(overrides: Sequence[str], *, working_directory: Path) -> tuple[Dev
         host_cpu=node.host_cpu,
         measured_at=time.time(),
         load_average=os.getloadavg()[0],
-        benchmark=benchmark_of(environment.python, device.kind, _precisions_of(device)),
+        benchmark=run_benchmark(environment.python, device.kind, _find_precisions(device)),
         versions={**environment.versions, **environment.accelerator_versions.get(device.kind, {})},
     )
     return device, calibration, add_calibration(settings.outputs, calibration)
 
 
-def _precisions_of(device: Device) -> tuple[str, ...]:
+def _find_precisions(device: Device) -> tuple[str, ...]:
     if device.kind == "cpu":
         return _PRECISIONS_OF_CPUS
     possible = trainer_info(_TRAINER).precisions[device.kind]

@@ -8,7 +8,7 @@ from pathlib import Path
 from orchestrator.core.diagnosis import Check, ClusterDiagnosis, PoolState, ServiceState
 from orchestrator.core.pool import Catalogue, Cluster, Pool, Provider
 from orchestrator.core.price import Price
-from orchestrator.plan.pricing import price_of
+from orchestrator.plan.pricing import find_price
 from orchestrator.train.registry import trainers
 
 _TOOLS: Mapping[Provider, tuple[tuple[str, str], ...]] = {
@@ -47,7 +47,7 @@ def diagnose_cluster(
 
 
 def _pool(pool: Pool, catalogue: Catalogue, *, today: str) -> PoolState:
-    price = price_of(
+    price = find_price(
         pool.device, pool.count, prices=catalogue.prices, today=today, pool=pool, num_hosts=pool.hosts
     )
     kind = pool.device.kind

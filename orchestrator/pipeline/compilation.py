@@ -26,7 +26,7 @@ from orchestrator.core.trainer import TrainerEnvironment
 from orchestrator.core.trial_spec import TrialSpec
 from orchestrator.execute.machine.agent import OWN_PYTHON
 from orchestrator.execute.machine.environment_probe import trainer_environment
-from orchestrator.pipeline.preflight import PreflightState, code_sha256_of, origins_of
+from orchestrator.pipeline.preflight import PreflightState, find_origins, hash_code
 from orchestrator.plan.memory import MemoryKey, memory_key
 from orchestrator.train.capture.request import CaptureRequest
 from orchestrator.train.registry import trainer_info
@@ -37,7 +37,7 @@ _GIB = 2**30
 _PROCESSES = max(1, (os.cpu_count() or 2) // 2)
 """Compilers at once; one takes up to 4 GB of memory, and now and then more than one core."""
 
-Say = Callable[[str], None]
+OnMessage = Callable[[str], None]
 """Prints one line for a person."""
 
 
@@ -50,7 +50,7 @@ class _Compilers:
 
 
 def with_compilers(
-    preflight: PreflightState, settings: Settings, decided: Plan, *, compiles: bool, say: Say
+    preflight: PreflightState, settings: Settings, decided: Plan, *, compiles: bool, on_message: OnMessage
 ) -> PreflightState:
     """Add whether the steps of a plan's GPU and TPU trials fit, and how long those of absent TPUs take.
 
@@ -59,21 +59,21 @@ def with_compilers(
     Args:
         compiles: False: use earlier answers only, and start no process.
     """
-    compilers = _compilers_of(settings, preflight, compiles=compiles)
+    compilers = _find_compilers(settings, preflight, compiles=compiles)
     placed = [placement.trial for placement in decided.placements if placement.trains]
-    steps = _steps_of(placed, settings, preflight)
+    steps = _find_steps(placed, settings, preflight)
     number = sum(not compilers.memory[step.device.kind].knows(step) for step in steps.values())
     if compiles and number:
-        say(f"memory: asking about {counted(number, 'step')}; compile=off asks nothing")
-    fits = {key: compilers.memory[step.device.kind].fit_of(step) for key, step in steps.items()}
+        on_message(f"memory: asking about {counted(number, 'step')}; compile=off asks nothing")
+    fits = {key: compilers.memory[step.device.kind].find_fit(step) for key, step in steps.items()}
     training = [trial for trial in decided.absent if trainer_info(trial.trainer).trains]
     absent = {
         key: step
-        for key, step in _steps_of(training, settings, preflight).items()
+        for key, step in _find_steps(training, settings, preflight).items()
         if step.device.kind == "tpu"
     }
     return replace(
-        preflight, memory_fits=fits, compiled_steps=_compiled(absent, compilers.time, compiles, say)
+        preflight, memory_fits=fits, compiled_steps=_compiled(absent, compilers.time, compiles, on_message)
     )
 
 
@@ -88,7 +88,7 @@ def with_answers(record: TrialRecord, preflight: PreflightState) -> TrialRecord:
     )
 
 
-def compiled_steps_of(settings: Settings) -> Callable[[Iterable[Point]], Estimate | None]:
+def find_compiled_steps(settings: Settings) -> Callable[[Iterable[Point]], Estimate | None]:
     """Return a function that finds the compiled step of points that differ in their trainer alone.
 
     It uses what plans and sweeps compiled earlier, and starts no compiler.
@@ -97,31 +97,29 @@ def compiled_steps_of(settings: Settings) -> Callable[[Iterable[Point]], Estimat
         return lambda _: None
     from orchestrator.predict.step_time.compiled_estimate import compiled_estimate
 
-    compiler = TpuStepCompiler(
-        _programs_of(settings, code_sha256_of(settings), captures=False), compiles=False
-    )
-    environments = cache(partial(_environment_of, settings))
-    origins = origins_of(settings)
+    compiler = TpuStepCompiler(_build_programs(settings, hash_code(settings), captures=False), compiles=False)
+    environments = cache(partial(_build_environment, settings))
+    origins = find_origins(settings)
 
-    def compiled_of(points: Iterable[Point]) -> Estimate | None:
+    def find_compiled_estimate(points: Iterable[Point]) -> Estimate | None:
         for point in points:
             if point.device.kind == "tpu" and not point.other_devices:
                 environment = environments(point.trainer)
-                step = _program_of(point, point.device, environment, origins[point.workload])
-                told = compiler.step_of(step)
+                step = _build_program(point, point.device, environment, origins[point.workload])
+                told = compiler.predict_step(step)
                 if isinstance(told, CompiledStep):
                     return compiled_estimate(told)
         return None
 
-    return compiled_of
+    return find_compiled_estimate
 
 
-def _compilers_of(settings: Settings, preflight: PreflightState, *, compiles: bool) -> _Compilers:
+def _find_compilers(settings: Settings, preflight: PreflightState, *, compiles: bool) -> _Compilers:
     code_sha256, finds_largest = preflight.driver["code_sha256"], settings.compiling.largest_batch
-    programs = _programs_of(settings, code_sha256, captures=compiles)
+    programs = _build_programs(settings, code_sha256, captures=compiles)
     counter = GpuTensorCounter(
         folder=_folder(),
-        limits=_limits_of(settings),
+        limits=_build_limits(settings),
         code_sha256=code_sha256,
         compiles=compiles,
         finds_largest=finds_largest,
@@ -135,11 +133,11 @@ def _compilers_of(settings: Settings, preflight: PreflightState, *, compiles: bo
     )
 
 
-def _programs_of(settings: Settings, code_sha256: str, *, captures: bool) -> TpuPrograms:
+def _build_programs(settings: Settings, code_sha256: str, *, captures: bool) -> TpuPrograms:
     return TpuPrograms(
         python=settings.compiling.python,
         folder=_folder(),
-        limits=_limits_of(settings),
+        limits=_build_limits(settings),
         code_sha256=code_sha256,
         captures=captures,
     )
@@ -149,28 +147,30 @@ def _folder() -> Path:
     return default_cache() / "compiled"
 
 
-def _limits_of(settings: Settings) -> Limits:
+def _build_limits(settings: Settings) -> Limits:
     memory_bytes = round(settings.compiling.memory_gib * _GIB)
     return Limits(seconds=settings.compiling.seconds, memory_bytes=memory_bytes)
 
 
 def _compiled(
-    steps: Mapping[MemoryKey, StepProgram], compiler: TpuStepCompiler, compiles: bool, say: Say
+    steps: Mapping[MemoryKey, StepProgram], compiler: TpuStepCompiler, compiles: bool, on_message: OnMessage
 ) -> Mapping[MemoryKey, CompiledStep | NotCompiled]:
     """Return the times of steps; several are compiled at once, and every answer is kept at once."""
-    known = {key: compiler.step_of(step) for key, step in steps.items() if compiler.knows(step)}
+    known = {key: compiler.predict_step(step) for key, step in steps.items() if compiler.knows(step)}
     asked = {key: step for key, step in steps.items() if key not in known}
     if not asked or not compiles or not compiler.compiles:
         return known
-    say(f"time: compiling {counted(len(asked), 'step')} for TPUs, {counted(_PROCESSES, 'process')} at once")
+    on_message(
+        f"time: compiling {counted(len(asked), 'step')} for TPUs, {counted(_PROCESSES, 'process')} at once"
+    )
     start = time.monotonic()
     with ThreadPoolExecutor(max_workers=_PROCESSES) as pool:
-        futures = {pool.submit(compiler.step_of, step): key for key, step in asked.items()}
+        futures = {pool.submit(compiler.predict_step, step): key for key, step in asked.items()}
         try:
             for done, future in enumerate(as_completed(futures), start=1):
                 known[futures[future]] = future.result()
                 left = (time.monotonic() - start) / done * (len(asked) - done)
-                say(f"time: {done} of {counted(len(asked), 'step')} compiled, about {left:.0f} s left")
+                on_message(f"time: {done} of {counted(len(asked), 'step')} compiled, about {left:.0f} s left")
         except BaseException:
             compiler.cancel()
             pool.shutdown(cancel_futures=True)
@@ -178,13 +178,13 @@ def _compiled(
     return {key: known[key] for key in steps}
 
 
-def _steps_of(
+def _find_steps(
     trials: Iterable[TrialSpec], settings: Settings, preflight: PreflightState
 ) -> Mapping[MemoryKey, StepProgram]:
     """Return every step of trials on GPUs or TPUs, once."""
-    origins = origins_of(settings)
+    origins = find_origins(settings)
     environments = {
-        name: _environment_of(settings, name)
+        name: _build_environment(settings, name)
         if preflight.environments[name].python == OWN_PYTHON
         else preflight.environments[name]
         for name in settings.trainers
@@ -195,7 +195,7 @@ def _steps_of(
         if not trial.other_devices and settings.sweep.devices[trial.device].kind != "cpu"
     }
     return {
-        key: _program_of(
+        key: _build_program(
             trial,
             settings.sweep.devices[trial.device],
             environments[trial.trainer],
@@ -205,11 +205,11 @@ def _steps_of(
     }
 
 
-def _environment_of(settings: Settings, trainer: str) -> TrainerEnvironment:
+def _build_environment(settings: Settings, trainer: str) -> TrainerEnvironment:
     return trainer_environment(trainer_info(trainer), python=settings.trainers[trainer].python)
 
 
-def _program_of(
+def _build_program(
     asked: TrialSpec | Point, device: Device, environment: TrainerEnvironment, origin: Origin
 ) -> StepProgram:
     return StepProgram(

@@ -17,8 +17,8 @@ from orchestrator.plan.pricing import PriceBook
 from orchestrator.record.journal import JOURNAL_NAME, Journal
 from orchestrator.record.ledger import FILE_NAME, Ledger
 from orchestrator.record.tracking.background import BackgroundTracker
-from orchestrator.record.tracking.mlflow_answer import silence_of
-from orchestrator.record.tracking.mlflow_client import VARIABLE, database_of, name_source
+from orchestrator.record.tracking.mlflow_answer import explain_silence
+from orchestrator.record.tracking.mlflow_client import VARIABLE, find_database, name_source
 from orchestrator.record.tracking.tracker import NoTracker, Tracker
 
 if TYPE_CHECKING:
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
     from orchestrator.execute.trial.checkpoints import CheckpointStore
 
 
-def repeated_words_of(settings: Settings) -> tuple[str, ...]:
+def find_repeated_words(settings: Settings) -> tuple[str, ...]:
     """Return the words that a later command repeats, without secrets."""
     return tuple(map(without_secrets, repeated_words(settings.overrides)))
 
 
-def command_words_of(settings: Settings) -> tuple[str, ...]:
+def list_command_words(settings: Settings) -> tuple[str, ...]:
     """Return the words of the command without secrets, and without the source of a report's records."""
     words = (word for word in settings.overrides if not word.startswith("report.source="))
     return tuple(map(without_secrets, words))
 
 
-def ledger_of(settings: Settings) -> Ledger:
+def open_ledger(settings: Settings) -> Ledger:
     """The ledger of a sweep, in the sweep's folder."""
     path = settings.outputs / settings.sweep.name / FILE_NAME
     if not settings.archive_url:
@@ -48,7 +48,7 @@ def ledger_of(settings: Settings) -> Ledger:
     return ReplicatedLedger(path, BucketStore(settings.archive_url))
 
 
-def journal_of(settings: Settings) -> Journal:
+def open_journal(settings: Settings) -> Journal:
     """Open the journal of the sweep's trials."""
     return Journal(settings.outputs / settings.sweep.name / JOURNAL_NAME)
 
@@ -71,7 +71,7 @@ def require_places(settings: Settings) -> str | None:
 
         require_place(kept.url)
     uri = settings.tracking_uri
-    silence = silence_of(uri) if uri is not None else None
+    silence = explain_silence(uri) if uri is not None else None
     return silence and (
         f"MLflow at {without_secrets(uri or '')} does not answer: {silence}; records are kept here, and "
         f"`sync` sends them; tracking=none does without"
@@ -86,7 +86,7 @@ def describe_variable(settings: Settings) -> tuple[str, ...]:
     return (f"MLflow: {without_secrets(uri)}, set by {VARIABLE}",)
 
 
-def checkpoints_of(settings: Settings) -> "CheckpointStore | None":
+def open_checkpoints(settings: Settings) -> "CheckpointStore | None":
     """Open the checkpoint store, if the sweep makes checkpoints."""
     if not settings.checkpointing:
         return None
@@ -95,7 +95,7 @@ def checkpoints_of(settings: Settings) -> "CheckpointStore | None":
     return CheckpointStore(settings.checkpointing.url)
 
 
-def executor_of(settings: Settings, inventory: Inventory) -> "Executor":
+def build_executor(settings: Settings, inventory: Inventory) -> "Executor":
     """Build the executor of the sweep."""
     if settings.executor == "inline":
         from orchestrator.execute.inline import InlineExecutor
@@ -106,7 +106,7 @@ def executor_of(settings: Settings, inventory: Inventory) -> "Executor":
     return RayTuneExecutor(inventory, address=settings.cluster_address, cluster=settings.cluster)
 
 
-def tracker_of(settings: Settings) -> Tracker:
+def build_tracker(settings: Settings) -> Tracker:
     """Build the tracker that copies records to the server."""
     if settings.tracking_uri is None:
         return NoTracker()
@@ -115,14 +115,14 @@ def tracker_of(settings: Settings) -> Tracker:
     return MlflowStore(settings.tracking_uri)
 
 
-def background_tracker_of(settings: Settings) -> Tracker:
+def build_background_tracker(settings: Settings) -> Tracker:
     """Build the tracker for a run: its thread sends to a server at any time, and writes a database file
     before trials start.
     """
     if settings.tracking_uri is None:
         return NoTracker()
-    is_on_this_host = database_of(settings.tracking_uri) is not None
-    return BackgroundTracker(tracker_of(settings), is_on_this_host=is_on_this_host)
+    is_on_this_host = find_database(settings.tracking_uri) is not None
+    return BackgroundTracker(build_tracker(settings), is_on_this_host=is_on_this_host)
 
 
 @contextmanager
@@ -140,7 +140,7 @@ def optional_package(feature: str, *, instead: str) -> Iterator[None]:
         ) from error
 
 
-def price_book_of(settings: Settings) -> PriceBook:
+def build_price_book(settings: Settings) -> PriceBook:
     """Build the price book of the command's trials, at the prices of today in UTC."""
     pools = settings.cluster.pools if settings.cluster else ()
     return PriceBook(

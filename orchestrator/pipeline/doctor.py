@@ -19,11 +19,11 @@ from orchestrator.core.trainer import TrainerEnvironment
 from orchestrator.execute.machine.cgroup import num_cores
 from orchestrator.execute.machine.environment_probe import trainer_environment
 from orchestrator.execute.machine.gpus import GpuReadings, gpu_readings, usable_gpus
-from orchestrator.execute.machine.inventory import slice_type_of
+from orchestrator.execute.machine.inventory import find_slice_type
 from orchestrator.execute.trial.host_usage import host_use
 from orchestrator.pipeline.leftovers import describe_leftovers
 from orchestrator.plan.compatibility import reason_against_card
-from orchestrator.plan.diagnosis import checks_of
+from orchestrator.plan.diagnosis import list_checks
 from orchestrator.record.tracking.mlflow_answer import require_address
 from orchestrator.train.environment import cpu_model
 from orchestrator.train.registry import trainer_info
@@ -54,12 +54,12 @@ def diagnose(settings: Settings, devices: Mapping[str, Device]) -> Diagnosis:
         services=(_ray(settings), _mlflow(settings.tracking_uri)),
         leftovers=describe_leftovers(),
     )
-    return replace(seen, checks=checks_of(seen, devices))
+    return replace(seen, checks=list_checks(seen, devices))
 
 
 def _host(devices: Mapping[str, Device]) -> HostState:
     use = host_use(tuple)
-    slice_type = slice_type_of()
+    slice_type = find_slice_type()
     gpus, failure = _gpus(devices)
     return HostState(
         hostname=platform.node(),
@@ -149,14 +149,14 @@ def _place(purpose: str, path: Path) -> PlaceState:
 
 
 def _ray(settings: Settings) -> ServiceState:
-    version = _version_of("ray")
+    version = _find_version("ray")
     absent = version is None and settings.executor == "ray"
     failure = "Ray is not installed; pip install 'ray[tune]', or set executor=inline" if absent else None
     return ServiceState(name="Ray", version=version, failure=failure)
 
 
 def _mlflow(uri: str | None) -> ServiceState:
-    version = _version_of("mlflow")
+    version = _find_version("mlflow")
     if uri is None:
         return ServiceState(name="MLflow", version=version)
     require_address(uri)
@@ -184,7 +184,7 @@ def _server_failure(uri: str) -> str | None:
     return None
 
 
-def _version_of(package: str) -> str | None:
+def _find_version(package: str) -> str | None:
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:

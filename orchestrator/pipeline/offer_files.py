@@ -9,7 +9,7 @@ from orchestrator.config.price_catalogue import FindDevice, read_catalogue
 from orchestrator.core import codec
 from orchestrator.core.errors import ConfigError, RecordError
 from orchestrator.core.offer import Offer, OfferList
-from orchestrator.record.fsync import content_of, write_synced
+from orchestrator.record.fsync import read_content, write_synced
 from workloads.data.download import DownloadError, download
 
 CATALOGUE = "https://raw.githubusercontent.com/skypilot-org/skypilot-catalog/master/catalogs/v8"
@@ -33,7 +33,7 @@ def load_offers(file: Path) -> OfferList:
         ConfigError: the file cannot be read.
     """
     try:
-        content = content_of(file)
+        content = read_content(file)
         return codec.from_json(OfferList, content) if content else OfferList()
     except (OSError, RecordError, ConfigError) as error:
         raise ConfigError(f"{file} is no list of prices ({error}); remove it, and refresh them") from error
@@ -88,7 +88,7 @@ def import_offers(file: Path, source: Path, seller: str, *, find_device: FindDev
             raise ConfigError(f"it was changed on {day}, which lies in the future; today is {_today()}")
         if source.stat().st_size > MOST_BYTES:
             raise ConfigError(f"it is larger than {MOST_BYTES:,} bytes")
-        offers = _read(content_of(source), seller, day, source=str(source), find_device=find_device)
+        offers = _read(read_content(source), seller, day, source=str(source), find_device=find_device)
     except (OSError, ConfigError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise ConfigError(f"file={source}: {reason}; the prices are as they were") from error

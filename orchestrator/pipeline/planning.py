@@ -14,15 +14,15 @@ from orchestrator.core.placement import Placement, Plan
 from orchestrator.core.result import TrialRecord, latest
 from orchestrator.core.settings import Settings
 from orchestrator.core.sweep import Sweep
-from orchestrator.pipeline.components import command_words_of, repeated_words_of
+from orchestrator.pipeline.components import find_repeated_words, list_command_words
 from orchestrator.pipeline.preflight import PreflightState
 from orchestrator.pipeline.script_files import find_outdated
 from orchestrator.plan.cache import without_outdated
-from orchestrator.plan.order import running_order, weight_of
+from orchestrator.plan.order import choose_weight, running_order
 from orchestrator.plan.planner import plan
 from orchestrator.plan.pricing import PriceBook, prices_by_trial, repriced
 from orchestrator.plan.spending import StepOf
-from orchestrator.plan.trial_specs import DataKey, data_key, tasks_of, train_samples_of, workload_of
+from orchestrator.plan.trial_specs import DataKey, build_workload, count_train_samples, data_key, find_tasks
 from workloads.data.sources import DataRef
 from workloads.registry import cached_workload
 
@@ -59,16 +59,16 @@ def plan_sweep(settings: Settings, preflight: PreflightState) -> Plan:
     return replace(
         decided,
         search=settings.search,
-        repeated_words=repeated_words_of(settings),
-        words=command_words_of(settings),
+        repeated_words=find_repeated_words(settings),
+        words=list_command_words(settings),
     )
 
 
 def _train_samples(sweep: Sweep, data: Mapping[DataKey, DataRef]) -> dict[str, int | None]:
     """Return the size of the full training set of every workload with its options."""
     return {
-        name: train_samples_of(workload_of(point), data[data_key(point)])
-        for name, point in tasks_of(sweep.points).items()
+        name: count_train_samples(build_workload(point), data[data_key(point)])
+        for name, point in find_tasks(sweep.points).items()
     }
 
 
@@ -76,24 +76,28 @@ def with_predictions(decided: Plan, settings: Settings, preflight: PreflightStat
     """Add predictions to a plan: of trials without their device, and of measured ones for comparison."""
     from orchestrator.predict.step_time.bundled_models import default_models
     from orchestrator.predict.step_time.compiled_estimate import estimates_from
-    from orchestrator.predict.step_time.estimator import estimator_of, leave_one_workload_out_estimator
-    from orchestrator.predict.step_time.plan_forecasts import forecasts_of, hindcasts_of, track_record_of
-    from orchestrator.predict.step_time.step_priors import error_model_of, step_priors_of
+    from orchestrator.predict.step_time.estimator import build_estimator, leave_one_workload_out_estimator
+    from orchestrator.predict.step_time.plan_forecasts import (
+        build_forecasts,
+        count_track_record,
+        predict_backtests,
+    )
+    from orchestrator.predict.step_time.step_priors import fit_error_model, predict_step_priors
 
     price_book, models = preflight.price_book, default_models()
     basis, own = _basis_and_own(settings, preflight)
-    compiled_of = estimates_from(preflight.compiled_steps)
+    find_compiled_estimate = estimates_from(preflight.compiled_steps)
     loader_rates = _loader_rates(preflight)
     blind = leave_one_workload_out_estimator(basis, own, models)
     return replace(
         decided,
-        forecasts=forecasts_of(
-            decided, price_book, estimator_of(basis, own, models, compiled_of, loader_rates)
+        forecasts=build_forecasts(
+            decided, price_book, build_estimator(basis, own, models, find_compiled_estimate, loader_rates)
         ),
-        hindcasts=hindcasts_of(decided, preflight.ledgers.get(settings.sweep.name, ()), blind),
-        track_record=track_record_of(own, blind),
-        step_priors=step_priors_of(decided, basis, own, models, compiled_of, loader_rates),
-        error_model=error_model_of(models),
+        hindcasts=predict_backtests(decided, preflight.ledgers.get(settings.sweep.name, ()), blind),
+        track_record=count_track_record(own, blind),
+        step_priors=predict_step_priors(decided, basis, own, models, find_compiled_estimate, loader_rates),
+        error_model=fit_error_model(models),
         prices=prices_by_trial(decided, price_book) if settings.search.is_adaptive else {},
     )
 
@@ -110,24 +114,24 @@ def answers_so_far(
     records = [newest[request.trial_id] for request in decided.asked if request.trial_id in newest]
     if not any(record.provenance == "measured" for record in records):
         return ()
-    from orchestrator.analysis.recommendation.recommend import recommendations_of
+    from orchestrator.analysis.recommendation.recommend import build_recommendations
 
-    return recommendations_of(
+    return build_recommendations(
         at_requested_prices(settings, tuple(records), preflight.price_book), decided, settings.objective
     )
 
 
-def prospect_of(settings: Settings, preflight: PreflightState, todo: Plan) -> BudgetStatus:
+def build_prospect(settings: Settings, preflight: PreflightState, todo: Plan) -> BudgetStatus:
     """Estimate the time and cost of a plan's trials, and the budget status after them."""
-    from orchestrator.pipeline.budget import budget_tracker_of
+    from orchestrator.pipeline.budget import build_budget_tracker
 
-    budget_tracker = budget_tracker_of(
-        settings, preflight.ledgers, preflight.price_book, step_of=_steps_of(settings, preflight)
+    budget_tracker = build_budget_tracker(
+        settings, preflight.ledgers, preflight.price_book, predict_step=_find_steps(settings, preflight)
     )
-    return budget_tracker.forecast(order_of(settings, todo, preflight.price_book))
+    return budget_tracker.forecast(find_order(settings, todo, preflight.price_book))
 
 
-def expected_of(settings: Settings, prospect: BudgetStatus) -> tuple[str, ...]:
+def describe_expected(settings: Settings, prospect: BudgetStatus) -> tuple[str, ...]:
     """Say what the trials of a plan likely take and cost; an adaptive search says what it needs itself."""
     if settings.search.is_adaptive or not prospect.quotes:
         return ()
@@ -135,22 +139,22 @@ def expected_of(settings: Settings, prospect: BudgetStatus) -> tuple[str, ...]:
     return (expected_line(prospect.quotes), *([start] if start else []))
 
 
-def _steps_of(settings: Settings, preflight: PreflightState) -> StepOf:
+def _find_steps(settings: Settings, preflight: PreflightState) -> StepOf:
     """Build the predictor of steps. It loads its models when it is first asked, which takes a while."""
     from orchestrator.predict.step_time.bundled_models import default_models
     from orchestrator.predict.step_time.compiled_estimate import estimates_from
-    from orchestrator.predict.step_time.estimator import Estimator, estimator_of
+    from orchestrator.predict.step_time.estimator import Estimator, build_estimator
     from orchestrator.predict.step_time.own_records import Shape, step_key
 
     @cache
     def estimator() -> Estimator:
         basis, own = _basis_and_own(settings, preflight)
-        compiled_of = estimates_from(preflight.compiled_steps)
-        return estimator_of(basis, own, default_models(), compiled_of, _loader_rates(preflight))
+        find_compiled_estimate = estimates_from(preflight.compiled_steps)
+        return build_estimator(basis, own, default_models(), find_compiled_estimate, _loader_rates(preflight))
 
     known: dict[Shape, Estimate | None] = {}
 
-    def step_of(placement: Placement) -> Estimate | None:
+    def predict_step(placement: Placement) -> Estimate | None:
         trial, shape = placement.trial, step_key(placement.trial)
         if shape not in known:
             has_phases = len(cached_workload(trial.workload, trial.workload_options).phases) > 1
@@ -158,7 +162,7 @@ def _steps_of(settings: Settings, preflight: PreflightState) -> StepOf:
             known[shape] = step if isinstance(step, Estimate) else None
         return known[shape]
 
-    return step_of
+    return predict_step
 
 
 def _basis_and_own(
@@ -167,11 +171,11 @@ def _basis_and_own(
     """Return the estimates from published data, and the own measurements that correct them."""
     from orchestrator.pipeline.host_calibrations import host_calibrations
     from orchestrator.predict.step_time.bundled_models import default_models
-    from orchestrator.predict.step_time.estimator import bases_of
+    from orchestrator.predict.step_time.estimator import build_bases
     from orchestrator.predict.step_time.own_records import step_measurements
 
     devices = preflight.price_book.devices
-    basis = bases_of(devices, default_models(), host_calibrations(settings))
+    basis = build_bases(devices, default_models(), host_calibrations(settings))
     return basis, step_measurements(preflight.records, devices=devices)
 
 
@@ -189,6 +193,8 @@ def at_requested_prices(
     return repriced(records, price_book) if settings.reprices else records
 
 
-def order_of(settings: Settings, todo: Plan, price_book: PriceBook) -> tuple[Placement, ...]:
+def find_order(settings: Settings, todo: Plan, price_book: PriceBook) -> tuple[Placement, ...]:
     sweep = settings.sweep
-    return running_order(todo.placements, seed=sweep.shuffle_seed, weight=weight_of(sweep.order, price_book))
+    return running_order(
+        todo.placements, seed=sweep.shuffle_seed, weight=choose_weight(sweep.order, price_book)
+    )

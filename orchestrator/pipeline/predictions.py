@@ -9,7 +9,7 @@ from orchestrator.analysis.recommendation.answer.answer import Recommendation
 from orchestrator.analysis.recommendation.jobs.jobs_of_plan import in_phases
 from orchestrator.analysis.recommendation.jobs.length import JobLength, known_length
 from orchestrator.analysis.recommendation.jobs.settings_of_records import is_failed_run, is_run
-from orchestrator.analysis.recommendation.model.criteria import criteria_of
+from orchestrator.analysis.recommendation.model.criteria import build_criteria
 from orchestrator.analysis.recommendation.recommend import recommend
 from orchestrator.config.loader import device_words, load
 from orchestrator.core.calibration import DeviceBenchmark
@@ -22,33 +22,33 @@ from orchestrator.core.result import TrialRecord, latest
 from orchestrator.core.settings import Settings
 from orchestrator.core.sweep import Point
 from orchestrator.core.trial_spec import TrialSpec
-from orchestrator.pipeline.compilation import compiled_steps_of
-from orchestrator.pipeline.components import command_words_of, price_book_of, repeated_words_of
+from orchestrator.pipeline.compilation import find_compiled_steps
+from orchestrator.pipeline.components import build_price_book, find_repeated_words, list_command_words
 from orchestrator.pipeline.host_calibrations import host_calibrations
-from orchestrator.pipeline.preflight import data_of, inventory_of, ledgers_of
+from orchestrator.pipeline.preflight import build_inventory, find_data, load_ledgers
 from orchestrator.plan.compatibility import reason_against
 from orchestrator.plan.inputs import apply_published_size, describe_input
 from orchestrator.plan.pricing import PriceBook
-from orchestrator.plan.slots import Slot, find_slots, host_cpu_of, hosts_of
-from orchestrator.plan.trial_specs import train_samples_of, unsuitable, workload_of
-from orchestrator.predict.advised_jobs import KnownSetting, full_training_of, job_of, overrides_of
-from orchestrator.predict.jobs import describe_job, jobs_of
+from orchestrator.plan.slots import Slot, count_hosts, find_host_cpu, find_slots
+from orchestrator.plan.trial_specs import build_workload, count_train_samples, unsuitable
+from orchestrator.predict.advised_jobs import KnownSetting, build_full_training, build_job, list_overrides
+from orchestrator.predict.jobs import describe_job, group_jobs
 from orchestrator.predict.kernel_split import SplitOutlook, require_known, split_outlooks
-from orchestrator.predict.memory_need import MemoryNeed, memory_need_of
+from orchestrator.predict.memory_need import MemoryNeed, count_memory_need
 from orchestrator.predict.prediction_table import Prediction
-from orchestrator.predict.step_breakdown import StepBreakdown, step_breakdown_of
+from orchestrator.predict.step_breakdown import StepBreakdown, find_step_breakdown
 from orchestrator.predict.step_time.bundled_models import DefaultModels, default_models
-from orchestrator.predict.step_time.estimator import Correction, bases_of, corrector_of, measured_step
+from orchestrator.predict.step_time.estimator import Correction, build_bases, build_corrector, measured_step
 from orchestrator.predict.step_time.loader_rates import LoaderRates, collect_loader_rates
 from orchestrator.predict.step_time.own_records import (
     StepMeasurement,
-    fastest_of,
+    find_fastest,
     is_current,
     of_source,
     step_measurements,
 )
-from orchestrator.predict.step_time.published_estimate import published_estimate_of
-from orchestrator.predict.step_time.step_priors import error_model_of, step_prior
+from orchestrator.predict.step_time.published_estimate import build_published_estimate
+from orchestrator.predict.step_time.step_priors import fit_error_model, step_prior
 from orchestrator.predict.step_time.step_query import StepQuery
 from orchestrator.train.registry import trainer_info, trainers
 from workloads.spec import Workload, WorkloadSpec
@@ -68,7 +68,7 @@ class _PredictionInputs:
         alike, records_alike: own measurements, and the newest records, by
             `_identity_of_trial`.
         loader_rates: rates of the input loaders of own workloads.
-        compiled_of: finds the step of points that differ in their trainer alone, as a compiler told it.
+        find_compiled_estimate: finds the compiled step of points that differ in their trainer alone.
         calibrations: name of a device, or of a CPU as `Node.host_cpu` -> what `predict calibrate` measured.
     """
 
@@ -81,7 +81,7 @@ class _PredictionInputs:
     alike: Mapping[Hashable, Sequence[StepMeasurement]]
     records_alike: Mapping[Hashable, Sequence[TrialRecord]]
     loader_rates: LoaderRates
-    compiled_of: Callable[[Iterable[Point]], Estimate | None]
+    find_compiled_estimate: Callable[[Iterable[Point]], Estimate | None]
     calibrations: Mapping[str, DeviceBenchmark]
 
     @property
@@ -93,41 +93,41 @@ class _PredictionInputs:
 
     def corrected_by(self, own: Iterable[StepMeasurement]) -> Correction:
         """Correct the published estimates by own measurements."""
-        return corrector_of(
-            bases_of(self.settings.sweep.devices, self.models, self.calibrations), own, self.models
+        return build_corrector(
+            build_bases(self.settings.sweep.devices, self.models, self.calibrations), own, self.models
         )
 
-    def repeats_of(self, point: Point) -> tuple[StepMeasurement, ...]:
+    def find_repeats(self, point: Point) -> tuple[StepMeasurement, ...]:
         """Return own measurements of exactly this step; of several trainers, those of the fastest."""
         alike = self.alike.get(self.identity(point), ())
-        return fastest_of(of_source(alike, point.data_source, spec_of=lambda one: one.trial))
+        return find_fastest(of_source(alike, point.data_source, build_spec=lambda one: one.trial))
 
-    def records_of(self, point: Point) -> tuple[TrialRecord, ...]:
+    def load_records(self, point: Point) -> tuple[TrialRecord, ...]:
         """Return records of trainings in the setting, from the first data source that has any."""
         alike = self.records_alike.get(self.identity(point), ())
-        return of_source(alike, point.data_source, spec_of=lambda record: record.spec)
+        return of_source(alike, point.data_source, build_spec=lambda record: record.spec)
 
-    def train_samples_of(self, spec: Workload, point: Point) -> int | None:
+    def count_train_samples(self, spec: Workload, point: Point) -> int | None:
         """Return the number of samples of the full training set; None if unknown or without the data."""
         if not isinstance(spec, WorkloadSpec):
             return spec.train_samples
         try:
-            ref = data_of(self.settings, spec.data.data_set, point.data_source, download=False)
+            ref = find_data(self.settings, spec.data.data_set, point.data_source, download=False)
         except ConfigError:
             return None
-        return train_samples_of(spec, ref)
+        return count_train_samples(spec, ref)
 
-    def price_of(self, point: Point) -> Price | Unpriced:
+    def find_price(self, point: Point) -> Price | Unpriced:
         """Return the price of the point where its device is."""
-        num_hosts = hosts_of(point, self.find_slots(point))
+        num_hosts = count_hosts(point, self.find_slots(point))
         return self.price_book.price_where_it_is(point.device.name, point.num_workers, num_hosts=num_hosts)
 
-    def query_of(self, point: Point) -> StepQuery | Refusal:
+    def build_query(self, point: Point) -> StepQuery | Refusal:
         """Build the query of a point's step, or refuse it."""
         query = _step_query(point)
         if isinstance(query, Refusal):
             return query
-        host_cpu = self.host_cpu_of(point)
+        host_cpu = self.find_host_cpu(point)
         calibration = self.calibrations.get(host_cpu or point.device.name)
         return replace(query, calibration=calibration, host_cpu=host_cpu)
 
@@ -140,9 +140,9 @@ class _PredictionInputs:
         slots = self.find_slots(point)
         return not slots or any(slot.node_group.pool for slot in slots)
 
-    def host_cpu_of(self, point: Point) -> str | None:
+    def find_host_cpu(self, point: Point) -> str | None:
         """Return the CPU models of the hosts whose CPUs would compute."""
-        return host_cpu_of(point, self.find_slots(point), inventory=self.inventory)
+        return find_host_cpu(point, self.find_slots(point), inventory=self.inventory)
 
     def identity(self, point: Point) -> Hashable:
         """Return the key of equal predictions, which do not depend on the trainer."""
@@ -153,9 +153,9 @@ class _PredictionInputs:
             point.device.name,
             point.precision,
             point.num_workers,
-            hosts_of(point, slots),
+            count_hosts(point, slots),
             point.global_batch_size,
-            self.host_cpu_of(point),
+            self.find_host_cpu(point),
         )
 
 
@@ -167,33 +167,33 @@ def predicted(overrides: Sequence[str], *, working_directory: Path) -> tuple[Pre
         RecordError: the sweep's own records cannot be read.
     """
     named = device_words(overrides, working_directory=working_directory)
-    inputs = _inputs_of(_settings(named.words, working_directory))
+    inputs = _find_inputs(_settings(named.words, working_directory))
     models, corrected = inputs.models, inputs.corrected_by(inputs.own)
-    repeated = repeated_words_of(inputs.settings)
+    repeated = find_repeated_words(inputs.settings)
     alike: dict[Hashable, list[Point]] = defaultdict(list)
     for point in inputs.settings.sweep.points:
         alike[inputs.identity(point)].append(point)
 
-    def step_of(point: Point, query: StepQuery) -> Estimate | Refusal:
-        if repeats := inputs.repeats_of(point):
+    def predict_step(point: Point, query: StepQuery) -> Estimate | Refusal:
+        if repeats := inputs.find_repeats(point):
             return measured_step(repeats, models.prior)
         if refusal := _too_large(_memory_need(query), query):
             return refusal
-        compiled = inputs.compiled_of(alike[inputs.identity(point)])
-        step = compiled or corrected(published_estimate_of(query, models), None).step
+        compiled = inputs.find_compiled_estimate(alike[inputs.identity(point)])
+        step = compiled or corrected(build_published_estimate(query, models), None).step
         return inputs.loader_rates.limit(step, point)
 
-    def breakdown_of(point: Point, query: StepQuery) -> StepBreakdown | None:
-        parts = step_breakdown_of(query, models)
+    def find_breakdown(point: Point, query: StepQuery) -> StepBreakdown | None:
+        parts = find_step_breakdown(query, models)
         seconds = inputs.loader_rates.seconds(point)
         return parts if parts is None or seconds is None else replace(parts, loader=seconds)
 
     lengths: dict[Hashable, JobLength | None] = {}
 
-    def length_of(spec: Workload, point: Point) -> JobLength | None:
+    def find_length(spec: Workload, point: Point) -> JobLength | None:
         job = describe_job(point), point.global_batch_size
         if job not in lengths:
-            training = full_training_of(spec, point, inputs.train_samples_of(spec, point))
+            training = build_full_training(spec, point, inputs.count_train_samples(spec, point))
             lengths[job] = known_length(training, inputs.settings.objective)
         return lengths[job]
 
@@ -201,17 +201,17 @@ def predicted(overrides: Sequence[str], *, working_directory: Path) -> tuple[Pre
         Prediction(
             point=point,
             roofline=None if isinstance(query, Refusal) else query.roofline,
-            step=query if isinstance(query, Refusal) else step_of(point, query),
-            price=inputs.price_of(point),
+            step=query if isinstance(query, Refusal) else predict_step(point, query),
+            price=inputs.find_price(point),
             is_rented=inputs.is_rented(point),
             memory=None if isinstance(query, Refusal) else _memory_need(query),
-            breakdown=None if isinstance(query, Refusal) else breakdown_of(point, query),
+            breakdown=None if isinstance(query, Refusal) else find_breakdown(point, query),
             instance=named.instances.get(point.device.name),
-            command=_command_of(point, repeated_words=repeated),
-            length=None if isinstance(query, Refusal) else length_of(query.spec, point),
+            command=_find_command(point, repeated_words=repeated),
+            length=None if isinstance(query, Refusal) else find_length(query.spec, point),
             input="" if isinstance(query, Refusal) else describe_input(point),
         )
-        for point, query in ((point, inputs.query_of(point)) for point in inputs.points)
+        for point, query in ((point, inputs.build_query(point)) for point in inputs.points)
     )
 
 
@@ -231,21 +231,21 @@ def advised(
     """
     settings = _settings(overrides, working_directory)
     search = settings.search if confidence is None else replace(settings.search, confidence=confidence)
-    criteria = criteria_of(search, settings.objective, budget_usd=settings.budget.usd)
+    criteria = build_criteria(search, settings.objective, budget_usd=settings.budget.usd)
     criteria.check(settings.prices)
-    inputs = _inputs_of(settings)
-    errors = error_model_of(inputs.models)
-    jobs = jobs_of(settings.sweep.points, inputs.identity)
-    possible = jobs_of(filter(_is_possible, settings.sweep.points), inputs.identity)
+    inputs = _find_inputs(settings)
+    errors = fit_error_model(inputs.models)
+    jobs = group_jobs(settings.sweep.points, inputs.identity)
+    possible = group_jobs(filter(_is_possible, settings.sweep.points), inputs.identity)
     return tuple(
         recommend(
-            job_of(
+            build_job(
                 name,
                 _known_settings(possible.get(name, points), inputs),
                 objective=settings.objective,
                 sweep=settings.sweep.name,
-                repeated_words=repeated_words_of(settings),
-                words=command_words_of(settings),
+                repeated_words=find_repeated_words(settings),
+                words=list_command_words(settings),
             ),
             criteria,
             errors,
@@ -261,19 +261,19 @@ def split(overrides: Sequence[str], *, working_directory: Path) -> tuple[SplitOu
         ConfigError: an invalid override, no point that splits convolutions, or no measurement of any.
         RecordError: the sweep's own records cannot be read.
     """
-    from orchestrator.analysis.kernel_split.speedups import splits_of
-    from orchestrator.analysis.measurements.frame import frame_of
-    from orchestrator.analysis.measurements.measured import measured_of
+    from orchestrator.analysis.kernel_split.speedups import find_splits
+    from orchestrator.analysis.measurements.frame import build_frame
+    from orchestrator.analysis.measurements.measured import find_measured
 
-    inputs = _inputs_of(_settings(overrides, working_directory))
+    inputs = _find_inputs(_settings(overrides, working_directory))
     points = inputs.settings.sweep.points
     workloads = {point.workload for point in points}
     own = latest(
         record for record in inputs.records if record.spec.workload in workloads and is_current(record.spec)
     )
-    families = splits_of(measured_of(frame_of(own.values())), own.values())
-    outlooks = split_outlooks(((point, inputs.host_cpu_of(point)) for point in points), families)
-    require_known(outlooks, command=command_text(command_words_of(inputs.settings)))
+    families = find_splits(find_measured(build_frame(own.values())), own.values())
+    outlooks = split_outlooks(((point, inputs.find_host_cpu(point)) for point in points), families)
+    require_known(outlooks, command=command_text(list_command_words(inputs.settings)))
     return outlooks
 
 
@@ -293,7 +293,7 @@ def _known_setting(
     points: tuple[Point, ...], inputs: _PredictionInputs, corrected: Correction
 ) -> KnownSetting:
     point = points[0]
-    query = inputs.query_of(point)
+    query = inputs.build_query(point)
     refusal, prior = None, None
     if isinstance(query, Refusal):
         refusal = query
@@ -302,19 +302,21 @@ def _known_setting(
     elif reason := reason_against(point, trainer_info(point.trainer)):
         refusal = Refusal(reason=reason, to_measure="it with another trainer or precision")
     else:
-        basis = corrected(published_estimate_of(query, inputs.models), None)
-        step = _in_phases(query) or inputs.loader_rates.limit(inputs.compiled_of(points) or basis.step, point)
+        basis = corrected(build_published_estimate(query, inputs.models), None)
+        step = _in_phases(query) or inputs.loader_rates.limit(
+            inputs.find_compiled_estimate(points) or basis.step, point
+        )
         prior = step_prior(step, basis, batch_size=point.global_batch_size, quantile=inputs.models.quantile)
         refusal = step if isinstance(step, Refusal) else None
     return KnownSetting(
         points=points,
         spec=None if isinstance(query, Refusal) else query.spec,
-        train_samples=None if isinstance(query, Refusal) else inputs.train_samples_of(query.spec, point),
-        num_hosts=hosts_of(point, inputs.find_slots(point)),
-        records=inputs.records_of(point),
+        train_samples=None if isinstance(query, Refusal) else inputs.count_train_samples(query.spec, point),
+        num_hosts=count_hosts(point, inputs.find_slots(point)),
+        records=inputs.load_records(point),
         prior=prior,
         refusal=refusal,
-        price=inputs.price_of(point),
+        price=inputs.find_price(point),
         is_repriced=inputs.settings.reprices,
         is_rented=inputs.is_rented(point),
     )
@@ -337,7 +339,7 @@ def _settings(overrides: Sequence[str], working_directory: Path) -> Settings:
         if point.other_devices:
             raise ConfigError(
                 f"unequal devices, as {point.device_label}, are not modelled; remove devices=…, or measure "
-                f"them: {command_text(command_words_of(settings))}"
+                f"them: {command_text(list_command_words(settings))}"
             )
     return settings if _names_sweep(overrides) else _at_published_sizes(settings, overrides)
 
@@ -358,8 +360,8 @@ def _names_sweep(overrides: Sequence[str]) -> bool:
     return any(word.startswith("+sweep=") for word in overrides)
 
 
-def _inputs_of(settings: Settings) -> _PredictionInputs:
-    records = tuple(record for records in ledgers_of(settings).values() for record in records)
+def _find_inputs(settings: Settings) -> _PredictionInputs:
+    records = tuple(record for records in load_ledgers(settings).values() for record in records)
     own = step_measurements(records, devices=settings.sweep.devices)
     alike: dict[Hashable, list[StepMeasurement]] = defaultdict(list)
     for measurement in own:
@@ -372,14 +374,14 @@ def _inputs_of(settings: Settings) -> _PredictionInputs:
     return _PredictionInputs(
         settings=settings,
         models=default_models(),
-        inventory=inventory_of(settings),
-        price_book=price_book_of(settings),
+        inventory=build_inventory(settings),
+        price_book=build_price_book(settings),
         records=records,
         own=own,
         alike=alike,
         records_alike=records_alike,
         loader_rates=collect_loader_rates(latest(records).values()),
-        compiled_of=compiled_steps_of(settings),
+        find_compiled_estimate=find_compiled_steps(settings),
         calibrations=host_calibrations(settings),
     )
 
@@ -390,7 +392,7 @@ def _step_query(point: Point) -> StepQuery | Refusal:
     if reason is not None:
         return Refusal(reason=reason, to_measure="another size")
     return StepQuery(
-        spec=workload_of(point),
+        spec=build_workload(point),
         device=point.device,
         precision=point.precision,
         num_workers=point.num_workers,
@@ -399,7 +401,7 @@ def _step_query(point: Point) -> StepQuery | Refusal:
 
 
 def _memory_need(query: StepQuery) -> MemoryNeed | None:
-    return memory_need_of(
+    return count_memory_need(
         query.spec,
         device=query.device,
         precision=query.precision,
@@ -422,7 +424,7 @@ def _too_large(need: MemoryNeed | None, query: StepQuery) -> Refusal | None:
     )
 
 
-def _command_of(point: Point, *, repeated_words: Sequence[str]) -> str | None:
+def _find_command(point: Point, *, repeated_words: Sequence[str]) -> str | None:
     """Return the command that measures a point, with a trainer that can train it; None: none can."""
     if unsuitable(point) is not None:
         return None
@@ -432,7 +434,7 @@ def _command_of(point: Point, *, repeated_words: Sequence[str]) -> str | None:
     found = point if reason_against(point, trainer_info(point.trainer)) is None else next(able, None)
     if found is None:
         return None
-    words = [word for word in overrides_of(found) if not word.startswith(_DEFAULTS)]
+    words = [word for word in list_overrides(found) if not word.startswith(_DEFAULTS)]
     return command_text([_NO_SWEEP, *repeated_words, *words])
 
 

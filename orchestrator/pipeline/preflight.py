@@ -25,7 +25,7 @@ from orchestrator.execute.machine.inventory import (
     recognised,
     unrecognised,
 )
-from orchestrator.pipeline.components import command_words_of, ledger_of, price_book_of
+from orchestrator.pipeline.components import build_price_book, list_command_words, open_ledger
 from orchestrator.plan.memory import MemoryKey
 from orchestrator.plan.pricing import PriceBook
 from orchestrator.plan.requests import RequestedPoint, request_trials
@@ -36,7 +36,7 @@ from orchestrator.train.registry import trainer_info, trainers
 from workloads.data.sources import NO_FILE, DataRef, default_cache
 from workloads.origins import Origin
 from workloads.ready_data import ready
-from workloads.registry import origin_of
+from workloads.registry import find_origin
 from workloads.spec import NativeSpec, ScriptSpec, WorkloadSpec
 
 if TYPE_CHECKING:
@@ -85,10 +85,10 @@ def inspect(settings: Settings, *, download: bool, progress: "Progress | None" =
         RecordError: a ledger or an archive that cannot be read.
     """
     _require_steps(settings)
-    inventory = inventory_of(settings)
-    environments = {name: _environment_of(settings, name) for name in settings.trainers}
+    inventory = build_inventory(settings)
+    environments = {name: _build_environment(settings, name) for name in settings.trainers}
     data = {
-        key: data_of(settings, *key, download=download, progress=progress)
+        key: find_data(settings, *key, download=download, progress=progress)
         if isinstance(spec, WorkloadSpec)
         else own_data(spec)
         for key, spec in data_needed(settings.sweep).items()
@@ -104,12 +104,12 @@ def inspect(settings: Settings, *, download: bool, progress: "Progress | None" =
             start_methods={name: chosen.start_method for name, chosen in settings.trainers.items()},
             data_ids={wanted: ref.id for wanted, ref in data.items()},
         ),
-        ledgers=ledgers_of(settings),
+        ledgers=load_ledgers(settings),
         driver=driver_environment(
             Path.cwd(),
-            packages=_packages_of(settings),
+            packages=_find_packages(settings),
         ),
-        price_book=price_book_of(settings),
+        price_book=build_price_book(settings),
     )
 
 
@@ -118,7 +118,7 @@ def _require_steps(settings: Settings) -> None:
     points = settings.sweep.points
     short = [point for point in points if 0 < point.steps < point.timing.least_steps]
     if any(unsuitable(point) is None for point in short):
-        words = [word for word in command_words_of(settings) if not word.startswith("steps=")]
+        words = [word for word in list_command_words(settings) if not word.startswith("steps=")]
         least = max(point.timing.least_steps for point in points)
         raise ConfigError(
             f"steps={short[0].steps} is below the {short[0].timing.least_steps} that the measurement "
@@ -126,27 +126,27 @@ def _require_steps(settings: Settings) -> None:
         )
 
 
-def origins_of(settings: Settings) -> dict[str, Origin]:
+def find_origins(settings: Settings) -> dict[str, Origin]:
     """Return the import location of each workload of the sweep."""
-    return {point.workload: origin_of(point.workload) for point in settings.sweep.points}
+    return {point.workload: find_origin(point.workload) for point in settings.sweep.points}
 
 
-def code_sha256_of(settings: Settings) -> str:
+def hash_code(settings: Settings) -> str:
     """Hash the code: that of this project, and of the user's workloads in the sweep."""
-    return code_sha256(_packages_of(settings))
+    return code_sha256(_find_packages(settings))
 
 
-def _packages_of(settings: Settings) -> set[Path]:
-    return {Path(origin.folder) for origin in origins_of(settings).values() if origin.folder}
+def _find_packages(settings: Settings) -> set[Path]:
+    return {Path(origin.folder) for origin in find_origins(settings).values() if origin.folder}
 
 
-def ledgers_of(settings: Settings) -> dict[str, tuple[TrialRecord, ...]]:
+def load_ledgers(settings: Settings) -> dict[str, tuple[TrialRecord, ...]]:
     """Return the records of every sweep; those of this one may lie in an archive."""
     sweep = settings.sweep.name
-    return {**read_ledgers(settings.outputs, sweep=sweep), sweep: ledger_of(settings).records()}
+    return {**read_ledgers(settings.outputs, sweep=sweep), sweep: open_ledger(settings).records()}
 
 
-def inventory_of(settings: Settings) -> Inventory:
+def build_inventory(settings: Settings) -> Inventory:
     """Return the inventory of this host, or of the pools, without the host's accelerators."""
     if settings.cluster is None:
         return of_host(local_node(tuple(settings.sweep.devices.values())))
@@ -197,7 +197,7 @@ def _describe_unused(
         )
 
 
-def _environment_of(settings: Settings, trainer: str) -> TrainerEnvironment:
+def _build_environment(settings: Settings, trainer: str) -> TrainerEnvironment:
     """Probe the trainer's environment on this host; on a real cluster, the nodes' image with its Ray's Python
     counts.
     """
@@ -225,7 +225,7 @@ def own_data(spec: NativeSpec | ScriptSpec) -> DataRef:
     )
 
 
-def data_of(
+def find_data(
     settings: Settings, name: str, source: str, *, download: bool, progress: "Progress | None" = None
 ) -> DataRef:
     """Find a data set. Raises ConfigError if it is not available."""

@@ -7,12 +7,12 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from orchestrator.analysis.figures.vega_lite import Figure
-from orchestrator.analysis.findings import Findings, findings_of
+from orchestrator.analysis.findings import Findings, collect_findings
 from orchestrator.analysis.formatting import counted
 from orchestrator.analysis.report.drawings import Drawings
-from orchestrator.analysis.report.export import comparisons_frame, csv_of, storable
-from orchestrator.analysis.report.figures import figures_of
-from orchestrator.analysis.report.markdown import markdown_of
+from orchestrator.analysis.report.export import comparisons_frame, format_csv, storable
+from orchestrator.analysis.report.figures import build_figures
+from orchestrator.analysis.report.markdown import format_markdown
 from orchestrator.analysis.report.page import drawings_wanted, render
 from orchestrator.core.codec import to_json
 from orchestrator.core.command_text import command_text
@@ -22,18 +22,24 @@ from orchestrator.core.placement import Plan
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Settings
 from orchestrator.pipeline.components import (
-    command_words_of,
-    ledger_of,
+    build_price_book,
+    build_tracker,
+    find_repeated_words,
+    list_command_words,
+    open_ledger,
     optional_package,
-    price_book_of,
-    repeated_words_of,
-    tracker_of,
 )
 from orchestrator.pipeline.planning import at_requested_prices, plan_sweep, with_predictions
 from orchestrator.pipeline.preflight import PreflightState
 from orchestrator.pipeline.report_images import draw_images, forget_images, images_in
 from orchestrator.pipeline.search_progress import other_search
-from orchestrator.pipeline.tracking import last_plan_in, list_predictions, logged, outline_of, tracked_lines
+from orchestrator.pipeline.tracking import (
+    build_outline,
+    last_plan_in,
+    list_predictions,
+    logged,
+    tracked_lines,
+)
 from orchestrator.plan.cache import with_further_repeats
 from orchestrator.plan.pricing import forecasts_repriced, repriced
 from orchestrator.record.driver_environment import own_version
@@ -95,9 +101,9 @@ def write_report(
     Args:
         images: also write the figures as images.
     """
-    findings = findings_of(records, plan, objective)
+    findings = collect_findings(records, plan, objective)
     errors: dict[Path, str] = {}
-    figures = figures_of(findings)
+    figures = build_figures(findings)
     with _catch_errors(folder, errors), Drawings(_former_page(folder)) as drawings:
         drawings.begin(drawings_wanted(figures))
         folder.mkdir(parents=True, exist_ok=True)
@@ -137,15 +143,15 @@ def _writers(
 ) -> Mapping[str, _Write]:
     """Return the writer of each file by its name, the page last: no fault of it costs another file."""
     writers = {
-        "results.csv": _writer_of(lambda: csv_of(findings.frame)),
-        "comparisons.csv": _writer_of(lambda: csv_of(comparisons_frame(findings))),
-        PLAN_NAME: _writer_of(lambda: to_json(plan)),
-        MARKDOWN_NAME: _writer_of(lambda: markdown_of(plan.sweep, findings)),
+        "results.csv": _build_writer(lambda: format_csv(findings.frame)),
+        "comparisons.csv": _build_writer(lambda: format_csv(comparisons_frame(findings))),
+        PLAN_NAME: _build_writer(lambda: to_json(plan)),
+        MARKDOWN_NAME: _build_writer(lambda: format_markdown(plan.sweep, findings)),
     }
     if find_spec("pyarrow"):  # it comes with MLflow, which need not be installed
         writers["results.parquet"] = lambda path: storable(findings.frame).to_parquet(path, index=False)
     version = own_version() or ""
-    page = _writer_of(
+    page = _build_writer(
         lambda: render(
             sweep=plan.sweep, findings=findings, version=version, figures=figures, drawings=drawings
         )
@@ -153,9 +159,9 @@ def _writers(
     return {**writers, PAGE_NAME: page}
 
 
-def _writer_of(text_of: Callable[[], str]) -> _Write:
+def _build_writer(read_whole_text: Callable[[], str]) -> _Write:
     def write(path: Path) -> None:
-        path.write_text(text_of(), encoding="utf-8", errors="backslashreplace")
+        path.write_text(read_whole_text(), encoding="utf-8", errors="backslashreplace")
 
     return write
 
@@ -182,13 +188,13 @@ def report_sweep(settings: Settings, preflight: PreflightState) -> SweepReport:
     plan = plan_sweep(settings, preflight)
     outcome = write_all(settings, plan, records, preflight)
     if outcome.records:
-        tracker, rows = tracker_of(settings), tuple(logged(kept, plan, settings.objective))
-        outline = outline_of(settings, kept, plan, predictions=list_predictions(outcome.findings))
+        tracker, rows = build_tracker(settings), tuple(logged(kept, plan, settings.objective))
+        outline = build_outline(settings, kept, plan, predictions=list_predictions(outcome.findings))
         if not tracker.shows(outcome.files, outline=outline, kept=rows):
             tracker.attach(outcome.files, outline=outline, kept=rows)
         outcome = replace(outcome, tracked=tracked_lines(settings, tracker.experiment_id))
     if searched := other_search(settings):
-        command = command_text((*command_words_of(settings), *searched), verb="report")
+        command = command_text((*list_command_words(settings), *searched), verb="report")
         remark = f"the last run was an adaptive search, and this is the report of a grid; its own: {command}"
         outcome = replace(outcome, remarks=(*outcome.remarks, remark))
     return outcome
@@ -203,19 +209,19 @@ def report_tracked(settings: Settings) -> SweepReport:
     if settings.tracking_uri is None:
         raise ConfigError("report.source=mlflow needs a tracking server; tracking=none sets none")
     with optional_package("report.source=mlflow", instead="report.source=ledger"):
-        from orchestrator.record.tracking.mlflow_read import experiment_id_of, read_sweep
+        from orchestrator.record.tracking.mlflow_read import find_experiment_id, read_sweep
     records, stored_plan = read_sweep(settings.tracking_uri, sweep=settings.sweep.name)
     if settings.reprices:
-        price_book = price_book_of(settings)
+        price_book = build_price_book(settings)
         records, stored_plan = repriced(records, price_book), forecasts_repriced(stored_plan, price_book)
     folder = settings.outputs / settings.sweep.name
     here = replace(
         stored_plan,
-        repeated_words=repeated_words_of(settings),
-        words=stored_plan.words or command_words_of(settings),
+        repeated_words=find_repeated_words(settings),
+        words=stored_plan.words or list_command_words(settings),
     )
     outcome = _written(folder, records, here, settings)
-    experiment_id = experiment_id_of(settings.tracking_uri, sweep=settings.sweep.name)
+    experiment_id = find_experiment_id(settings.tracking_uri, sweep=settings.sweep.name)
     return replace(outcome, tracked=tracked_lines(settings, experiment_id))
 
 
@@ -233,12 +239,12 @@ def sync_sweep(settings: Settings) -> Synced:
     Raises:
         RecordError: the server did not take all of them.
     """
-    ledger, tracker = ledger_of(settings), tracker_of(settings)
+    ledger, tracker = open_ledger(settings), build_tracker(settings)
     folder, records = ledger.path.parent, ledger.records()
     plan = last_plan_in(folder)
-    tracker.begin(outline_of(settings, records, plan))
+    tracker.begin(build_outline(settings, records, plan))
     tracker.sync(logged(records, plan, settings.objective))
-    findings = findings_of(records, plan, settings.objective) if plan else None
+    findings = collect_findings(records, plan, settings.objective) if plan else None
     tracker.finish(files_in(folder), predictions=list_predictions(findings) if findings else ())
     if tracker.missed:
         missing = counted(tracker.missed, "record")
@@ -257,7 +263,7 @@ def write_all(
     Args:
         records: current records of the sweep.
     """
-    folder, current = ledger_of(settings).path.parent, with_further_repeats(current, records)
+    folder, current = open_ledger(settings).path.parent, with_further_repeats(current, records)
     ledgers = {**preflight.ledgers, settings.sweep.name: records}
     predicted = with_predictions(current, settings, replace(preflight, ledgers=ledgers))
     return _written(folder, records, predicted, settings)

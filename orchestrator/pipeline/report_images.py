@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from orchestrator.analysis.figures.drawing import png_of, svg_of
+from orchestrator.analysis.figures.drawing import draw_png, draw_svg
 from orchestrator.analysis.figures.palette import on_paper
 from orchestrator.analysis.figures.vega_lite import Figure
 
@@ -16,9 +16,9 @@ def draw_images(figures: Mapping[str, Figure], folder: Path) -> None:
     """Write `NAME.svg` and `NAME.png` of every figure, in colours for white paper."""
     folder.mkdir(exist_ok=True)
     for name, figure in figures.items():
-        svg = svg_of(figure, width=_WIDTH_PIXELS)
+        svg = draw_svg(figure, width=_WIDTH_PIXELS)
         (folder / f"{name}.svg").write_text(on_paper(svg), encoding="utf-8")
-        (folder / f"{name}.png").write_bytes(png_of(svg, scale=_DOTS_PER_PIXEL))
+        (folder / f"{name}.png").write_bytes(draw_png(svg, scale=_DOTS_PER_PIXEL))
 
 
 def images_in(folder: Path) -> tuple[Path, ...]:

@@ -17,16 +17,16 @@ from orchestrator.execute.scheduling.budget import BudgetTracker
 from orchestrator.execute.scheduling.queue import Queue
 from orchestrator.execute.scheduling.stop import StopSignals
 from orchestrator.execute.trial.records import attempts_made
-from orchestrator.pipeline.budget import Ask, budget_tracker_of, remarks_on, require_consent
+from orchestrator.pipeline.budget import Confirm, build_budget_tracker, remarks_on, require_consent
 from orchestrator.pipeline.compilation import with_answers
-from orchestrator.pipeline.components import executor_of
-from orchestrator.pipeline.planning import expected_of, order_of, plan_sweep, prospect_of
-from orchestrator.pipeline.preflight import PreflightState, origins_of
+from orchestrator.pipeline.components import build_executor
+from orchestrator.pipeline.planning import build_prospect, describe_expected, find_order, plan_sweep
+from orchestrator.pipeline.preflight import PreflightState, find_origins
 from orchestrator.pipeline.report import SweepReport, write_all
-from orchestrator.pipeline.search import ReportingSearch, outlook_lines, remarks_of, search_of
+from orchestrator.pipeline.search import ReportingSearch, build_search, describe_search, outlook_lines
 from orchestrator.pipeline.search_progress import forget_search, progress_in
-from orchestrator.pipeline.stores import SweepStores, stores_of
-from orchestrator.pipeline.tracking import list_predictions, logged, outline_of, tracked_lines
+from orchestrator.pipeline.stores import SweepStores, build_stores
+from orchestrator.pipeline.tracking import build_outline, list_predictions, logged, tracked_lines
 from orchestrator.plan.cache import reuse_results
 from orchestrator.plan.pricing import priced
 from orchestrator.record.journal import Journal
@@ -43,7 +43,7 @@ class JournalingCallback:
     """Callback that writes each trial event to the journal, then forwards it to the wrapped callback.
 
     Args:
-        settle: waits for writing that would disturb a trial on this host.
+        wait_for_writes: waits for writing that would disturb a trial on this host.
         completed: adds to a record what the ledger has of it too, as its price.
     """
 
@@ -52,23 +52,23 @@ class JournalingCallback:
         watcher: TrialCallback,
         journal: Journal,
         *,
-        settle: Callable[[], None],
+        wait_for_writes: Callable[[], None],
         completed: Callable[[TrialRecord], TrialRecord],
     ) -> None:
         self._watcher = watcher
         self._journal = journal
-        self._settle = settle
+        self._wait_for_writes = wait_for_writes
         self._completed = completed
 
     def started(self, attempt: Attempt) -> None:
-        """Settle, journal the start, then forward it; the attempt counts from here on."""
-        self._settle()
-        self._journal.note("starting", [_key_of(attempt)])
+        """Wait for writes, journal the start, then forward it; the attempt counts from here on."""
+        self._wait_for_writes()
+        self._journal.note("starting", [_build_key(attempt)])
         self._watcher.started(attempt)
 
     def placed(self, attempt: Attempt) -> None:
         """Journal the placement, then forward it."""
-        self._journal.note("running", [_key_of(attempt)])
+        self._journal.note("running", [_build_key(attempt)])
         self._watcher.placed(attempt)
 
     def ended(self, record: TrialRecord) -> None:
@@ -79,47 +79,52 @@ class JournalingCallback:
 
     def withdrawn(self, attempt: Attempt) -> None:
         """Journal the withdrawal, then forward it."""
-        self._journal.note("withdrawn", [_key_of(attempt)])
+        self._journal.note("withdrawn", [_build_key(attempt)])
         self._watcher.withdrawn(attempt)
 
 
-def _key_of(attempt: Attempt) -> tuple[str, int]:
+def _build_key(attempt: Attempt) -> tuple[str, int]:
     return attempt.placement.trial_id, attempt.number
 
 
-Say = Callable[[str], None]
+OnMessage = Callable[[str], None]
 """Prints one line for a person."""
 
-Watch = Callable[[Plan, Sequence[TrialRecord]], AbstractContextManager[TrialCallback]]
+OpenView = Callable[[Plan, Sequence[TrialRecord]], AbstractContextManager[TrialCallback]]
 """Opens the live view of a plan that runs; the records of earlier commands tell how long trials take."""
 
 
 def run_sweep(
-    settings: Settings, preflight: PreflightState, *, watch: Watch, say: Say, ask: Ask | None
+    settings: Settings,
+    preflight: PreflightState,
+    *,
+    open_view: OpenView,
+    on_message: OnMessage,
+    confirm: Confirm | None,
 ) -> SweepReport:
     """Run the missing trials once the host is free, store each record when its trial ends, and report.
 
     Args:
-        ask: asks a person whether to spend the estimated cost; None where no person can answer.
+        confirm: asks a person whether to spend the estimated cost; None where no person can answer.
     """
     first = plan_sweep(settings, preflight)  # refuse an invalid request before anything is written
     for line in outdated_lines(first):
-        say(line)
+        on_message(line)
     if settings.search.is_adaptive:
-        for line in outlook_lines(search_of(settings, preflight, first), first):
-            say(line)
-    prospect = prospect_of(settings, preflight, first)
-    for line in expected_of(settings, prospect):
-        say(line)
-    require_consent(prospect, ask)
-    stores = stores_of(settings)
+        for line in outlook_lines(build_search(settings, preflight, first), first):
+            on_message(line)
+    prospect = build_prospect(settings, preflight, first)
+    for line in describe_expected(settings, prospect):
+        on_message(line)
+    require_consent(prospect, confirm)
+    stores = build_stores(settings)
     ledger, tracker = stores.ledger, stores.tracker
-    stop_signals = StopSignals(ledger.path.parent, say=say)
+    stop_signals = StopSignals(ledger.path.parent, on_message=on_message)
     with (
         ledger.lock(),
         published(ledger.path.parent, first) as running,
         stop_signals.accepting_requests(),
-        _turn(settings, first, stop_signals, say=say) as has_turn,
+        _turn(settings, first, stop_signals, on_message=on_message) as has_turn,
     ):
         if not settings.search.is_adaptive:
             forget_search(ledger.path.parent)
@@ -132,14 +137,14 @@ def run_sweep(
             ledger.append(record)
         if stores.checkpoints:
             stores.checkpoints.settle_all(ledger.records())
-        budget_tracker = budget_tracker_of(settings, preflight.ledgers, preflight.price_book)
-        executor = executor_of(settings, preflight.inventory) if todo.placements and has_turn else None
+        budget_tracker = build_budget_tracker(settings, preflight.ledgers, preflight.price_book)
+        executor = build_executor(settings, preflight.inventory) if todo.placements and has_turn else None
         if executor:  # imports are done: the tracker's thread imports MLflow while the executor starts
-            tracker.begin(outline_of(settings, ledger.records(), todo))
+            tracker.begin(build_outline(settings, ledger.records(), todo))
         try:
             if executor:
                 stores.catch_up(todo)
-            with watch(todo, preflight.records) as watcher, stop_signals.handling_signals():
+            with open_view(todo, preflight.records) as watcher, stop_signals.handling_signals():
                 if executor:
                     _execute(
                         executor,
@@ -150,7 +155,7 @@ def run_sweep(
                         watcher=watcher,
                         stop_signals=stop_signals,
                         budget_tracker=budget_tracker,
-                        say=say,
+                        on_message=on_message,
                     )
             if stop_signals.is_interrupted:
                 raise KeyboardInterrupt
@@ -166,7 +171,7 @@ def run_sweep(
 
 
 def _turn(
-    settings: Settings, todo: Plan, stop_signals: StopSignals, *, say: Say
+    settings: Settings, todo: Plan, stop_signals: StopSignals, *, on_message: OnMessage
 ) -> AbstractContextManager[bool]:
     """Wait until no other sweep runs on this host; a cluster schedules by itself and needs no wait.
 
@@ -176,7 +181,10 @@ def _turn(
         return nullcontext(True)
     path = default_cache() / f"sweep-on-{platform.node()}.lock"  # hosts may share a user's cache
     return wait_for_host_lock(
-        path, sweep=settings.sweep.name, say=say, is_wanted=lambda: stop_signals.requested() is None
+        path,
+        sweep=settings.sweep.name,
+        on_message=on_message,
+        is_wanted=lambda: stop_signals.requested() is None,
     )
 
 
@@ -186,7 +194,7 @@ def _show(
     """Close the tracked sweep with its report; one that ran no trial is opened only if something differs."""
     predictions = list_predictions(outcome.findings)
     if not is_begun:
-        outline = outline_of(settings, outcome.records, todo, predictions=predictions)
+        outline = build_outline(settings, outcome.records, todo, predictions=predictions)
         kept = logged(outcome.records, todo, settings.objective)
         if stores.tracker.shows(outcome.files, outline=outline, kept=kept):
             return
@@ -205,18 +213,18 @@ def _execute(
     watcher: TrialCallback,
     stop_signals: StopSignals,
     budget_tracker: BudgetTracker,
-    say: Say,
+    on_message: OnMessage,
 ) -> None:
     def completed(record: TrialRecord) -> TrialRecord:
-        own = replace(record, epoch_samples=todo.epoch_samples_of(record.spec))
+        own = replace(record, epoch_samples=todo.count_epoch_samples(record.spec))
         return with_answers(priced(own, preflight.price_book), preflight)
 
-    def keep(record: TrialRecord) -> None:
-        stores.keep(completed(record), todo)
+    def on_record(record: TrialRecord) -> None:
+        stores.save(completed(record), todo)
 
     journal = stores.journal
-    context = _context_of(settings, preflight, todo, journal.steps(), folder=stores.ledger.path.parent)
-    order = order_of(settings, todo, preflight.price_book)
+    context = _build_context(settings, preflight, todo, journal.steps(), folder=stores.ledger.path.parent)
+    order = find_order(settings, todo, preflight.price_book)
     made = context.prior_attempts
     journal.note("queued", [(placement.trial_id, made.get(placement.trial_id, 0)) for placement in order])
     queue = Queue(
@@ -227,28 +235,32 @@ def _execute(
         backoff_seconds=context.backoff_seconds,
         budget_tracker=budget_tracker,
         requested=stop_signals.requested,
-        chooser=_chooser_of(settings, preflight, todo, folder=stores.ledger.path.parent, say=say),
+        chooser=_build_chooser(
+            settings, preflight, todo, folder=stores.ledger.path.parent, on_message=on_message
+        ),
     )
-    callback = JournalingCallback(watcher, journal, settle=stores.tracker.settle, completed=completed)
-    executor.run(queue, context, callback, keep=keep)
+    callback = JournalingCallback(
+        watcher, journal, wait_for_writes=stores.tracker.wait_for_writes, completed=completed
+    )
+    executor.run(queue, context, callback, on_record=on_record)
 
 
-def _chooser_of(
-    settings: Settings, preflight: PreflightState, todo: Plan, *, folder: Path, say: Say
+def _build_chooser(
+    settings: Settings, preflight: PreflightState, todo: Plan, *, folder: Path, on_message: OnMessage
 ) -> ReportingSearch | None:
     """Build the search of an adaptive sweep; None: its trials run in their order."""
     if not settings.search.is_adaptive:
         return None
-    return ReportingSearch(search_of(settings, preflight, todo), folder=folder, say=say)
+    return ReportingSearch(build_search(settings, preflight, todo), folder=folder, on_message=on_message)
 
 
 def _search_remarks(settings: Settings, outcome: SweepReport) -> tuple[str, ...]:
-    """Say how an adaptive search ended."""
+    """OnMessage how an adaptive search ended."""
     progress = progress_in(outcome.report.parent) if settings.search.is_adaptive else None
-    return remarks_of(progress, outcome.findings.recommendations) if progress else ()
+    return describe_search(progress, outcome.findings.recommendations) if progress else ()
 
 
-def _context_of(
+def _build_context(
     settings: Settings, preflight: PreflightState, todo: Plan, steps: Iterable[TrialEvent], *, folder: Path
 ) -> SweepContext:
     return SweepContext(
@@ -263,10 +275,10 @@ def _context_of(
         prior_attempts=attempts_made(preflight.ledgers.get(settings.sweep.name, ()), steps),
         environment=preflight.driver,
         environments=preflight.environments,
-        origins=origins_of(settings),
+        origins=find_origins(settings),
         checkpointing=settings.checkpointing,
-        hears_progress=settings.search.is_adaptive,
-        native_specs=native_specs_of(todo.placements),
+        needs_progress=settings.search.is_adaptive,
+        native_specs=find_native_specs(todo.placements),
     )
 
 
@@ -274,7 +286,7 @@ _Job = tuple[str, tuple[tuple[str, Option], ...], str | None]
 """Workload, its options, and the framework of the trainer."""
 
 
-def native_specs_of(placements: Iterable[Placement]) -> dict[str, NativeSpec | ScriptSpec]:
+def find_native_specs(placements: Iterable[Placement]) -> dict[str, NativeSpec | ScriptSpec]:
     """Return the descriptions of native jobs, in their trainer's framework, and of scripts by trial_id.
 
     Trials of one job share one object, which is then written once to where they run.
@@ -282,20 +294,20 @@ def native_specs_of(placements: Iterable[Placement]) -> dict[str, NativeSpec | S
     described: dict[_Job, NativeSpec | ScriptSpec | None] = {}
     found: dict[str, NativeSpec | ScriptSpec] = {}
     for placement in placements:
-        job = _job_of(placement.trial)
+        job = _build_job(placement.trial)
         if job not in described:
-            described[job] = _native_spec_of(*job)
+            described[job] = _find_native_spec(*job)
         if spec := described[job]:
             found[placement.trial_id] = spec
     return found
 
 
-def _job_of(trial: TrialSpec) -> _Job:
+def _build_job(trial: TrialSpec) -> _Job:
     options = tuple(sorted(trial.workload_options.items()))
     return trial.workload, options, trainer_info(trial.trainer).framework
 
 
-def _native_spec_of(
+def _find_native_spec(
     workload: str, options: tuple[tuple[str, Option], ...], framework: str | None
 ) -> NativeSpec | ScriptSpec | None:
     """Return the description of a native job in a framework; None if the workload is none."""

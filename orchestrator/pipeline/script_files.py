@@ -10,8 +10,8 @@ from orchestrator.core.sweep import Point
 from orchestrator.core.trial_spec import point_id
 from orchestrator.plan.cache import results_by_trial
 from orchestrator.plan.requests import RequestedPoint
-from orchestrator.plan.trial_specs import unsuitable, workload_of
-from workloads.script.command import name_files, plain_words_of
+from orchestrator.plan.trial_specs import build_workload, unsuitable
+from workloads.script.command import describe_in_plain_words, name_files
 from workloads.script.file_hash import CHANGED, hash_like
 from workloads.spec import ScriptSpec
 
@@ -38,7 +38,7 @@ def find_outdated(
         for one in requested
         if one.point.workload == "script"
         for request in one.requests[:1]
-        if isinstance(spec := workload_of(one.point), ScriptSpec)
+        if isinstance(spec := build_workload(one.point), ScriptSpec)
     }
     if not specs:
         return {}
@@ -83,11 +83,11 @@ def list_files(
         spec.command: spec
         for point in points
         if point.workload == "script" and unsuitable(point) is None
-        if isinstance(spec := workload_of(point), ScriptSpec)
+        if isinstance(spec := build_workload(point), ScriptSpec)
     }
     asked = {one.trial_id for one in plan.asked} if specs else set()
     files = {
-        command: dict.fromkeys(name_files(plain_words_of(command), Path(spec.folder)))
+        command: dict.fromkeys(name_files(describe_in_plain_words(command), Path(spec.folder)))
         for command, spec in specs.items()
     }
     for record in records if specs else ():

@@ -13,7 +13,7 @@ from orchestrator.core.settings import Settings
 from orchestrator.core.trial_progress import Pruning, TrialProgress
 from orchestrator.execute.on_ray.learning_curves import stops_on_curve
 from orchestrator.execute.scheduling.queue import ObstacleOf
-from orchestrator.pipeline.planning import at_requested_prices, order_of, with_predictions
+from orchestrator.pipeline.planning import at_requested_prices, find_order, with_predictions
 from orchestrator.pipeline.preflight import PreflightState
 from orchestrator.pipeline.search_progress import FILE_NAME
 from orchestrator.plan.cache import without_outdated
@@ -22,7 +22,7 @@ from orchestrator.search.sweep_search import SweepSearch
 from workloads.data.files import written_whole
 
 
-def search_of(settings: Settings, preflight: PreflightState, todo: Plan) -> SweepSearch:
+def build_search(settings: Settings, preflight: PreflightState, todo: Plan) -> SweepSearch:
     """Collect what is known before the next trial: predictions, prices, and the records of all sweeps."""
     predicted = with_predictions(todo, settings, preflight)
     newest = latest(without_outdated(preflight.records, todo.outdated))
@@ -39,7 +39,7 @@ def search_of(settings: Settings, preflight: PreflightState, todo: Plan) -> Swee
     return SweepSearch(
         predicted,
         settings.objective,
-        placements=order_of(settings, todo, preflight.price_book),
+        placements=find_order(settings, todo, preflight.price_book),
         records=at_requested_prices(settings, standing, preflight.price_book),
         stops_on_curve=stops_on_curve,
     )
@@ -59,22 +59,22 @@ def outlook_lines(search: SweepSearch, plan: Plan) -> tuple[str, ...]:
 class ReportingSearch:
     """Search that says every decision on a screen, and keeps the last one for other terminals."""
 
-    def __init__(self, search: SweepSearch, *, folder: Path, say: Callable[[str], None]) -> None:
+    def __init__(self, search: SweepSearch, *, folder: Path, on_message: Callable[[str], None]) -> None:
         self._search = search
         self._path = folder / FILE_NAME
-        self._say = say
+        self._on_message = on_message
         self._said: set[str] = set()
 
-    def next_trial(self, obstacle_of: ObstacleOf) -> str | None:
+    def next_trial(self, format_obstacle: ObstacleOf) -> str | None:
         """Choose the next trial, and say why."""
-        chosen = self._search.next_trial(obstacle_of)
+        chosen = self._search.next_trial(format_obstacle)
         progress = self._search.progress
         with written_whole(self._path) as made:
             made.write_text(to_json(progress), encoding="utf-8")
         sentences = list(step_sentences(progress))
         for sentence in sentences:
             if sentence not in self._said:
-                self._say(sentence)
+                self._on_message(sentence)
         self._said = set(sentences)
         return chosen
 
@@ -86,11 +86,11 @@ class ReportingSearch:
         """Forward the end of a trial."""
         self._search.end(record)
 
-    def pruning_of(self, trial_id: str, shown: TrialProgress) -> Pruning | None:
+    def find_pruning(self, trial_id: str, shown: TrialProgress) -> Pruning | None:
         """Let the search decide whether a running trial is ended early, and say it."""
-        pruning = self._search.pruning_of(trial_id, shown)
+        pruning = self._search.find_pruning(trial_id, shown)
         if pruning is not None:
-            self._say(f"pruned: {self._search.setting_of(trial_id)}: {pruning.why}")
+            self._on_message(f"pruned: {self._search.build_setting(trial_id)}: {pruning.why}")
         return pruning
 
     def drop(self, trial_id: str) -> None:
@@ -103,7 +103,7 @@ def _ended(job: JobProgress) -> JobProgress:
     return replace(job, next_setting="", why="the sweep was stopped") if job.next_setting else job
 
 
-def remarks_of(progress: SearchProgress, answers: Sequence[Recommendation]) -> tuple[str, ...]:
+def describe_search(progress: SearchProgress, answers: Sequence[Recommendation]) -> tuple[str, ...]:
     """Say for every job what was measured, and which setting the report takes."""
     by_job = {one.job: one for one in answers}
     return tuple(

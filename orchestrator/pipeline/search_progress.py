@@ -7,7 +7,7 @@ from orchestrator.core.codec import from_json
 from orchestrator.core.errors import RecordError
 from orchestrator.core.search import Search, SearchProgress
 from orchestrator.core.settings import Settings
-from orchestrator.pipeline.components import ledger_of
+from orchestrator.pipeline.components import open_ledger
 
 FILE_NAME = "search.json"
 
@@ -25,7 +25,7 @@ def other_search(settings: Settings) -> tuple[str, ...]:
 
     A command without them is about a grid: what it means is not taken from the last one.
     """
-    progress = progress_in(ledger_of(settings).path.parent)
+    progress = progress_in(open_ledger(settings).path.parent)
     if progress is None or any(word.startswith(("search=", "search.")) for word in settings.overrides):
         return ()
     search = progress.search

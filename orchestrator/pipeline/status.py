@@ -10,7 +10,7 @@ from orchestrator.core.search import SearchProgress
 from orchestrator.core.settings import Settings
 from orchestrator.core.trial_state import TrialEvent
 from orchestrator.execute.scheduling.stop import StopRequest, request
-from orchestrator.pipeline.components import journal_of, ledger_of
+from orchestrator.pipeline.components import open_journal, open_ledger
 from orchestrator.pipeline.planning import plan_sweep
 from orchestrator.pipeline.preflight import PreflightState
 from orchestrator.pipeline.search_progress import progress_in
@@ -38,22 +38,22 @@ class Status:
     running: RunningPlan | None = None
 
 
-def status_of(settings: Settings, preflight: PreflightState) -> Status:
+def build_status(settings: Settings, preflight: PreflightState) -> Status:
     """Return the progress of the sweep."""
-    ledger = ledger_of(settings)
+    ledger = open_ledger(settings)
     return Status(
         plan=plan_sweep(settings, preflight),
         folder=ledger.path.parent,
         records=preflight.ledgers.get(ledger.sweep, ()),
-        steps=journal_of(settings).steps(),
+        steps=open_journal(settings).steps(),
         holder=ledger.holder(),
         search=progress_in(ledger.path.parent) if settings.search.is_adaptive else None,
     )
 
 
-def running_status_of(settings: Settings) -> Status | None:
+def find_running_status(settings: Settings) -> Status | None:
     """Return the progress of a sweep as the process that runs it planned it; None: none runs it here."""
-    ledger = ledger_of(settings)
+    ledger = open_ledger(settings)
     holder, running = ledger.holder(), running_plan_in(ledger.path.parent)
     if holder is None or running is None:
         return None
@@ -61,7 +61,7 @@ def running_status_of(settings: Settings) -> Status | None:
         plan=running.plan,
         folder=ledger.path.parent,
         records=ledger.records(),
-        steps=journal_of(settings).steps(),
+        steps=open_journal(settings).steps(),
         holder=holder,
         search=progress_in(ledger.path.parent) if running.plan.search.is_adaptive else None,
         running=running,
@@ -74,7 +74,7 @@ def halt_sweep(settings: Settings, halt: StopRequest) -> str:
     Raises:
         RecordError: no process of this host runs the sweep.
     """
-    ledger = ledger_of(settings)
+    ledger = open_ledger(settings)
     holder = ledger.holder()
     if holder is None:
         raise RecordError(f"sweep {ledger.sweep!r} is not being run here; there is nothing to {halt}")

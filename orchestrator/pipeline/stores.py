@@ -7,8 +7,13 @@ from orchestrator.core.placement import Plan
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Settings
 from orchestrator.execute.trial.checkpoints import CheckpointStore
-from orchestrator.pipeline.components import background_tracker_of, checkpoints_of, journal_of, ledger_of
-from orchestrator.pipeline.tracking import logged, tracked_metrics_of
+from orchestrator.pipeline.components import (
+    build_background_tracker,
+    open_checkpoints,
+    open_journal,
+    open_ledger,
+)
+from orchestrator.pipeline.tracking import compute_tracked_metrics, logged
 from orchestrator.record.journal import Journal
 from orchestrator.record.ledger import Ledger
 from orchestrator.record.tracking.tracker import Tracker
@@ -29,24 +34,24 @@ class SweepStores:
     checkpoints: CheckpointStore | None
     objective: Objective
 
-    def keep(self, record: TrialRecord, plan: Plan) -> None:
+    def save(self, record: TrialRecord, plan: Plan) -> None:
         """Store a record of a trial that just ended, in the ledger first."""
         self.ledger.append(record)
         if self.checkpoints:
             self.checkpoints.discard_if_final(record)
-        self.tracker.keep(record, tracked_metrics_of(record, plan, self.objective))
+        self.tracker.save(record, compute_tracked_metrics(record, plan, self.objective))
 
     def catch_up(self, plan: Plan) -> None:
         """Send the tracker the records that it lacks."""
         self.tracker.sync(logged(self.ledger.records(), plan, self.objective))
 
 
-def stores_of(settings: Settings) -> SweepStores:
+def build_stores(settings: Settings) -> SweepStores:
     """Build the stores that the settings select."""
     return SweepStores(
-        ledger=ledger_of(settings),
-        journal=journal_of(settings),
-        tracker=background_tracker_of(settings),
-        checkpoints=checkpoints_of(settings),
+        ledger=open_ledger(settings),
+        journal=open_journal(settings),
+        tracker=build_background_tracker(settings),
+        checkpoints=open_checkpoints(settings),
         objective=settings.objective,
     )

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from orchestrator.analysis.measurements.noise import noise_of
-from orchestrator.analysis.metrics.definitions import metrics_of
+from orchestrator.analysis.measurements.noise import describe_noise
+from orchestrator.analysis.metrics.definitions import collect_metrics
 from orchestrator.analysis.metrics.units import in_tracked_units
 from orchestrator.analysis.recommendation.jobs.job_of_trial import compute_job_metrics
 from orchestrator.analysis.recommendation.jobs.length import known_length
@@ -28,7 +28,7 @@ _JOB = dict(zip(("job_samples", "job_seconds", "job_usd"), JOB_METRICS, strict=T
 _MOST_PREDICTIONS = 50
 
 
-def outline_of(
+def build_outline(
     settings: Settings,
     records: Iterable[TrialRecord],
     plan: Plan | None,
@@ -51,22 +51,22 @@ def outline_of(
     )
 
 
-def tracked_metrics_of(record: TrialRecord, plan: Plan | None, objective: Objective) -> dict[str, float]:
+def compute_tracked_metrics(record: TrialRecord, plan: Plan | None, objective: Objective) -> dict[str, float]:
     """Return the metrics of an attempt, as the tracking server has them.
 
     Args:
         plan: tells the length of its job; None: not known.
     """
-    metrics = in_tracked_units(metrics_of(record))
+    metrics = in_tracked_units(collect_metrics(record))
     if RATE in metrics:
-        metrics[NOISY] = float(bool(noise_of(record)))
+        metrics[NOISY] = float(bool(describe_noise(record)))
     job = compute_job_metrics(record, _find_job_samples(record, plan, objective))
     return metrics | {_JOB[name]: value for name, value in job.items()}
 
 
 def logged(records: Iterable[TrialRecord], plan: Plan | None, objective: Objective) -> Iterator[LoggedRecord]:
     """Yield the records with their metrics."""
-    return ((record, tracked_metrics_of(record, plan, objective)) for record in records)
+    return ((record, compute_tracked_metrics(record, plan, objective)) for record in records)
 
 
 def list_predictions(findings: "Findings") -> tuple[Prediction, ...]:
@@ -111,7 +111,7 @@ def _predicted_job(standing: "RankedSetting", answer: "Recommendation") -> dict[
 
 
 def _find_job_samples(record: TrialRecord, plan: Plan | None, objective: Objective) -> int | None:
-    length = known_length(plan.training_of(record.spec), objective) if plan else None
+    length = known_length(plan.find_training(record.spec), objective) if plan else None
     return length.samples if length else None
 
 

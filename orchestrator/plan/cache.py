@@ -22,7 +22,7 @@ def results_by_trial(records: Iterable[TrialRecord]) -> CachedResults:
     return _newest(record for record in records if record.result is not None)
 
 
-def failures_of(records: Iterable[TrialRecord]) -> CachedResults:
+def list_failures(records: Iterable[TrialRecord]) -> CachedResults:
     """The records of failures."""
     return _newest(record for record in records if record.failure is not None)
 
@@ -57,8 +57,8 @@ def reuse_results(
     """
     every = [record for records in ledgers.values() for record in records]
     own = ledgers.get(sweep, ())
-    had = {Cached: results_by_trial(own), Failed: failures_of(own)}
-    by_kind = {Cached: results_by_trial(every), Failed: failures_of(every)}
+    had = {Cached: results_by_trial(own), Failed: list_failures(own)}
+    by_kind = {Cached: results_by_trial(every), Failed: list_failures(every)}
     failed: dict[tuple[str, str, Provenance], list[TrialRecord]] = defaultdict(list)
     for record in every:
         if record.failure is not None:

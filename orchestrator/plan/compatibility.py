@@ -5,9 +5,9 @@ from functools import partial
 
 from orchestrator.core.device import Device
 from orchestrator.core.sweep import Point
-from orchestrator.core.tpu_topology import generation_of
+from orchestrator.core.tpu_topology import parse_generation
 from orchestrator.core.trainer import TrainerEnvironment, TrainerInfo, TrainingRequest
-from orchestrator.plan.trial_specs import workload_of
+from orchestrator.plan.trial_specs import build_workload
 from workloads.layers import Layer
 from workloads.spec import NativeSpec, ScriptSpec, WorkloadSpec
 
@@ -78,7 +78,7 @@ def _trainer_accepts(point: Point, device: Device, trainer: TrainerInfo) -> str 
     request = TrainingRequest(
         workload=point.workload,
         kind=device.kind,
-        generation=generation_of(device.slice_type or "") or None,
+        generation=parse_generation(device.slice_type or "") or None,
         precision=point.precision,
         replicas=point.replicas,
         options=point.trainer_options,
@@ -88,7 +88,7 @@ def _trainer_accepts(point: Point, device: Device, trainer: TrainerInfo) -> str 
 
 
 def _has_layer(point: Point, *layers: type[Layer]) -> bool:
-    spec = workload_of(point)
+    spec = build_workload(point)
     networks = spec.networks.values() if isinstance(spec, WorkloadSpec) else ()
     return any(isinstance(node.layer, layers) for network in networks for node in network.nodes)
 
@@ -144,7 +144,7 @@ def _a_target_needs_training(point: Point, trainer: TrainerInfo) -> str | None:
 
 
 def _trains_own_code(point: Point, trainer: TrainerInfo) -> str | None:
-    spec = workload_of(point)
+    spec = build_workload(point)
     if isinstance(spec, ScriptSpec) != trainer.runs_scripts:
         return (
             f"{trainer.name} cannot run {spec.name}; choose trainer=script"

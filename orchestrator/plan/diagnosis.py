@@ -12,7 +12,7 @@ _MOST_USED_BYTES = 1e9
 _LEAST_POWER_FRACTION = 0.98
 
 
-def checks_of(diagnosis: Diagnosis, devices: Mapping[str, Device]) -> tuple[Check, ...]:
+def list_checks(diagnosis: Diagnosis, devices: Mapping[str, Device]) -> tuple[Check, ...]:
     """List what is missing first, then the warnings.
 
     Args:
@@ -55,10 +55,10 @@ def _accelerators(diagnosis: Diagnosis, devices: Mapping[str, Device]) -> Iterat
             "one of them in a sweep"
         )
     for name in filter(None, [*whole, host.slice_device]):
-        yield from _users_of(name, [trainer for trainer in diagnosis.trainers if name in trainer.devices])
+        yield from _check_users(name, [trainer for trainer in diagnosis.trainers if name in trainer.devices])
 
 
-def _users_of(device: str, trainers: Sequence[TrainerState]) -> Iterator[Check]:
+def _check_users(device: str, trainers: Sequence[TrainerState]) -> Iterator[Check]:
     """Check that a trainer can use a device, among those that support its kind."""
     is_used = any(device in trainer.usable_devices for trainer in trainers)
     if not is_used:

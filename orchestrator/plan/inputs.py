@@ -6,7 +6,7 @@ from typing import Any
 
 from orchestrator.core.sweep import Point
 from orchestrator.core.trial_spec import Option
-from orchestrator.plan.trial_specs import workload_of
+from orchestrator.plan.trial_specs import build_workload
 from workloads.inputs import name_input
 from workloads.registry import find_published_options, options_class
 
@@ -17,7 +17,7 @@ def describe_input(point: Point) -> str:
     `images 32x32, 10 classes (published size: workload.image_size=224 workload.num_classes=1000)`; empty
     where a user's code has it.
     """
-    described, published = name_input(workload_of(point)), find_published_options(point.workload)
+    described, published = name_input(build_workload(point)), find_published_options(point.workload)
     if not described or not published:
         return described
     defaults: Mapping[str, Any] = {one.name: one.default for one in fields(options_class(point.workload))}

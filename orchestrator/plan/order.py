@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 
 from orchestrator.core.device import Device
-from orchestrator.core.peaks import peaks_of
+from orchestrator.core.peaks import find_peaks
 from orchestrator.core.placement import Placement
 from orchestrator.core.price import Price
 from orchestrator.core.sweep import Order
@@ -44,7 +44,7 @@ def running_order(
     )
 
 
-def weight_of(order: Order, price_book: PriceBook) -> TrialWeight:
+def choose_weight(order: Order, price_book: PriceBook) -> TrialWeight:
     """Return the weight function of an order: the bound of a trial's time, that times its price, or none."""
 
     def seconds(placement: Placement) -> float:
@@ -53,7 +53,7 @@ def weight_of(order: Order, price_book: PriceBook) -> TrialWeight:
         return seconds_at_peak(trial, [price_book.devices[name] for name in names])
 
     def usd(placement: Placement) -> float:
-        price = price_book.price_of(placement)
+        price = price_book.find_price(placement)
         return seconds(placement) * price.usd_per_hour if isinstance(price, Price) else math.inf
 
     weights: Mapping[Order, TrialWeight] = {
@@ -78,7 +78,7 @@ def seconds_at_peak(trial: TrialSpec, devices: Sequence[Device]) -> float:
 
 def _flops_per_second(device: Device, precision: str) -> float:
     """Return the device's peak; without a published one for the precision, the lowest published peak."""
-    peaks = peaks_of(device, precision, count=1)
+    peaks = find_peaks(device, precision, count=1)
     lowest = min(device.peak_flops_per_second.values(), default=_UNPUBLISHED_FLOPS_PER_SECOND)
     return (peaks and peaks.flops_per_second) or lowest
 

@@ -11,7 +11,7 @@ from orchestrator.core.settings import MissingDevice, StartMethodChoice
 from orchestrator.core.sweep import Point
 from orchestrator.core.trainer import TrainerInfo
 from orchestrator.core.trial_spec import TrialSpec
-from orchestrator.plan.rank_groups import parts_of
+from orchestrator.plan.rank_groups import find_parts
 from orchestrator.plan.slots import Slot, why_no_slot
 
 _REHEARSED_PRECISION = {"fp16": "bf16", "tf32": "fp32", "tpu_default": "fp32"}
@@ -131,7 +131,7 @@ def _measured(request: PlacementRequest, *, node_group: NodeGroup) -> Placement:
 def _unequal(request: PlacementRequest) -> Placement:
     """Each rank has what its own device gives it; all that its fake nodes would hold, they hold."""
     point, is_measured = request.point, request.is_measured
-    parts = parts_of(request.slots, request.trial.process_model)
+    parts = find_parts(request.slots, request.trial.process_model)
     precision = point.precision if is_measured else _REHEARSED_PRECISION.get(point.precision, point.precision)
     crowds = (
         _crowd(sum(group.num_processes for group in held), sum(group.cpus for group in held))

@@ -26,7 +26,7 @@ from orchestrator.core.trainer import TrainerEnvironment
 from orchestrator.core.trial_spec import TrialSpec
 from orchestrator.plan.cache import (
     CachedResults,
-    failures_of,
+    list_failures,
     results_by_trial,
     stale,
     without_outdated,
@@ -37,7 +37,7 @@ from orchestrator.plan.inputs import describe_inputs
 from orchestrator.plan.memory import MemoryKey, memory_key
 from orchestrator.plan.place import PlacementRequest, in_order, place
 from orchestrator.plan.requests import RequestedPoint
-from orchestrator.plan.trial_specs import TrainSamples, tasks_of, workload_of
+from orchestrator.plan.trial_specs import TrainSamples, build_workload, find_tasks
 from workloads.spec import ScriptSpec
 
 PointDecision = Placement | Cached | Failed | Skipped
@@ -92,14 +92,14 @@ def plan(
         inventory=inventory,
         environments=environments,
         answers=results_by_trial(current),
-        failures=failures_of(current),
+        failures=list_failures(current),
         code_sha256=code_sha256,
         missing_device=missing_device,
         rerun=rerun,
         memory_fits=memory_fits,
     )
     decided = [decision for asked in requested for decision in _decide(asked, inputs=inputs)]
-    outcomes, tasks = _each_trial_once(decided), tasks_of(sweep.points)
+    outcomes, tasks = _each_trial_once(decided), find_tasks(sweep.points)
     _check_rerun(rerun, outcomes, sweep=sweep.name)
     return Plan(
         sweep=sweep.name,
@@ -108,15 +108,15 @@ def plan(
         skipped=tuple(outcome for outcome in outcomes if isinstance(outcome, Skipped)),
         failed=tuple(outcome for outcome in outcomes if isinstance(outcome, Failed)),
         baseline=_baseline(sweep, requested),
-        aims=_aims_of(tasks),
-        trainings=_trainings_of(tasks, train_samples),
+        aims=_find_aims(tasks),
+        trainings=_find_trainings(tasks, train_samples),
         inputs=describe_inputs(tasks),
-        memory=_memory_of(outcomes, memory_fits),
+        memory=_find_memory(outcomes, memory_fits),
         outdated=outdated,
     )
 
 
-def _memory_of(
+def _find_memory(
     outcomes: Iterable[PointDecision], memory_fits: Mapping[MemoryKey, Verdict | NoFit]
 ) -> Mapping[str, Verdict | NoFit]:
     """Return what is known about the memory of every trial to run, by its trial_id."""
@@ -144,9 +144,9 @@ def _check_rerun(rerun: Rerun, outcomes: Iterable[PointDecision], *, sweep: str)
         raise ConfigError(f"--rerun {unknown[0]}: sweep {sweep!r} has no such trial; plan --all has all ids")
 
 
-def _aims_of(tasks: Mapping[str, Point]) -> Mapping[str, Aim]:
+def _find_aims(tasks: Mapping[str, Point]) -> Mapping[str, Aim]:
     """Return the aim of every task that has a quality, by its name."""
-    qualities = {name: workload_of(point).quality for name, point in tasks.items()}
+    qualities = {name: build_workload(point).quality for name, point in tasks.items()}
     return {
         name: Aim(metric=quality.metric, higher_is_better=quality.higher_is_better)
         for name, quality in qualities.items()
@@ -154,11 +154,11 @@ def _aims_of(tasks: Mapping[str, Point]) -> Mapping[str, Aim]:
     }
 
 
-def _trainings_of(tasks: Mapping[str, Point], train_samples: TrainSamples) -> Mapping[str, FullTraining]:
+def _find_trainings(tasks: Mapping[str, Point], train_samples: TrainSamples) -> Mapping[str, FullTraining]:
     """Return the full training of every task, by its name."""
     trainings: dict[str, FullTraining] = {}
     for name, point in tasks.items():
-        spec = workload_of(point)
+        spec = build_workload(point)
         if isinstance(spec, ScriptSpec):
             trainings[name] = training_of_script(spec, point.global_batch_size)
             continue

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from orchestrator.core.device import Device
 from orchestrator.core.placement import Placement, Plan
-from orchestrator.core.pool import Pool, region_of
+from orchestrator.core.pool import Pool, parse_region
 from orchestrator.core.price import Price, PriceList, Provisioning, Unpriced
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.trial_spec import TrialSpec
@@ -15,7 +15,7 @@ from orchestrator.core.trial_spec import TrialSpec
 _OTHER: Mapping[Provisioning, Provisioning] = {"on_demand": "spot", "spot": "on_demand"}
 
 
-def price_of(
+def find_price(
     device: Device,
     count: int,
     *,
@@ -81,7 +81,7 @@ def price_together(prices: Sequence[Price | Unpriced]) -> Price | Unpriced:
     return replace(first, beside=tuple(others), is_hypothetical=is_hypothetical) if others else first
 
 
-def node_prices_of(placement: Placement, price: Price) -> tuple[Price, ...]:
+def find_node_prices(placement: Placement, price: Price) -> tuple[Price, ...]:
     """Return the price of each node, in the order of the hosts."""
     pools = dict.fromkeys(part.pool for part in placement.parts)
     of_pool = dict(zip(pools, price.rented, strict=False))
@@ -103,7 +103,7 @@ def _in_pool(pool: Pool, num_hosts: int) -> _Rented:
     return _Rented(
         instance=pool.instance,
         nodes=num_hosts,
-        region=region_of(pool.zone),
+        region=parse_region(pool.zone),
         provisioning=pool.provisioning,
         is_hypothetical=False,
     )
@@ -144,7 +144,7 @@ class PriceBook:
         default_factory=dict, init=False, repr=False, compare=False
     )
 
-    def price_of(self, placement: Placement) -> Price | Unpriced:
+    def find_price(self, placement: Placement) -> Price | Unpriced:
         """Return the price of the requested hardware, also where the trial is only rehearsed."""
         trial = placement.trial
         hardware = (placement.pool, placement.unequal, trial.devices, trial.num_hosts)
@@ -157,7 +157,7 @@ class PriceBook:
         if pools and pools.keys() <= self.pools.keys():
             return price_together([self._price_in(pool, num_hosts) for pool, num_hosts in pools.items()])
         pool = None if pools else self.pools.get(placement.pool or "")
-        return self._price_of(placement.trial, pool=pool)
+        return self._find_price(placement.trial, pool=pool)
 
     def price_where_it_is(self, device: str, count: int, *, num_hosts: int) -> Price | Unpriced:
         """Return the price of hardware that is not at hand: of the first pool that has it, if there is
@@ -166,7 +166,7 @@ class PriceBook:
         pool = next((pool for pool in self.pools.values() if pool.device.name == device), None)
         if pool and pool.device.kind != "cpu":
             num_hosts = max(num_hosts, math.ceil(count / pool.count))
-        return price_of(
+        return find_price(
             self.devices[device],
             count,
             prices=self.prices,
@@ -178,15 +178,15 @@ class PriceBook:
     def price_of_absent(self, trial: TrialSpec) -> Price | Unpriced:
         """Return the same of a trial; devices that are not alike have no pool in common."""
         if trial.other_devices:
-            return self._price_of(trial, pool=None)
+            return self._find_price(trial, pool=None)
         return self.price_where_it_is(trial.device, trial.num_workers, num_hosts=trial.num_hosts)
 
-    def _price_of(self, trial: TrialSpec, *, pool: Pool | None) -> Price | Unpriced:
+    def _find_price(self, trial: TrialSpec, *, pool: Pool | None) -> Price | Unpriced:
         counts = Counter(trial.devices) if trial.other_devices else {trial.device: trial.num_workers}
         rented = self._on_one_host(counts) if trial.num_hosts == 1 else counts
         return price_together(
             [
-                price_of(
+                find_price(
                     self.devices[name],
                     count,
                     prices=self.prices,
@@ -205,7 +205,7 @@ class PriceBook:
 
     def _price_in(self, pool: str, num_hosts: int) -> Price | Unpriced:
         node_pool = self.pools[pool]
-        return price_of(
+        return find_price(
             node_pool.device,
             node_pool.count,
             prices=self.prices,
@@ -218,7 +218,7 @@ class PriceBook:
 def prices_by_trial(plan: Plan, price_book: PriceBook) -> dict[str, Price | Unpriced]:
     """Return the price of every setting that a plan would run, by the trial_id of its first repeat."""
     return {
-        placement.trial_id: price_book.price_of(placement)
+        placement.trial_id: price_book.find_price(placement)
         for placement in plan.placements
         if placement.trial.repeat == 0
     }
@@ -226,14 +226,14 @@ def prices_by_trial(plan: Plan, price_book: PriceBook) -> dict[str, Price | Unpr
 
 def prices_in(plan: Plan, price_book: PriceBook) -> tuple[tuple[TrialSpec, Price | Unpriced], ...]:
     """Return the price of every trial that a plan would run, also of trials for absent devices."""
-    return tuple((placement.trial, price_book.price_of(placement)) for placement in plan.placements)
+    return tuple((placement.trial, price_book.find_price(placement)) for placement in plan.placements)
 
 
 def priced(record: TrialRecord, price_book: PriceBook) -> TrialRecord:
     """Return the record with the price of its hardware. A rehearsal uses no rented device and has none."""
     if record.provenance != "measured":
         return record
-    return replace(record, price=price_book.price_of(record.placement))
+    return replace(record, price=price_book.find_price(record.placement))
 
 
 def repriced(records: Iterable[TrialRecord], price_book: PriceBook) -> tuple[TrialRecord, ...]:

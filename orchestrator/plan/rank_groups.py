@@ -8,7 +8,7 @@ from orchestrator.core.trial_spec import ProcessModel
 from orchestrator.plan.slots import Slot
 
 
-def parts_of(slots: Sequence[Slot], process_model: ProcessModel) -> tuple[RankGroup, ...]:
+def find_parts(slots: Sequence[Slot], process_model: ProcessModel) -> tuple[RankGroup, ...]:
     """Return rank groups in the order of ranks: each on its own nodes, or all on one host whose cores they
     share.
     """
@@ -44,7 +44,7 @@ def _parts_in_pool(berth: Slot, process_model: ProcessModel) -> Iterator[RankGro
 
 def _parts_here(slots: Sequence[Slot], process_model: ProcessModel) -> Iterator[RankGroup]:
     processes = [_num_processes(slot, process_model) for slot in slots]
-    for berth, count, cpus in zip(slots, processes, _cores_of(slots, processes), strict=True):
+    for berth, count, cpus in zip(slots, processes, _find_cores(slots, processes), strict=True):
         device = berth.device
         is_cpu = device.kind == "cpu"
         yield RankGroup(
@@ -58,7 +58,7 @@ def _parts_here(slots: Sequence[Slot], process_model: ProcessModel) -> Iterator[
         )
 
 
-def _cores_of(slots: Sequence[Slot], processes: Sequence[int]) -> list[int]:
+def _find_cores(slots: Sequence[Slot], processes: Sequence[int]) -> list[int]:
     """Return the cores of each slot: one per process that drives an accelerator, the rest for those that
     compute.
 

@@ -14,8 +14,8 @@ from orchestrator.core.sweep import Point, Sweep
 from orchestrator.core.trainer import TrainerInfo
 from orchestrator.core.trial_spec import trial_id
 from orchestrator.plan.place import PlacementRequest
-from orchestrator.plan.slots import find_slots, host_cpu_of, hosts_of
-from orchestrator.plan.trial_specs import DataIds, trial_of, unsuitable, workload_of
+from orchestrator.plan.slots import count_hosts, find_host_cpu, find_slots
+from orchestrator.plan.trial_specs import DataIds, build_trial, build_workload, unsuitable
 from workloads.spec import NativeSpec
 
 
@@ -52,10 +52,10 @@ def request_trials(
         trainer = trainers[point.trainer]
         slots = find_slots(point, trainer, inventory=inventory)
         # a trial on CPUs names the host that would really run it
-        host_cpu = host_cpu_of(point, slots, inventory=inventory)
-        num_hosts = hosts_of(point, slots)
+        host_cpu = find_host_cpu(point, slots, inventory=inventory)
+        num_hosts = count_hosts(point, slots)
         for repeat in range(sweep.repeats):
-            trial = trial_of(
+            trial = build_trial(
                 point, repeat, trainer=trainer, data_ids=data_ids, host_cpu=host_cpu, num_hosts=num_hosts
             )
             yield PlacementRequest(
@@ -78,7 +78,7 @@ def request_trials(
 
 def _too_long(point: Point, trainers: Mapping[str, TrainerInfo]) -> str | None:
     """Explain that the schedulers of a user's PyTorch job end before the trial; None: they do not."""
-    spec, trainer = workload_of(point), trainers.get(point.trainer)
+    spec, trainer = build_workload(point), trainers.get(point.trainer)
     if not isinstance(spec, NativeSpec) or spec.most_steps is None or point.steps <= spec.most_steps:
         return None
     if trainer is None or trainer.framework != "torch":

@@ -38,11 +38,13 @@ def find_slots(point: Point, trainer: TrainerInfo, *, inventory: Inventory) -> t
     if point.other_devices:
         unequal = _of_unequal(point, trainer, inventory=inventory)
         return () if isinstance(unequal, str) else unequal
-    slot = _berth_of(point.device, point.num_workers, trainer, inventory=inventory, num_hosts=point.num_hosts)
+    slot = _find_slot(
+        point.device, point.num_workers, trainer, inventory=inventory, num_hosts=point.num_hosts
+    )
     return (slot,) if slot else ()
 
 
-def hosts_of(point: Point, slots: Sequence[Slot]) -> int:
+def count_hosts(point: Point, slots: Sequence[Slot]) -> int:
     """Return the number of hosts of the point's trials: of all slots, or the requested number where there are
     none.
     """
@@ -51,7 +53,7 @@ def hosts_of(point: Point, slots: Sequence[Slot]) -> int:
     return sum(slot.num_hosts for slot in slots) if slots[0].node_group.pool else 1
 
 
-def host_cpu_of(point: Point, slots: Sequence[Slot], *, inventory: Inventory) -> str | None:
+def find_host_cpu(point: Point, slots: Sequence[Slot], *, inventory: Inventory) -> str | None:
     """Return the CPU models of hosts whose CPUs compute, each once; None where only accelerators compute."""
     nodes = [
         inventory.host if slot.node_group.is_fake else slot.node_group.node
@@ -69,7 +71,7 @@ def why_no_slot(point: Point, trainer: TrainerInfo, *, inventory: Inventory) -> 
         unequal = _of_unequal(point, trainer, inventory=inventory)
         assert isinstance(unequal, str)
         return unequal
-    return _absence_of(
+    return _explain_absence(
         point.device, point.num_workers, trainer, inventory=inventory, num_hosts=point.num_hosts
     )
 
@@ -105,7 +107,7 @@ def _over_pools(point: Point, trainer: TrainerInfo, *, inventory: Inventory) -> 
         by_rank[index] = _divided(device, count, trainer, inventory=left)
         if not by_rank[index]:
             if not _divided(device, count, trainer, inventory=inventory):
-                return _absence_of(device, count, trainer, inventory=inventory)
+                return _explain_absence(device, count, trainer, inventory=inventory)
             return f"{point.device_label} needs {_too_few(device, trainer, inventory)}"
         left = _without_nodes(left, by_rank[index])
     return tuple(
@@ -119,7 +121,7 @@ def _divided(device: Device, count: int, trainer: TrainerInfo, *, inventory: Inv
     """All in one pool, or where none has room for them the most that one has, and so on."""
     slots = []
     while count:
-        sizes = (_berth_of(device, index, trainer, inventory=inventory) for index in range(count, 0, -1))
+        sizes = (_find_slot(device, index, trainer, inventory=inventory) for index in range(count, 0, -1))
         berth = next((size for size in sizes if size), None)
         if berth is None:
             return ()
@@ -176,7 +178,7 @@ def _lacking(point: Point, here: NodeGroup) -> str | None:
     return f"has one kind of processor, not {' and '.join(cpus)}" if len(cpus) > 1 else None
 
 
-def _berth_of(
+def _find_slot(
     device: Device, count: int, trainer: TrainerInfo, *, inventory: Inventory, num_hosts: int | None = None
 ) -> Slot | None:
     holding = _holding(device, count, trainer, inventory=inventory, num_hosts=num_hosts)
@@ -217,7 +219,7 @@ def _hosts_on(
     )
 
 
-def _absence_of(
+def _explain_absence(
     device: Device, count: int, trainer: TrainerInfo, *, inventory: Inventory, num_hosts: int | None = None
 ) -> str:
     wanted_devices = f"{count} x {device.name}"

@@ -13,13 +13,13 @@ from orchestrator.core.price import Price, Unpriced
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Deadlines
 from orchestrator.core.trial_spec import TrialSpec, point_id
-from orchestrator.plan.pricing import PriceBook, node_prices_of
+from orchestrator.plan.pricing import PriceBook, find_node_prices
 
 StepOf = Callable[[Placement], Estimate | None]
 """Predicts the step of a trial; None: nothing predicts it."""
 
 
-def spend_of(record: TrialRecord) -> Spend:
+def compute_spend(record: TrialRecord) -> Spend:
     """Return the cost of one attempt: zero if it never had its hardware, or if another sweep paid for it."""
     is_infeasible = record.failure is not None and record.failure.kind == "infeasible"
     if is_infeasible or record.reused_from is not None:
@@ -36,7 +36,7 @@ class Quotes:
 
     Args:
         records: records of all sweeps.
-        step_of: predicts steps of trials that nothing equal was measured of.
+        predict_step: predicts steps of trials that nothing equal was measured of.
     """
 
     def __init__(
@@ -45,18 +45,18 @@ class Quotes:
         *,
         price_book: PriceBook,
         deadlines: Deadlines,
-        step_of: StepOf = lambda _: None,
+        predict_step: StepOf = lambda _: None,
     ) -> None:
         self._market = price_book
         self._most_seconds = deadlines.start_seconds + deadlines.run_seconds
-        self._step_of = step_of
+        self._compute_step = predict_step
         self._seconds: dict[tuple[str, str], list[float]] = {}
         self._besides: dict[str, list[float]] = {}  # trainer -> seconds beside the steps of its trials
         self._settings: dict[str, str] = {}  # trial_id -> that of the first repeat, which takes a while
         for record in records:
-            self.hear(record)
+            self.add(record)
 
-    def hear(self, record: TrialRecord) -> None:
+    def add(self, record: TrialRecord) -> None:
         """Take note of how long an attempt took; a resumed one did a part of it alone."""
         result = record.result
         if result is None or result.resumed_from_step:
@@ -71,13 +71,15 @@ class Quotes:
         return replace(self._estimate(placement), is_rented=bool(placement.pools))
 
     def _estimate(self, placement: Placement) -> CostEstimate:
-        price = self._market.price_of(placement) if placement.provenance == "measured" else None
+        price = self._market.find_price(placement) if placement.provenance == "measured" else None
         rate, seconds = _rate(placement, price), self._seconds.get(self._setting(placement))
         if seconds:
             likely = min(median(seconds), self._most_seconds)
             expected = Spread(median=likely, low=min(likely, *seconds), high=max(likely, *seconds))
             return CostEstimate(rate=rate, seconds=likely, known_by=placement.provenance, expected=expected)
-        step = self._step_of(placement) if placement.provenance == "measured" and placement.trains else None
+        step = (
+            self._compute_step(placement) if placement.provenance == "measured" and placement.trains else None
+        )
         if step is None:
             return CostEstimate(rate=rate, seconds=self._most_seconds, known_by="deadline")
         besides = self._besides.get(placement.trial.trainer, ())
@@ -127,7 +129,7 @@ class IdleNodes:
         self._idle_since: dict[str, list[float]] = {}  # pool -> of each of its nodes, on the caller's clock
         self.spent = Spend()
 
-    def hear(self, record: TrialRecord) -> None:
+    def add(self, record: TrialRecord) -> None:
         """Take note of a trial that has ended."""
         placement = record.placement
         if not _is_on_nodes(placement):
@@ -184,4 +186,4 @@ def _node_rates(placement: Placement, price: object) -> tuple[CostRate, ...]:
     """Return the cost rate of each of its nodes."""
     if not isinstance(price, Price):
         return (CostRate(nodes=1, price=None),) * len(placement.parts)
-    return tuple(CostRate(nodes=1, price=node_price) for node_price in node_prices_of(placement, price))
+    return tuple(CostRate(nodes=1, price=node_price) for node_price in find_node_prices(placement, price))

@@ -33,32 +33,32 @@ TrainSamples = Mapping[str, int | None]
 def data_needed(sweep: Sweep) -> Mapping[DataKey, Workload]:
     """Return the keys of `DataIds` that the sweep's trials need, and a workload that needs it."""
     possible = (point for point in sweep.points if unsuitable(point) is None)
-    return {data_key(point): workload_of(point) for point in possible}
+    return {data_key(point): build_workload(point) for point in possible}
 
 
 def data_key(point: Point) -> DataKey:
     """Return the key of the point's data."""
-    spec = workload_of(point)
+    spec = build_workload(point)
     if not isinstance(spec, WorkloadSpec):
         return spec.data, OWN_SOURCE
     return spec.data.data_set, point.data_source
 
 
-def train_samples_of(spec: Workload, ref: DataRef) -> int | None:
+def count_train_samples(spec: Workload, ref: DataRef) -> int | None:
     """Return the size of a workload's full training set, in its own samples; None if unknown."""
-    return ref.samples_of(spec.data) if isinstance(spec, WorkloadSpec) else spec.train_samples
+    return ref.count_samples_of_set(spec.data) if isinstance(spec, WorkloadSpec) else spec.train_samples
 
 
 def unsuitable(point: Point) -> str | None:
     """Explain why the workload cannot take inputs of the requested size; None if it can."""
     try:
-        workload_of(point)
+        build_workload(point)
     except UnsuitableInputError as error:
         return str(error)
     return None
 
 
-def workload_of(point: Point) -> Workload:
+def build_workload(point: Point) -> Workload:
     """Return the workload with the knobs of a point.
 
     Raises:
@@ -73,7 +73,7 @@ def workload_of(point: Point) -> Workload:
         raise ConfigError(str(error)) from error
 
 
-def tasks_of(points: Iterable[Point]) -> Mapping[str, Point]:
+def find_tasks(points: Iterable[Point]) -> Mapping[str, Point]:
     """Return the first suitable point of every workload with its options, by `task_name`."""
     tasks: dict[str, Point] = {}
     for point in points:
@@ -83,7 +83,7 @@ def tasks_of(points: Iterable[Point]) -> Mapping[str, Point]:
     return tasks
 
 
-def trial_of(
+def build_trial(
     point: Point,
     repeat: int,
     *,
@@ -97,13 +97,13 @@ def trial_of(
     Raises:
         ConfigError: a value of the point that no trial can have.
     """
-    spec = workload_of(point)
+    spec = build_workload(point)
     _require_steps(spec, point)
     if isinstance(spec, NativeSpec):
         _require_batch(spec, point)
     return TrialSpec(
         workload=point.workload,
-        workload_version=_version_of(spec, point),
+        workload_version=_find_version(spec, point),
         workload_options=point.workload_options,
         trainer=point.trainer,
         trainer_version=trainer.version,
@@ -121,11 +121,11 @@ def trial_of(
         repeat=repeat,
         host_cpu=host_cpu,
         other_devices=tuple(device.name for device in point.other_devices),
-        timing=_timing_of(spec, point),
+        timing=_build_timing(spec, point),
     )
 
 
-def _version_of(spec: Workload, point: Point) -> int:
+def _find_version(spec: Workload, point: Point) -> int:
     """Return the workload's version; of a script also that of the files that the values of the point name."""
     if not isinstance(spec, ScriptSpec):
         return spec.version
@@ -141,7 +141,7 @@ def _version_of(spec: Workload, point: Point) -> int:
     return version_with(spec.version, spec.command, Path(spec.folder), values)
 
 
-def _timing_of(spec: Workload, point: Point) -> TimingSpec:
+def _build_timing(spec: Workload, point: Point) -> TimingSpec:
     """Return the protocol with its target as a number: the workload's own may be requested by name.
 
     Least seconds are for accelerators. Trials on CPUs keep the defaults, and with them their ids.

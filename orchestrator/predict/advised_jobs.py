@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from orchestrator.analysis.measurements.setting import Setting
-from orchestrator.analysis.recommendation.jobs.command import words_of
-from orchestrator.analysis.recommendation.jobs.jobs_of_plan import Unnamed, candidates_of, job_from, named
+from orchestrator.analysis.recommendation.jobs.command import list_words
+from orchestrator.analysis.recommendation.jobs.jobs_of_plan import Unnamed, build_candidates, job_from, named
 from orchestrator.analysis.recommendation.jobs.length import job_length
 from orchestrator.analysis.recommendation.model.candidate import CandidateSetting, Job
 from orchestrator.core.estimate import Refusal, StepPrior
@@ -48,7 +48,7 @@ class KnownSetting:
     is_rented: bool
 
 
-def job_of(
+def build_job(
     name: str,
     settings: Sequence[KnownSetting],
     *,
@@ -61,7 +61,7 @@ def job_of(
     spec = next((one.spec for one in settings if one.spec is not None), None)
     quality = spec.quality if spec else None
     aim = Aim(metric=quality.metric, higher_is_better=quality.higher_is_better) if quality else None
-    target = _target_of(settings[0].points[0], spec, aim)
+    target = _find_target(settings[0].points[0], spec, aim)
     candidates = named([unnamed for one in settings for unnamed in _candidates(one, target, aim)])
     recorded = [run.samples for candidate in candidates for run in candidate.runs]
     samples = [point.steps * point.global_batch_size for one in settings for point in one.points]
@@ -86,7 +86,7 @@ def _candidates(setting: KnownSetting, target: Target | None, aim: Aim | None) -
     """
     value = None if target is None else target.value
     records = [one for one in setting.records if value is None or one.spec.timing.target == value]
-    tried = candidates_of(records, (), aim)
+    tried = build_candidates(records, (), aim)
     trainers = {one.setting.trainer for one in tried}
     others = [point for point in setting.points if point.trainer not in trainers]
     has_runs = any(one.candidate.runs for one in tried)
@@ -100,7 +100,7 @@ def _candidates(setting: KnownSetting, target: Target | None, aim: Aim | None) -
             candidate=replace(
                 one.candidate,
                 prior=setting.prior,
-                price=_price_of(setting, one),
+                price=_find_price(setting, one),
                 is_rented=setting.is_rented,
             ),
         )
@@ -108,27 +108,27 @@ def _candidates(setting: KnownSetting, target: Target | None, aim: Aim | None) -
     ]
 
 
-def _price_of(setting: KnownSetting, one: Unnamed) -> Price | Unpriced:
+def _find_price(setting: KnownSetting, one: Unnamed) -> Price | Unpriced:
     kept = one.candidate.price
     return kept if isinstance(kept, Price) and not setting.is_repriced else setting.price
 
 
 def _untried(setting: KnownSetting, point: Point, *, trainer: str, num_missing: int) -> Unnamed:
     return Unnamed(
-        setting=_setting_of(setting, point, trainer=trainer),
+        setting=_name_setting(setting, point, trainer=trainer),
         candidate=CandidateSetting(
             label="",
             precision=point.precision,
             batch_size=point.global_batch_size,
             steps=point.steps,
-            words=overrides_of(point),
+            words=list_overrides(point),
             refusal=setting.refusal,
             num_missing=num_missing,
         ),
     )
 
 
-def _target_of(point: Point, spec: Workload | None, aim: Aim | None) -> Target | None:
+def _find_target(point: Point, spec: Workload | None, aim: Aim | None) -> Target | None:
     target = point.timing.target
     if target is None or spec is None or spec.quality is None or aim is None:
         return None
@@ -143,10 +143,10 @@ def _full_training(settings: Sequence[KnownSetting]) -> FullTraining | None:
     first = next((one for one in settings if one.spec is not None), None)
     if first is None or first.spec is None:
         return None
-    return full_training_of(first.spec, first.points[0], first.train_samples)
+    return build_full_training(first.spec, first.points[0], first.train_samples)
 
 
-def full_training_of(spec: Workload, point: Point, train_samples: int | None) -> FullTraining:
+def build_full_training(spec: Workload, point: Point, train_samples: int | None) -> FullTraining:
     """Return the full training of a point's workload."""
     if isinstance(spec, ScriptSpec):
         return training_of_script(spec, point.global_batch_size)
@@ -155,7 +155,7 @@ def full_training_of(spec: Workload, point: Point, train_samples: int | None) ->
     )
 
 
-def _setting_of(setting: KnownSetting, point: Point, *, trainer: str) -> Setting:
+def _name_setting(setting: KnownSetting, point: Point, *, trainer: str) -> Setting:
     """Name a point as trials are named; without a trainer, its hardware."""
     replicas = point.num_workers * point.device.replicas
     return Setting(
@@ -179,9 +179,9 @@ def _setting_of(setting: KnownSetting, point: Point, *, trainer: str) -> Setting
     )
 
 
-def overrides_of(point: Point) -> tuple[str, ...]:
+def list_overrides(point: Point) -> tuple[str, ...]:
     """List the words of a command that asks for the point alone."""
-    return words_of(
+    return list_words(
         workload=point.workload,
         workload_options=point.workload_options,
         data_source=point.data_source,

@@ -25,7 +25,7 @@ _MEANING = {
 
 def breakdown_table(prediction: Prediction, parts: StepBreakdown, *, has_bars: bool) -> Table:
     """One row a part that takes time, in ms and as a share of their sum."""
-    whole = _sum_of(parts)
+    whole = _sum_parts(parts)
     headers = ("part", "ms", "share", *(("",) if has_bars else ()), "meaning")
     return Table(
         title=_title(prediction),
@@ -83,7 +83,7 @@ def _items(parts: StepBreakdown) -> tuple[tuple[str, float], ...]:
     return tuple((part.name, getattr(parts, part.name)) for part in fields(parts))
 
 
-def _sum_of(parts: StepBreakdown) -> float:
+def _sum_parts(parts: StepBreakdown) -> float:
     return sum(seconds for _, seconds in _items(parts))
 
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from orchestrator.core.sweep import Point
 
 
-def jobs_of(
-    points: Iterable[Point], setting_of: Callable[[Point], Hashable]
+def group_jobs(
+    points: Iterable[Point], build_setting: Callable[[Point], Hashable]
 ) -> Mapping[str, Sequence[tuple[Point, ...]]]:
     """Group points by job, and in a job by setting; of each trainer the shortest training is kept.
 
@@ -15,7 +15,7 @@ def jobs_of(
     """
     jobs: dict[tuple[str, object], dict[Hashable, dict[Hashable, Point]]] = defaultdict(dict)
     for point in points:
-        trainers = jobs[describe_job(point), point.timing.target].setdefault(setting_of(point), {})
+        trainers = jobs[describe_job(point), point.timing.target].setdefault(build_setting(point), {})
         trainer = (point.trainer, tuple(sorted(point.trainer_options.items())))
         if trainer not in trainers or point.steps < trainers[trainer].steps:
             trainers[trainer] = point

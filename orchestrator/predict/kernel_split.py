@@ -92,7 +92,7 @@ def split_outlooks(
     """
     by_machine = {family.machine: family for family in families}
     return tuple(
-        _outlook(point, _machine_of(point, host), by_machine)
+        _outlook(point, _build_machine(point, host), by_machine)
         for point, host in points
         if splits(point.trainer) and point.num_workers > 1
     )
@@ -116,7 +116,7 @@ def require_known(outlooks: Sequence[SplitOutlook], *, command: str) -> None:
         raise ConfigError(f"predict split: {first.reason}; measure {first.to_measure}{how}")
 
 
-def _machine_of(point: Point, host: str | None) -> Platform:
+def _build_machine(point: Point, host: str | None) -> Platform:
     return Platform(workload=point.workload, device=point.device_label, host=host, precision=point.precision)
 
 

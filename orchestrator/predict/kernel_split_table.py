@@ -6,7 +6,7 @@ from typing import Any
 from orchestrator.analysis.formatting import UNKNOWN, Number, counted, ratio, share
 from orchestrator.analysis.kernel_split.tables import off_by
 from orchestrator.analysis.kernel_split.wording import bound_words, rate_words
-from orchestrator.analysis.predictions.forecasts import origin_of
+from orchestrator.analysis.predictions.forecasts import find_origin
 from orchestrator.analysis.table import Column, Table
 from orchestrator.core import codec
 from orchestrator.core.estimate import Refusal
@@ -63,7 +63,7 @@ def split_sentence(outlooks: Sequence[SplitOutlook]) -> str:
     return f"Splitting is {prospect.verdict}; at best in {at_best}, predicted.{from_there}"
 
 
-def plain_of(outlooks: Sequence[SplitOutlook]) -> list[dict[str, Any]]:
+def convert_to_plain(outlooks: Sequence[SplitOutlook]) -> list[dict[str, Any]]:
     """Return plain values for programs."""
     return [
         {**codec.to_plain(outlook), "provenance": "predicted", "verdict": _verdict(outlook)}
@@ -85,7 +85,7 @@ def _row(outlook: SplitOutlook) -> tuple[str, ...]:
         measured = Number(f"{ratio(outlook.measured)}{outlook.marks}", outlook.measured.median)
     if isinstance(predicted, Refusal):
         nothing = (UNKNOWN,) * 5
-        return where, outlook.setting, UNKNOWN, UNKNOWN, measured, *nothing, origin_of(predicted)
+        return where, outlook.setting, UNKNOWN, UNKNOWN, measured, *nothing, find_origin(predicted)
     return (
         where,
         outlook.setting,

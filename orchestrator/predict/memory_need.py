@@ -14,7 +14,7 @@ from orchestrator.train.precision import PRECISIONS
 from workloads.layers import Embedding
 from workloads.network import INPUT, Network
 from workloads.sequence_layers import Attention
-from workloads.shapes import network_parameters, parameters_of, shapes_of
+from workloads.shapes import find_shapes, list_parameters, network_parameters
 from workloads.spec import (
     ContrastiveDivergence,
     NativeSpec,
@@ -69,7 +69,7 @@ class MemoryNeed:
         return int((self.capacity_bytes - fixed) // self.sample_bytes) * self.replicas
 
 
-def memory_need_of(
+def count_memory_need(
     spec: Workload, *, device: Device, precision: str, replicas: int, global_batch_size: int
 ) -> MemoryNeed | None:
     """Count it; None for a script, whose operations nobody knows.
@@ -121,15 +121,15 @@ def _values_kept(network: Network) -> int:
 
     Other layers may work in place, or need a mask of their output alone. Ids of tokens are left out.
     """
-    shapes = shapes_of(network)
+    shapes = find_shapes(network)
 
-    def shape_of(index: int) -> tuple[int, ...]:
+    def find_shape(index: int) -> tuple[int, ...]:
         return network.input_shape if index == INPUT else shapes[index]
 
     kept = {len(network.nodes) - 1}
     for node in network.nodes:
         if isinstance(node.layer, Embedding):
             continue
-        if isinstance(node.layer, Attention) or parameters_of(node.layer, shape_of(node.inputs[0])):
+        if isinstance(node.layer, Attention) or list_parameters(node.layer, find_shape(node.inputs[0])):
             kept.update(node.inputs)
-    return sum(math.prod(shape_of(index)) for index in kept)
+    return sum(math.prod(find_shape(index)) for index in kept)

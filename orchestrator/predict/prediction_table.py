@@ -17,7 +17,7 @@ from orchestrator.analysis.formatting import (
     rounded,
     spread,
 )
-from orchestrator.analysis.predictions.forecasts import origin_of, scaled
+from orchestrator.analysis.predictions.forecasts import find_origin, scaled
 from orchestrator.analysis.recommendation.answer.job_line import JobCost, job_line
 from orchestrator.analysis.recommendation.answer.summary import told_marks
 from orchestrator.analysis.recommendation.jobs.length import JobLength
@@ -26,7 +26,7 @@ from orchestrator.analysis.tables.machine_start import describe_start
 from orchestrator.core.estimate import Estimate, Refusal
 from orchestrator.core.interval import Spread
 from orchestrator.core.price import Price, Unpriced
-from orchestrator.core.price_label import marks_of, priced_as
+from orchestrator.core.price_label import find_marks, priced_as
 from orchestrator.core.sweep import Point
 from orchestrator.predict.jobs import describe_job
 from orchestrator.predict.memory_need import MemoryNeed
@@ -114,7 +114,7 @@ class Prediction:
         if isinstance(self.step, Refusal) or isinstance(self.price, Unpriced):
             return None
         spent = self.price.usd_per_hour / _SECONDS_PER_HOUR * _SAMPLES / self.point.global_batch_size
-        return scaled(_spread_of(self.step), spent)
+        return scaled(_compute_spread(self.step), spent)
 
     @property
     def job_cost(self) -> JobCost | None:
@@ -124,7 +124,7 @@ class Prediction:
         usd = self.usd_per_million_samples
         return JobCost(
             setting=_setting(self),
-            seconds=scaled(_spread_of(self.step), self.length.samples / self.point.global_batch_size),
+            seconds=scaled(_compute_spread(self.step), self.length.samples / self.point.global_batch_size),
             usd=None if usd is None else scaled(usd, self.length.samples / _SAMPLES),
             provenance=self.step.provenance,
             is_without_setup=True,
@@ -204,7 +204,7 @@ def _row(prediction: Prediction, numbers: Mapping[str, int]) -> tuple[str, ...]:
         _usd(prediction),
         _memory(prediction.memory),
         _verdict(prediction),
-        ",".join(str(numbers[note]) for note in notes_of(prediction)),
+        ",".join(str(numbers[note]) for note in find_notes(prediction)),
     )
 
 
@@ -213,7 +213,7 @@ def note_lines(predictions: Sequence[Prediction]) -> tuple[str, ...]:
 
     A refusal has the command that measures the first of its points.
     """
-    first = {note: one for one in reversed(predictions) for note in notes_of(one)}
+    first = {note: one for one in reversed(predictions) for note in find_notes(one)}
     return tuple(
         f"{number}  {note}{_how_to_measure(first[note])}"
         for note, number in _number_notes(predictions).items()
@@ -229,7 +229,7 @@ def start_line(predictions: Iterable[Prediction]) -> str:
 def describe_basis(prediction: Prediction) -> str:
     """Tell what one prediction stands on, or why it is refused and what measures it, a fact a sentence."""
     factor = prediction.interval_factor
-    basis, *notes = notes_of(prediction)
+    basis, *notes = find_notes(prediction)
     if factor is None:
         return f"Refused: {basis}{_how_to_measure(prediction)}"
     facts = (f"90% interval: {factor:.2f}x either way", *notes, f"basis: {basis}")
@@ -237,11 +237,11 @@ def describe_basis(prediction: Prediction) -> str:
 
 
 def _number_notes(predictions: Iterable[Prediction]) -> Mapping[str, int]:
-    notes = dict.fromkeys(note for prediction in predictions for note in notes_of(prediction))
+    notes = dict.fromkeys(note for prediction in predictions for note in find_notes(prediction))
     return {note: number for number, note in enumerate(notes, start=1)}
 
 
-def notes_of(prediction: Prediction) -> tuple[str, ...]:
+def find_notes(prediction: Prediction) -> tuple[str, ...]:
     """Return what the step stands on, how good that kind has been, and its price; or why it is refused."""
     step, price = prediction.step, prediction.price
     if isinstance(step, Refusal):
@@ -306,7 +306,7 @@ def transfers_table(transfers: "Iterable[Transfer]") -> Table:
                 _milliseconds(transfer.measured_seconds),
                 transfer.target,
                 _spread(transfer.step, factor=_MS) if isinstance(transfer.step, Estimate) else UNKNOWN,
-                origin_of(transfer.step),
+                find_origin(transfer.step),
             )
             for transfer in transfers
         ),
@@ -322,16 +322,16 @@ def _usd(prediction: Prediction) -> str:
     usd, price = prediction.usd_per_million_samples, prediction.price
     if usd is None or isinstance(price, Unpriced):
         return UNKNOWN
-    marks = told_marks(", ".join(marks_of(price)))
+    marks = told_marks(", ".join(find_marks(price)))
     return Number(f"{_few_digits(usd)} {marks}".rstrip(), usd.median)
 
 
-def _spread_of(step: Estimate) -> Spread:
+def _compute_spread(step: Estimate) -> Spread:
     return Spread(median=step.likely, low=step.low, high=step.high)
 
 
 def _spread(step: Estimate, *, factor: float) -> Number:
-    return _few_digits(scaled(_spread_of(step), factor))
+    return _few_digits(scaled(_compute_spread(step), factor))
 
 
 def _few_digits(value: Spread) -> Number:

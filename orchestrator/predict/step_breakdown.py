@@ -30,7 +30,7 @@ class StepBreakdown:
     loader: float = 0.0
 
 
-def step_breakdown_of(query: StepQuery, models: DefaultModels) -> StepBreakdown | None:
+def find_step_breakdown(query: StepQuery, models: DefaultModels) -> StepBreakdown | None:
     """Return the parts with the coefficients of all published steps; None where a peak is unknown."""
     parts = query.parts(models.parts)
     terms = models.parts.terms(

@@ -17,9 +17,9 @@ from fsspec.implementations.local import LocalFileSystem
 from orchestrator.core.codec import from_json, to_json
 from orchestrator.core.errors import ConfigError, RecordError
 from orchestrator.core.result import TrialRecord
-from orchestrator.record.ledger_lines import bytes_of, lines_of
+from orchestrator.record.ledger_lines import encode_record, parse_lines
 from orchestrator.record.timeout import call_with_timeout
-from orchestrator.train.failures import line_of
+from orchestrator.train.failures import format_cause
 
 _CALL_SECONDS = 30.0  # what is behind fsspec tries again for minutes
 _AT_ONCE = 100  # objects that one call reads
@@ -55,13 +55,13 @@ class BucketStore:
 
     def put(self, record: TrialRecord) -> None:
         """Keep a record, once: when this returns it is there. Raises RecordError if it cannot be kept."""
-        path = f"{self._records}/{name_of(record)}"
-        self._asked(lambda: self._create(path, bytes_of(record)))
+        path = f"{self._records}/{name_object(record)}"
+        self._asked(lambda: self._create(path, encode_record(record)))
 
     def missing_here(self, records: Iterable[TrialRecord]) -> tuple[TrialRecord, ...]:
         """Return the given records that the bucket lacks. Raises RecordError."""
         names = self._asked(self._names)
-        return tuple(record for record in records if name_of(record) not in names)
+        return tuple(record for record in records if name_object(record) not in names)
 
     def only_here(self, records: Iterable[TrialRecord]) -> tuple[TrialRecord, ...]:
         """Return the bucket's records that are not among the given ones, in the order of their ends.
@@ -71,12 +71,14 @@ class BucketStore:
         Raises:
             RecordError: it cannot be read, or a later version wrote to it.
         """
-        uploaded = {name_of(record) for record in records}
+        uploaded = {name_object(record) for record in records}
         names = sorted(self._asked(self._names) - uploaded)
         batches = (names[start : start + _AT_ONCE] for start in range(0, len(names), _AT_ONCE))
         stored = [record for batch in batches for record in self._read(batch)]
         return tuple(
-            sorted((batch for batch in stored if name_of(batch) not in uploaded), key=attrgetter("ended_at"))
+            sorted(
+                (batch for batch in stored if name_object(batch) not in uploaded), key=attrgetter("ended_at")
+            )
         )
 
     @contextmanager
@@ -126,7 +128,7 @@ class BucketStore:
         for path, content in contents.items():
             name = PurePosixPath(path).name
             try:
-                lines = lines_of(content)
+                lines = parse_lines(content)
             except RecordError as error:
                 raise RecordError(f"{self._url}/records/{name}: {error}") from error
             if len(lines.records) != 1:
@@ -158,7 +160,7 @@ class BucketStore:
         except TimeoutError as error:
             raise RecordError(f"records in {self._url}: no answer within {_CALL_SECONDS:g} s") from error
         except Exception as error:
-            raise RecordError(f"records in {self._url}: {line_of(error)}") from error
+            raise RecordError(f"records in {self._url}: {format_cause(error)}") from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,7 +176,7 @@ class Driver:
         return f"process {self.process} on host {self.host} in {self.folder} at {self.since}"
 
 
-def name_of(record: TrialRecord) -> str:
+def name_object(record: TrialRecord) -> str:
     """The object of an attempt: the same record is the same object, and another attempt is another one.
 
     Where the count of attempts was lost with a disk, the start tells them apart.

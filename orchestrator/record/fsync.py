@@ -21,7 +21,7 @@ def write_synced(path: Path, content: bytes, *, mode: Literal["ab", "wb"]) -> No
         os.fsync(file.fileno())
 
 
-def content_of(path: Path) -> bytes:
+def read_content(path: Path) -> bytes:
     """Return the content of a file; empty if it does not exist. Raises OSError if not a regular file."""
     if not path.exists():
         return b""

@@ -8,7 +8,7 @@ from pathlib import Path
 from orchestrator.core.codec import from_json, to_json
 from orchestrator.core.errors import RecordError
 from orchestrator.core.trial_state import TrialEvent, TrialState, check, latest_steps
-from orchestrator.record.fsync import content_of, sync_folder, write_synced
+from orchestrator.record.fsync import read_content, sync_folder, write_synced
 
 JOURNAL_NAME = "journal.jsonl"
 
@@ -31,7 +31,7 @@ class Journal:
             RecordError: the file cannot be read.
         """
         try:
-            lines = content_of(self._path).splitlines()
+            lines = read_content(self._path).splitlines()
         except OSError as error:
             raise RecordError(f"{self._path} cannot be read: {error.strerror or error}") from error
         return tuple(step for step in map(_step_or_none, lines) if step)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from orchestrator.core.errors import RecordError
 from orchestrator.core.result import TrialRecord
-from orchestrator.record.fsync import content_of, sync_folder, write_synced
-from orchestrator.record.ledger_lines import Lines, bytes_of, lines_of
+from orchestrator.record.fsync import read_content, sync_folder, write_synced
+from orchestrator.record.ledger_lines import Lines, encode_record, parse_lines
 from orchestrator.record.lock import exclusive_lock, lock_holder
 
 logger = logging.getLogger(__name__)
@@ -59,7 +59,7 @@ class Ledger:
         Raises:
             RecordError: it cannot be kept, or the disk is full; then it is kept where the lock is held.
         """
-        line = bytes_of(record)
+        line = encode_record(record)
         with self._refusal():
             try:
                 self._add(line)
@@ -117,7 +117,7 @@ class Ledger:
 
     def _lines(self) -> Lines:
         try:
-            return lines_of(content_of(self.path))
+            return parse_lines(read_content(self.path))
         except OSError as error:
             raise RecordError(f"{self.path} cannot be read: {error.strerror or error}") from error
         except RecordError as error:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import cache
 
-from orchestrator.core.codec import from_plain, plain_of, to_json
+from orchestrator.core.codec import convert_to_plain, from_plain, to_json
 from orchestrator.core.errors import RecordError
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.trial_spec import SCHEMA_VERSION
@@ -34,13 +34,13 @@ class Lines:
     is_whole: bool
 
 
-def bytes_of(record: TrialRecord) -> bytes:
+def encode_record(record: TrialRecord) -> bytes:
     """A record's line, with its end."""
     # A lone surrogate has no UTF-8; its escape is JSON for the same string.
     return to_json(record).encode(errors="backslashreplace") + b"\n"
 
 
-def lines_of(content: bytes) -> Lines:
+def parse_lines(content: bytes) -> Lines:
     """Read a ledger. Raise RecordError for a record of a later version, which is not a bad line."""
     good: list[bytes] = []
     records: list[TrialRecord] = []
@@ -67,7 +67,7 @@ def lines_of(content: bytes) -> Lines:
 def _record_or_cause(text: bytes) -> TrialRecord | str:
     """Once a process for each line: a command reads its ledgers several times, and lines never change."""
     try:
-        plain = plain_of(text)
+        plain = convert_to_plain(text)
     except RecordError as error:
         return str(error)
     version = plain.get("schema_version") if isinstance(plain, dict) else None

@@ -47,12 +47,12 @@ def lock_holder(path: Path) -> str | None:
 
 @contextmanager
 def wait_for_host_lock(
-    path: Path, *, sweep: str, say: Callable[[str], None], is_wanted: Callable[[], bool]
+    path: Path, *, sweep: str, on_message: Callable[[str], None], is_wanted: Callable[[], bool]
 ) -> Iterator[bool]:
     """Hold `path`, and wait for that as long as others do; yields whether it is held.
 
     Args:
-        say: prints once which process holds the lock.
+        on_message: prints once which process holds the lock.
         is_wanted: asked while it waits; when it is not, it is not waited for.
 
     Raises:
@@ -67,7 +67,9 @@ def wait_for_host_lock(
         is_held = _took(file)
         if not is_held:
             holder = path.read_text() or "another sweep"
-            say(f"waiting for {holder}: on one host two sweeps would disturb each other's measurements")
+            on_message(
+                f"waiting for {holder}: on one host two sweeps would disturb each other's measurements"
+            )
         while not is_held and is_wanted():
             time.sleep(_BETWEEN_LOOKS_SECONDS)
             is_held = _took(file)

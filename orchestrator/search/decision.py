@@ -16,7 +16,7 @@ import numpy as np
 from orchestrator.analysis.formatting import counted
 from orchestrator.analysis.recommendation.answer.judgement import Judgement, judge
 from orchestrator.analysis.recommendation.answer.summary import chance
-from orchestrator.analysis.recommendation.model.acquisition import best_next, probes_of
+from orchestrator.analysis.recommendation.model.acquisition import best_next, find_probes
 from orchestrator.analysis.recommendation.model.candidate import CandidateSetting, Job
 from orchestrator.analysis.recommendation.model.criteria import Criteria
 from orchestrator.analysis.recommendation.model.posterior import FloatArray
@@ -89,7 +89,7 @@ def next_trial(
     errors: ErrorModel,
     *,
     running: Mapping[str, int],
-    obstacle_of: Obstacle,
+    format_obstacle: Obstacle,
     in_usd: bool,
     known: Judgement | None = None,
 ) -> Choice | Stop:
@@ -101,13 +101,13 @@ def next_trial(
         known: judgement of the job; None: it is made here.
     """
     known = known or judge(job, criteria, errors)
-    leader = leader_of(known)
+    leader = find_leader(known)
     expected = with_expected_runs(job, known, running) if any(running.values()) else job
     view = judge(expected, criteria, errors) if expected is not job else known
     left = _measurable(expected, view)
-    if stop := _stop_of(known, criteria, leader, left):
+    if stop := _find_stop(known, criteria, leader, left):
         return stop
-    startable, obstacle = _startable(left, obstacle_of)
+    startable, obstacle = _startable(left, format_obstacle)
     if not startable:
         return _nothing_starts("room" if obstacle and any(running.values()) else obstacle, leader)
     costs = TrialCosts(expected, view, in_usd=in_usd)
@@ -120,7 +120,7 @@ def next_trial(
     return chosen
 
 
-def leader_of(view: Judgement) -> Leader | None:
+def find_leader(view: Judgement) -> Leader | None:
     """Return the measured setting to take, or the likeliest one where none was measured."""
     if view.assessment is None:
         return None
@@ -142,7 +142,7 @@ _MEASURES = ("it", "it again on a quiet host", "more steps of one that was measu
 """Names of a measurement that an excluded setting needs, where a trial of its own is one."""
 
 
-def _stop_of(
+def _find_stop(
     known: Judgement, criteria: Criteria, leader: Leader | None, left: Sequence[CandidateSetting]
 ) -> Stop | None:
     """Stop if the winner is good with the requested confidence, whatever the trials that are left show."""
@@ -164,9 +164,11 @@ def _stop_of(
     return Stop(reason="clear", why=f"{leader.setting} is good with {chance(leader.chance)}", leader=leader)
 
 
-def _startable(left: Sequence[CandidateSetting], obstacle_of: Obstacle) -> tuple[list[CandidateSetting], str]:
+def _startable(
+    left: Sequence[CandidateSetting], format_obstacle: Obstacle
+) -> tuple[list[CandidateSetting], str]:
     """Return the settings whose next trial may start now, and what keeps the others from it."""
-    obstacles = [obstacle_of(one.label) for one in left]
+    obstacles = [format_obstacle(one.label) for one in left]
     startable = [one for one, obstacle in zip(left, obstacles, strict=True) if not obstacle]
     return startable, next((one for one in obstacles if one == "room"), next(iter(obstacles), ""))
 
@@ -223,8 +225,8 @@ def _choice(
         why=why,
         gain=gain,
         cost=costs.of(one),
-        seconds=costs.seconds_of(one),
-        usd=costs.usd_of(one),
+        seconds=costs.estimate_seconds(one),
+        usd=costs.compute_usd(one),
         leader=leader,
     )
 
@@ -249,7 +251,7 @@ def _most_worth(
             for one, chance in zip(view.candidates, assessment.chances, strict=True)
         ]
     )
-    probes = probes_of(assessment, measurable, repeat=view.errors.one_run)
+    probes = find_probes(assessment, measurable, repeat=view.errors.one_run)
     proposal = best_next(assessment, probes, prices, left=math.inf)
     if proposal is not None:
         one = view.candidates[proposal.setting]
@@ -279,7 +281,7 @@ def _worth_several(
 ) -> Choice | None:
     """Choose a trial that is worth its cost together with three more like it, where none is alone."""
     assert view.assessment is not None
-    probes = probes_of(view.assessment, measurable, repeat=view.errors.one_run / math.sqrt(_SEVERAL))
+    probes = find_probes(view.assessment, measurable, repeat=view.errors.one_run / math.sqrt(_SEVERAL))
     proposal = best_next(view.assessment, probes, prices, left=math.inf)
     if proposal is None:
         return None

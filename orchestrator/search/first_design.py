@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from orchestrator.analysis.recommendation.model.candidate import CandidateSetting, Job
-from orchestrator.analysis.recommendation.model.factors import features_of
+from orchestrator.analysis.recommendation.model.factors import compute_features
 
 
 def next_of_design(
@@ -21,7 +21,7 @@ def next_of_design(
         unseen: settings that may be chosen, at least one.
         running: labels of settings whose trials run.
     """
-    features = features_of(job.candidates)
+    features = compute_features(job.candidates)
     rows = {one.label: row for row, one in enumerate(job.candidates)}
     choices = features[[rows[one.label] for one in unseen]]
     seen = [row for row, one in enumerate(job.candidates) if one.is_seen or one.label in running]

@@ -49,7 +49,7 @@ class Outlook:
     why_unknown: str = ""
 
 
-def outlook_of(job: Job, criteria: Criteria, errors: ErrorModel, *, in_usd: bool) -> Outlook:
+def build_outlook(job: Job, criteria: Criteria, errors: ErrorModel, *, in_usd: bool) -> Outlook:
     """Expect the number of trials and their cost; `in_usd` as in the search's decisions."""
     count = len(job.candidates)
     view = judge(job, criteria, errors)
@@ -63,7 +63,7 @@ def outlook_of(job: Job, criteria: Criteria, errors: ErrorModel, *, in_usd: bool
     worlds = [_trials_in(job, criteria, errors, seed=seed, in_usd=in_usd) for seed in range(_WORLDS)]
     costs = TrialCosts(job, view, in_usd=True)
     untried = [one for one in job.candidates if not one.runs and one.trial_ids]
-    usd = [costs.usd_of(one) for one in untried]
+    usd = [costs.compute_usd(one) for one in untried]
     spent = [spending for _, _, spending in worlds if spending is not None]
     return Outlook(
         job=job.where,
@@ -73,7 +73,7 @@ def outlook_of(job: Job, criteria: Criteria, errors: ErrorModel, *, in_usd: bool
         is_least=any(trials >= _MOST_TRIALS for trials, _, _ in worlds),
         seconds=median(seconds for _, seconds, _ in worlds),
         usd=median(spent) if len(spent) == len(worlds) else None,
-        grid_seconds=sum(map(costs.seconds_of, untried)),
+        grid_seconds=sum(map(costs.estimate_seconds, untried)),
         grid_usd=None if None in usd else sum(one for one in usd if one is not None),
     )
 
@@ -89,7 +89,7 @@ def _trials_in(
     noise = np.random.default_rng(seed).normal(0.0, view.errors.one_run, _MOST_TRIALS)
     seconds, usd = 0.0, 0.0
     for number in range(_MOST_TRIALS):
-        decided = next_trial(job, criteria, errors, running={}, obstacle_of=lambda _: "", in_usd=in_usd)
+        decided = next_trial(job, criteria, errors, running={}, format_obstacle=lambda _: "", in_usd=in_usd)
         if not isinstance(decided, Choice):
             return number, seconds, None if np.isnan(usd) else usd
         index = next(i for i, one in enumerate(job.candidates) if one.label == decided.setting)

@@ -9,13 +9,13 @@ from orchestrator.search.costs import TrialCosts
 from orchestrator.search.decision import Choice, Stop
 
 
-def progress_of(job: Job, view: Judgement, decision: Choice | Stop) -> JobProgress:
+def build_progress(job: Job, view: Judgement, decision: Choice | Stop) -> JobProgress:
     """Sum up how far the search of a job is."""
     leader = decision.leader
     is_choice = isinstance(decision, Choice)
     runs = [(one, run.trial_seconds) for one in job.candidates for run in one.runs]
     pruned = [(one, early.trial_seconds) for one in job.candidates for early in one.pruned]
-    grid_seconds, grid_usd = _grid_of(job, view)
+    grid_seconds, grid_usd = _sum_grid(job, view)
     return JobProgress(
         job=job.where,
         num_settings=len(job.candidates),
@@ -35,18 +35,18 @@ def progress_of(job: Job, view: Judgement, decision: Choice | Stop) -> JobProgre
     )
 
 
-def _grid_of(job: Job, view: Judgement) -> tuple[float | None, float | None]:
+def _sum_grid(job: Job, view: Judgement) -> tuple[float | None, float | None]:
     """Sum one trial of every setting that may run; None, None before anything is known of the times."""
     left = [one for one in job.candidates if not one.failure_kinds]
     known = {one.label for one in view.candidates}
     if not any(one.quiet or one.label in known for one in left):
         return None, None
     costs = TrialCosts(job, view, in_usd=True)
-    return math.fsum(map(costs.seconds_of, left)), _sum(_usd(costs, one) for one in left)
+    return math.fsum(map(costs.estimate_seconds, left)), _sum(_usd(costs, one) for one in left)
 
 
 def _usd(costs: TrialCosts, one: CandidateSetting) -> float:
-    usd = costs.usd_of(one)
+    usd = costs.compute_usd(one)
     return math.nan if usd is None else usd
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from orchestrator.analysis.recommendation.answer.judgement import Judgement, judge
 from orchestrator.analysis.recommendation.answer.summary import chance
 from orchestrator.analysis.recommendation.model.candidate import CandidateSetting, Job, Run
-from orchestrator.analysis.recommendation.model.criteria import Criteria, question_of
+from orchestrator.analysis.recommendation.model.criteria import Criteria, build_question
 from orchestrator.core.estimate import ErrorModel
 from orchestrator.core.trial_progress import Pruning, TrialProgress
 
@@ -35,7 +35,7 @@ class _Shown:
     words: str
 
 
-def pruning_of(
+def find_pruning(
     job: Job,
     label: str,
     shown: TrialProgress,
@@ -63,7 +63,7 @@ def pruning_of(
     best_case = _best_case(job, one, shown)
     why = ""
     if best_case is not None:
-        good = _chance_of(job, one, best_case.run, criteria, errors)
+        good = _compute_chance(job, one, best_case.run, criteria, errors)
         if good is not None and good < _HOPELESS:
             why = f"{best_case.words}; its chance to be good is {chance(good)} beside {leader.label}"
     if not why and job.target is not None and _trails(job, one, leader, shown, criteria, stops_on_curve):
@@ -72,7 +72,9 @@ def pruning_of(
             f"{job.target.metric} {quality:.3g} after {shown.training_seconds:.1f} s is behind the better "
             f"half of the trainings so far"
         )
-    return Pruning(question=question_of(criteria, job.aim, one.price), why=why, shown=shown) if why else None
+    return (
+        Pruning(question=build_question(criteria, job.aim, one.price), why=why, shown=shown) if why else None
+    )
 
 
 def _best_case(job: Job, one: CandidateSetting, shown: TrialProgress) -> _Shown | None:
@@ -106,7 +108,7 @@ def _run(one: CandidateSetting, shown: TrialProgress, *, step_seconds: float, to
     )
 
 
-def _chance_of(
+def _compute_chance(
     job: Job, one: CandidateSetting, run: Run, criteria: Criteria, errors: ErrorModel
 ) -> float | None:
     """Compute the chance of the setting to be good with this run; None: it is not judged then."""

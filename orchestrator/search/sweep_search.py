@@ -11,11 +11,11 @@ from orchestrator.analysis.recommendation.jobs.settings_of_records import (
     fatal_failures,
     is_fatal,
     is_run,
-    pruned_run_of,
-    run_of,
+    read_pruned_run,
+    read_run,
 )
 from orchestrator.analysis.recommendation.model.candidate import CandidateSetting, Job
-from orchestrator.analysis.recommendation.model.criteria import criteria_of
+from orchestrator.analysis.recommendation.model.criteria import build_criteria
 from orchestrator.analysis.recommendation.model.model import INDEPENDENT
 from orchestrator.core.objective import Objective
 from orchestrator.core.placement import Placement, Plan
@@ -26,9 +26,9 @@ from orchestrator.core.trial_progress import Pruning, TrialProgress
 from orchestrator.execute.scheduling.queue import ObstacleOf
 from orchestrator.search.decision import Choice, Stop, next_trial
 from orchestrator.search.expected_runs import with_expected_runs
-from orchestrator.search.outlook import Outlook, outlook_of
-from orchestrator.search.progress import progress_of
-from orchestrator.search.pruning import StopsOnCurve, pruning_of
+from orchestrator.search.outlook import Outlook, build_outlook
+from orchestrator.search.progress import build_progress
+from orchestrator.search.pruning import StopsOnCurve, find_pruning
 
 Decision = Choice | Stop
 
@@ -68,7 +68,7 @@ class SweepSearch:
         self._plan = plan
         self._objective = objective
         self._stops_on_curve = stops_on_curve
-        self._criteria = criteria_of(plan.search, objective)
+        self._criteria = build_criteria(plan.search, objective)
         self._errors = plan.error_model or INDEPENDENT
         self._jobs = list(
             jobs_of_plan(records, replace(plan, placements=tuple(chosen), forecasts=()), objective)
@@ -87,11 +87,11 @@ class SweepSearch:
         self._decided: dict[int, Decision] = {}
         self._judged: dict[int, tuple[Job, Judgement]] = {}
 
-    def next_trial(self, obstacle_of: ObstacleOf) -> str | None:
+    def next_trial(self, format_obstacle: ObstacleOf) -> str | None:
         """Choose the trial_id of the next trial; None: none starts now, as `progress` explains."""
         in_usd = self._is_priced()
         self._decided = {
-            index: self._decide(index, obstacle_of, in_usd=in_usd) for index in range(len(self._jobs))
+            index: self._decide(index, format_obstacle, in_usd=in_usd) for index in range(len(self._jobs))
         }
         choices = [
             (index, decision) for index, decision in self._decided.items() if isinstance(decision, Choice)
@@ -104,7 +104,7 @@ class SweepSearch:
     def _is_priced(self) -> bool:
         return all(isinstance(one.price, Price) for job in self._jobs for one in job.candidates)
 
-    def _decide(self, index: int, obstacle_of: ObstacleOf, *, in_usd: bool) -> Decision:
+    def _decide(self, index: int, format_obstacle: ObstacleOf, *, in_usd: bool) -> Decision:
         job = self._jobs[index]
         if self._num_noisy[index] >= _MOST_NOISY and not any(one.quiet for one in job.candidates):
             return Stop(reason="exhausted", why=_BUSY, leader=None)
@@ -116,7 +116,7 @@ class SweepSearch:
             self._criteria,
             self._errors,
             running=running,
-            obstacle_of=lambda label: obstacle_of(self._placements[first[label]]),
+            format_obstacle=lambda label: format_obstacle(self._placements[first[label]]),
             in_usd=in_usd,
             known=self._judgement(index),
         )
@@ -133,7 +133,7 @@ class SweepSearch:
         """State of every job after the last decision on it."""
         return SearchProgress(
             jobs=tuple(
-                progress_of(job, self._judgement(index), self._decided[index])
+                build_progress(job, self._judgement(index), self._decided[index])
                 for index, job in enumerate(self._jobs)
                 if index in self._decided
             ),
@@ -145,7 +145,7 @@ class SweepSearch:
     def outlooks(self) -> tuple[Outlook, ...]:
         """Expected trials and cost of the search of every job."""
         in_usd = self._is_priced()
-        return tuple(outlook_of(job, self._criteria, self._errors, in_usd=in_usd) for job in self._jobs)
+        return tuple(build_outlook(job, self._criteria, self._errors, in_usd=in_usd) for job in self._jobs)
 
     def start(self, trial_id: str) -> None:
         """Take note that a trial runs."""
@@ -162,24 +162,24 @@ class SweepSearch:
         if self.is_rehearsal and record.failure is None:
             self._expect(index, label)
         elif is_run(record):
-            self._hear_run(index, label, record)
-        elif early := pruned_run_of(record):
+            self._add_run(index, label, record)
+        elif early := read_pruned_run(record):
             one = self._candidate(index, label)
             self._update(index, replace(one, pruned=(*one.pruned, early), price=record.price or one.price))
         elif record.failure is not None:
-            self._hear_failure(index, label, record)
+            self._add_failure(index, label, record)
         else:
             self._tell_nothing(index, label)
 
-    def setting_of(self, trial_id: str) -> str:
+    def build_setting(self, trial_id: str) -> str:
         """Name the job and the setting of a trial."""
         index, label = self._places[trial_id]
         return f"{self._jobs[index].where}: {label}"
 
-    def pruning_of(self, trial_id: str, shown: TrialProgress) -> Pruning | None:
+    def find_pruning(self, trial_id: str, shown: TrialProgress) -> Pruning | None:
         """Decide whether a running trial is ended early; None: it goes on."""
         index, label = self._places[trial_id]
-        return pruning_of(
+        return find_pruning(
             self._jobs[index],
             label,
             shown,
@@ -198,9 +198,9 @@ class SweepSearch:
         job = self._jobs[index]
         self._jobs[index] = with_expected_runs(job, self._judgement(index), {label: 1})
 
-    def _hear_run(self, index: int, label: str, record: TrialRecord) -> None:
+    def _add_run(self, index: int, label: str, record: TrialRecord) -> None:
         one = self._candidate(index, label)
-        run = run_of(record, self._jobs[index].aim)
+        run = read_run(record, self._jobs[index].aim)
         if run is None:
             self._tell_nothing(index, label)
         else:
@@ -212,7 +212,7 @@ class SweepSearch:
         """Leave out the repeats of a setting whose trial timed no step: they would time none either."""
         self._update(index, replace(self._candidate(index, label), trial_ids=(), num_missing=0))
 
-    def _hear_failure(self, index: int, label: str, record: TrialRecord) -> None:
+    def _add_failure(self, index: int, label: str, record: TrialRecord) -> None:
         failed = self._failed.setdefault((index, label), [])
         failed.append(record)
         one = self._candidate(index, label)
@@ -232,7 +232,7 @@ class SweepSearch:
         job = self._jobs[index]
         of_job = next(trial_id for trial_id, place in self._places.items() if place[0] == index)
         recorded = [run.samples for one in job.candidates for run in one.runs]
-        training = self._plan.training_of(self._placements[of_job].trial)
+        training = self._plan.find_training(self._placements[of_job].trial)
         length = job_length(training, self._objective, recorded_samples=recorded)
         self._jobs[index] = replace(job, samples=length.samples)
 

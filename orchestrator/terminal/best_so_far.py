@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from orchestrator.analysis.comparison.compare import ratio_of, verdict_on
+from orchestrator.analysis.comparison.compare import compute_ratio, verdict_on
 from orchestrator.analysis.formatting import count
-from orchestrator.core.interval import spread_of
+from orchestrator.core.interval import compute_spread
 
 _WORDS = {
     "faster": "faster",
@@ -39,7 +39,7 @@ def best_so_far(rates: Iterable[Rate]) -> tuple[str, ...]:
 
 def _lead(settings: dict[str, list[float]]) -> str:
     """Tell `cpu bf16, 18,700 samples/s (tie, 1.15x cpu fp32)`: in a narrow terminal the verdict stays."""
-    means = {setting: spread_of(rates).median for setting, rates in settings.items()}
+    means = {setting: compute_spread(rates).median for setting, rates in settings.items()}
     first, *others = sorted(settings, key=lambda setting: -means[setting])
     fastest = f"{first}, {count(round(means[first]))} samples/s"
     if not others:
@@ -48,6 +48,6 @@ def _lead(settings: dict[str, list[float]]) -> str:
 
 
 def _against(own: Sequence[float], other: Sequence[float], name: str) -> str:
-    ratio = ratio_of(own, other)
+    ratio = compute_ratio(own, other)
     verdict = verdict_on(ratio, num_repeats=min(len(own), len(other)))
     return f"{_WORDS[verdict]}, {ratio.median:.2f}x {name}"

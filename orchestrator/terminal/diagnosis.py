@@ -17,7 +17,7 @@ _WIDTH = 12
 _WORDS = {"cuda": "CUDA", "cudnn": "cuDNN", "nccl": "NCCL", "nvidia_driver": "driver", "libtpu": "libtpu"}
 
 
-def lines_of(diagnosis: Diagnosis) -> Iterator[str]:
+def describe_machine(diagnosis: Diagnosis) -> Iterator[str]:
     """Describe the machine, then the checks, then what it can train on."""
     yield _line("host", _host(diagnosis.host))
     for gpu in diagnosis.host.gpus:
@@ -95,7 +95,7 @@ def _summary(trainers: Iterable[TrainerState]) -> str:
     return f"This machine can train on: {listed or 'nothing'}."
 
 
-def cluster_lines_of(diagnosis: ClusterDiagnosis) -> Iterator[str]:
+def describe_cluster(diagnosis: ClusterDiagnosis) -> Iterator[str]:
     """Describe the pools, the tools and the checks of a cluster."""
     width = max((len(f"pool {pool.name}") for pool in diagnosis.pools), default=_WIDTH)
     for pool in diagnosis.pools:

@@ -9,20 +9,20 @@ from orchestrator.analysis.comparison.compare import distinguishing_fields
 from orchestrator.analysis.findings import Findings
 from orchestrator.analysis.formatting import UNKNOWN, Number, count, counted, digits_for, list_inputs, number
 from orchestrator.analysis.measurements.measured import Measurement, marks_of_repeats
-from orchestrator.analysis.measurements.setting import label_of
+from orchestrator.analysis.measurements.setting import format_label
 from orchestrator.analysis.metrics.cost import marks_in
 from orchestrator.analysis.next_steps import list_steps, short_command
 from orchestrator.analysis.recommendation.answer.answer import RankedSetting, Recommendation
 from orchestrator.analysis.recommendation.answer.job_line import format_job_lines
 from orchestrator.analysis.recommendation.answer.summary import (
-    answer_of,
     chance,
     describe_next_step,
+    find_answer,
     marks_of_runs,
     noise_banner,
 )
 from orchestrator.analysis.table import Column, Rank, Table
-from orchestrator.analysis.tables.costs import total_of
+from orchestrator.analysis.tables.costs import sum_bills
 from orchestrator.core.result import TrialRecord
 
 _MOST_MEASURED, _MOST_PREDICTED = 3, 1  # rows of the only job
@@ -49,7 +49,7 @@ class Ending:
     steps: tuple[str, ...]
 
 
-def ending_of(findings: Findings) -> Ending:
+def choose_ending(findings: Findings) -> Ending:
     """Choose what a reader needs first; a sweep of several jobs has fewer rows of each."""
     answers = [one for one in findings.recommendations if findings.records or one.standings]
     shown = answers[:_MOST_JOBS]
@@ -66,7 +66,7 @@ def ending_of(findings: Findings) -> Ending:
 
 def _answer(answer: Recommendation) -> str:
     """Tell an answer: `Tie: cpu, bf16, for mnist_cnn (fastest): 2 settings share the lead`."""
-    head = f"{answer_of(answer)}, for {answer.job} ({answer.asked})"
+    head = f"{find_answer(answer)}, for {answer.job} ({answer.asked})"
     if answer.state == "tie":
         chosen_by = f", chosen by {answer.chosen_by}" if answer.chosen_by else ""
         return f"{head}: {len(answer.tied)} settings share the lead{chosen_by}"
@@ -137,7 +137,7 @@ def _unjudged_row(one: Measurement, answer: Recommendation, fields: Sequence[str
     quality = one.quality.get(answer.aim.metric) if answer.aim else None
     usd = one.usd_per_million_samples.median
     return (
-        label_of(one.setting, fields),
+        format_label(one.setting, fields),
         number(one.samples_per_second.median),
         number(usd, digits=_DIGITS),
         number(quality.estimate, digits=_DIGITS) if quality else UNKNOWN,
@@ -235,7 +235,7 @@ def _facts(findings: Findings) -> Iterator[str]:
         "skipped": len(findings.plan.skipped),
     }
     told = [f"{counts[name]:,} {name}" for name in counts if counts[name]]
-    cost = f"; ${number(total_of(findings.costs).usd, digits=2)}" if findings.costs else ""
+    cost = f"; ${number(sum_bills(findings.costs).usd, digits=2)}" if findings.costs else ""
     yield ", ".join([f"{counted(findings.num_measured, 'trial')} measured", *told]) + cost
     if banner := noise_banner(findings.recommendations):
         yield banner

@@ -73,7 +73,7 @@ class TaskTime:
         return max(0.0, self.seconds - self.busy_seconds - _WARM_SECONDS)
 
 
-def task_of(placement: Placement) -> Task:
+def describe_task(placement: Placement) -> Task:
     """Describe a trial that is to run."""
     trial = placement.trial
     return Task(
@@ -84,11 +84,11 @@ def task_of(placement: Placement) -> Task:
     )
 
 
-def time_of(record: TrialRecord) -> TaskTime:
+def describe_time(record: TrialRecord) -> TaskTime:
     """Describe a trial that has ended."""
     result = record.result
     return TaskTime(
-        task=task_of(record.placement),
+        task=describe_task(record.placement),
         started_at=record.started_at,
         ended_at=record.ended_at,
         busy_seconds=result.seconds if result else None,
@@ -96,10 +96,10 @@ def time_of(record: TrialRecord) -> TaskTime:
     )
 
 
-def history_of(records: Iterable[TrialRecord]) -> tuple[TaskTime, ...]:
+def list_history(records: Iterable[TrialRecord]) -> tuple[TaskTime, ...]:
     """Describe the newest trials that earlier commands ran to their end, the oldest first."""
     whole = (record for record in records if record.result is not None and record.reused_from is None)
-    return tuple(map(time_of, sorted(whole, key=lambda record: record.ended_at)[-_MOST_HISTORY:]))
+    return tuple(map(describe_time, sorted(whole, key=lambda record: record.ended_at)[-_MOST_HISTORY:]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +130,7 @@ class Estimator:
         """Take note of a trial that has ended."""
         self._ended.append(time)
         self._known.append(time)
-        for kind in _kinds_of(time.task):
+        for kind in _find_kinds(time.task):
             self._of_run.setdefault(kind, []).append(time)
         self._guesses.clear()
 
@@ -144,8 +144,8 @@ class Estimator:
             running: trials that run, with their starts, on the clock of `now` and of the ended ones.
         """
         guesses = [
-            *(self._rest_of(task, since, now=now) for task, since in running),
-            *(self._all_of(task, number) for task, number in waiting.items()),
+            *(self._compute_rest(task, since, now=now) for task, since in running),
+            *(self._list_all(task, number) for task, number in waiting.items()),
         ]
         known = [guess for guess in guesses if guess is not None]
         if len(known) < len(guesses):
@@ -156,18 +156,18 @@ class Estimator:
             _Guess(seconds=seconds, error=_OF_TRAINER, kind=("start",), provenance="measured")
             for seconds in starts
         ]
-        return _sum_of([self._shared(guess) for guess in known])
+        return _sum_parts([self._shared(guess) for guess in known])
 
     def _shared(self, guess: _Guess) -> _Guess:
         """Divide by the trials of that provenance that ran at once: rehearsals need fewer cores."""
         alike = [time for time in self._ended if time.task.provenance == guess.provenance]
         return replace(guess, seconds=guess.seconds / _at_once(alike))
 
-    def _all_of(self, task: Task, number: int) -> _Guess | None:
+    def _list_all(self, task: Task, number: int) -> _Guess | None:
         guess = self._guess(task)
         return guess and replace(guess, seconds=number * (guess.seconds + self._pause_seconds()))
 
-    def _rest_of(self, task: Task, since: float, *, now: float) -> _Guess | None:
+    def _compute_rest(self, task: Task, since: float, *, now: float) -> _Guess | None:
         guess = self._guess(task)
         if guess is None:
             return None
@@ -181,7 +181,7 @@ class Estimator:
         return self._guesses[task]
 
     def _new_guess(self, task: Task) -> _Guess | None:
-        of_setting, of_trainer, of_provenance = _kinds_of(task)
+        of_setting, of_trainer, of_provenance = _find_kinds(task)
         return (
             self._like(task, of_setting, error=_OF_SETTING)
             or self._like(task, of_trainer, error=_OF_TRAINER)
@@ -229,7 +229,7 @@ class Estimator:
         return median(_pauses(self._ended) or [0.0])
 
 
-def _kinds_of(task: Task) -> tuple[tuple[str, ...], ...]:
+def _find_kinds(task: Task) -> tuple[tuple[str, ...], ...]:
     """Return the kinds of trials that a task is one of, the narrowest first."""
     return (
         (task.provenance, task.trainer, task.setting, str(task.samples)),
@@ -241,7 +241,7 @@ def _kinds_of(task: Task) -> tuple[tuple[str, ...], ...]:
 def _by_kind(times: Iterable[TaskTime]) -> dict[tuple[str, ...], list[TaskTime]]:
     found: dict[tuple[str, ...], list[TaskTime]] = {}
     for time in times:
-        for kind in _kinds_of(time.task):
+        for kind in _find_kinds(time.task):
             found.setdefault(kind, []).append(time)
     return found
 
@@ -252,7 +252,7 @@ def _scaled(time: TaskTime, task: Task) -> float:
     return time.seconds - time.start_seconds + (scale - 1) * time.stepping_seconds
 
 
-def _sum_of(guesses: Sequence[_Guess]) -> Spread:
+def _sum_parts(guesses: Sequence[_Guess]) -> Spread:
     """Add up: errors of one kind are the same error, those of others are independent, and drift hits all."""
     total = sum(guess.seconds for guess in guesses)
     by_kind: dict[tuple[str, ...], float] = {}

@@ -11,23 +11,23 @@ from rich.console import Console, RenderableType
 from rich.live import Live
 
 from orchestrator.analysis.formatting import data_name, number
-from orchestrator.analysis.measurements.noise import noise_of
+from orchestrator.analysis.measurements.noise import describe_noise
 from orchestrator.analysis.measurements.setting import names_in
 from orchestrator.analysis.measurements.short_names import short_names
-from orchestrator.analysis.metrics.cost import bill_of
-from orchestrator.analysis.metrics.definitions import metrics_of
+from orchestrator.analysis.metrics.cost import compute_bill
+from orchestrator.analysis.metrics.definitions import collect_metrics
 from orchestrator.core.placement import Attempt, Plan, task_name
 from orchestrator.core.price import Price
-from orchestrator.core.price_label import marks_of
+from orchestrator.core.price_label import find_marks
 from orchestrator.core.printable import cut, printable
 from orchestrator.core.result import TrialRecord
 from orchestrator.execute.executor import TrialCallback
-from orchestrator.execute.trial.stages import stage_of
+from orchestrator.execute.trial.stages import read_stage
 from orchestrator.terminal.best_so_far import Rate, best_so_far
-from orchestrator.terminal.eta import history_of
+from orchestrator.terminal.eta import list_history
 from orchestrator.terminal.live_screen import LiveState, Row, drawn
 from orchestrator.terminal.printing import print_line
-from orchestrator.terminal.progress import Progress, RunningAttempt, state_of
+from orchestrator.terminal.progress import Progress, RunningAttempt, name_state
 from orchestrator.terminal.trial_outcome import long_outcome, short_outcome, stage_words
 
 _MOST_ENDED = 60  # ended attempts that the live view keeps for tall terminals
@@ -42,7 +42,7 @@ class PlainProgress:
         self._console = console
         self._ledger = ledger
         self._progress = progress
-        self._name_of = names_in(plan)
+        self._find_name = names_in(plan)
 
     def started(self, attempt: Attempt) -> None:
         """Show nothing yet."""
@@ -62,7 +62,7 @@ class PlainProgress:
         text = cut(printable(long_outcome(record)), rest=f"all of it: {self._ledger}")
         print_line(
             self._console,
-            f"{state_of(record):<9}  {self._name_of(record.spec)}  {text}  "
+            f"{name_state(record):<9}  {self._find_name(record.spec)}  {text}  "
             f"[{self._progress.line(now=time.time())}]",
         )
 
@@ -109,9 +109,9 @@ class LiveProgress:
         """Move its row to the ended ones."""
         with self._lock:
             self._progress.end(record)
-            noise = noise_of(record) if state_of(record) == "measured" else ""
+            noise = describe_noise(record) if name_state(record) == "measured" else ""
             row = Row(
-                state="noisy" if noise else state_of(record),
+                state="noisy" if noise else name_state(record),
                 name=self._names.trial(record.spec),
                 text=short_outcome(record, self._plan),
                 seconds=record.seconds,
@@ -123,14 +123,14 @@ class LiveProgress:
                 self._count_rate(record)
 
     def _count_cost(self, record: TrialRecord) -> None:
-        bill = bill_of(record)
+        bill = compute_bill(record)
         if bill is not None and isinstance(record.price, Price):
             self._is_priced = True
             self._usd += bill.usd
-            self._price_marks.update(dict.fromkeys(marks_of(record.price)))
+            self._price_marks.update(dict.fromkeys(find_marks(record.price)))
 
     def _count_rate(self, record: TrialRecord) -> None:
-        rate = metrics_of(record).get("steady_samples_per_second")
+        rate = collect_metrics(record).get("steady_samples_per_second")
         if rate is not None:
             spec = record.spec
             job = f"{task_name(spec.workload, spec.workload_options)}, {data_name(spec.data)}"
@@ -161,7 +161,7 @@ class LiveProgress:
     def _running_row(self, one: RunningAttempt, *, now: float) -> Row:
         placement = one.attempt.placement
         again = f", attempt {one.attempt.number}" if one.attempt.number > 1 else ""
-        stage = stage_words(stage_of(self._folder, placement.trial_id)) if one.is_placed else "starting"
+        stage = stage_words(read_stage(self._folder, placement.trial_id)) if one.is_placed else "starting"
         return Row(
             state="running" if one.is_placed else "starting",
             name=self._names.trial(placement.trial),
@@ -212,7 +212,7 @@ def watching(
         history: records of earlier commands, which tell how long trials take.
         is_plain: plain lines on a terminal too.
     """
-    progress = Progress(plan.placements, is_open=plan.search.is_adaptive, history=history_of(history))
+    progress = Progress(plan.placements, is_open=plan.search.is_adaptive, history=list_history(history))
     if is_plain or not _can_redraw(console) or not plan.placements:
         yield PlainProgress(console, plan, progress, ledger=ledger)
         return

@@ -6,7 +6,7 @@ from rich.console import Console
 
 from orchestrator.analysis.formatting import list_inputs
 from orchestrator.analysis.measurements.setting import names_in
-from orchestrator.analysis.predictions.forecasts import predicted_of, predicted_table
+from orchestrator.analysis.predictions.forecasts import list_predicted, predicted_table
 from orchestrator.analysis.table import cut
 from orchestrator.analysis.tables.costs import prices_table
 from orchestrator.analysis.tables.outcomes import stale_table
@@ -15,7 +15,7 @@ from orchestrator.analysis.tables.plan_groups import plan_groups_table, skipped_
 from orchestrator.core.placement import Plan
 from orchestrator.core.price import Price, Unpriced
 from orchestrator.core.trial_spec import TrialSpec
-from orchestrator.terminal.printing import print_line, print_table, totals_of
+from orchestrator.terminal.printing import print_line, print_table, summarise_totals
 
 _MOST_ROWS = 100  # of one table, unless --all is given
 
@@ -38,10 +38,10 @@ def print_plan(
             *([stale_table(plan.cached, names_in(plan))] if any(one.stale for one in plan.cached) else []),
         ]
     )
-    for table in (*of_points, prices_table(prices), predicted_table(predicted_of(plan.forecasts))):
+    for table in (*of_points, prices_table(prices), predicted_table(list_predicted(plan.forecasts))):
         if table.rows:
             shown = cut(table, most_rows=_MOST_ROWS, others="--all lists every one")
             print_table(console, table if list_all else shown)
     for line in list_inputs(plan.inputs.items()):
         print_line(console, line)
-    console.print(totals_of(plan), highlight=False)
+    console.print(summarise_totals(plan), highlight=False)

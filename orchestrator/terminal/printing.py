@@ -13,7 +13,7 @@ from rich.text import Text
 from orchestrator.analysis.table import Column, Rank, Table
 from orchestrator.core.placement import Cached, Plan
 from orchestrator.core.printable import printable
-from orchestrator.terminal.table_layout import fitted, widths_of
+from orchestrator.terminal.table_layout import compute_widths, fitted
 
 if TYPE_CHECKING:  # a plan has no ending, and that knows all findings
     from orchestrator.terminal.ending import Ending
@@ -39,7 +39,7 @@ def print_table(console: Console, table: Table, *, is_last: bool = True) -> None
     slim = fitted(numbered, width=console.width)
     title = Text(printable(slim.title), style="bold") if slim.title else None
     drawn = RichTable(title=title, title_justify="left", box=None, pad_edge=False)
-    for column, width in zip(slim.columns, widths_of(slim, width=console.width), strict=True):
+    for column, width in zip(slim.columns, compute_widths(slim, width=console.width), strict=True):
         justify: JustifyMethod = "right" if column.is_number else "left"
         drawn.add_column(Text(printable(column.header)), justify=justify, overflow="fold", width=width)
     for row in slim.rows:
@@ -87,17 +87,17 @@ def print_ending(console: Console, ending: "Ending", *, remarks: Iterable[str]) 
         console.print(Text(printable(f"next: {step}")), soft_wrap=True)  # a command is copied whole
 
 
-def totals_of(plan: Plan) -> str:
+def summarise_totals(plan: Plan) -> str:
     """Summarise the trials that would run and the decisions on the other points."""
     kinds = Counter(placement.provenance for placement in plan.placements)
     failed = f", {len(plan.failed):,} failed before (--rerun-failed runs them)" if plan.failed else ""
     return (
         f"to run: {kinds['measured']:,} to measure, {kinds['rehearsed']:,} to rehearse; "
-        f"{len(plan.cached):,} cached{_kinds_of(plan.cached)}{failed}, {len(plan.skipped):,} skipped"
+        f"{len(plan.cached):,} cached{_find_kinds(plan.cached)}{failed}, {len(plan.skipped):,} skipped"
     )
 
 
-def _kinds_of(cached: Sequence[Cached]) -> str:
+def _find_kinds(cached: Sequence[Cached]) -> str:
     """` (18 measured, 14 rehearsed, 3 stale)`; nothing where all of them were measured here."""
     kinds = Counter(trial.provenance for trial in cached)
     stale = sum(trial.stale is not None for trial in cached)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from orchestrator.core.interval import Spread
 from orchestrator.core.placement import Attempt, Placement
 from orchestrator.core.result import TrialRecord
-from orchestrator.terminal.eta import Estimator, TaskTime, task_of, time_of
+from orchestrator.terminal.eta import Estimator, TaskTime, describe_task, describe_time
 
 _MINUTE, _HOUR = 60.0, 3600.0
 
@@ -41,7 +41,7 @@ class Progress:
         self.is_open = is_open
         self.total = len(placements)
         self.running: dict[str, RunningAttempt] = {}
-        self._left = {placement.trial_id: task_of(placement) for placement in placements}
+        self._left = {placement.trial_id: describe_task(placement) for placement in placements}
         self._ended: dict[str, str] = {}
         self._estimator = Estimator(history)
 
@@ -49,7 +49,7 @@ class Progress:
         """Count an attempt that runs; its trial may have failed before."""
         trial_id = attempt.placement.trial_id
         self.running[trial_id] = RunningAttempt(attempt=attempt, is_placed=False, since=now)
-        self._left.setdefault(trial_id, task_of(attempt.placement))
+        self._left.setdefault(trial_id, describe_task(attempt.placement))
         self._ended.pop(trial_id, None)
 
     def place(self, attempt: Attempt, *, now: float) -> None:
@@ -64,8 +64,8 @@ class Progress:
         """Count an attempt that has ended."""
         self.running.pop(record.trial_id)
         self._left.pop(record.trial_id)
-        self._ended[record.trial_id] = state_of(record)
-        self._estimator.end(time_of(record))
+        self._ended[record.trial_id] = name_state(record)
+        self._estimator.end(describe_time(record))
 
     @property
     def num_done(self) -> int:
@@ -126,7 +126,7 @@ def clock_words(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
-def state_of(record: TrialRecord) -> str:
+def name_state(record: TrialRecord) -> str:
     """Name the state: `measured`, `rehearsed`, `pruned` or `failed`."""
     if record.is_pruned:
         return "pruned"

@@ -11,10 +11,10 @@ from orchestrator.analysis.table import Column, Table
 from orchestrator.core.placement import Attempt, Placement, Plan
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.trial_state import UNDER_WAY, TrialEvent, latest_steps
-from orchestrator.execute.trial.stages import stage_of
+from orchestrator.execute.trial.stages import read_stage
 from orchestrator.record.running_plan import RunningPlan
-from orchestrator.terminal.eta import history_of
-from orchestrator.terminal.printing import print_line, print_table, totals_of
+from orchestrator.terminal.eta import list_history
+from orchestrator.terminal.printing import print_line, print_table, summarise_totals
 from orchestrator.terminal.progress import Progress, clock_words
 from orchestrator.terminal.trial_outcome import stage_words
 
@@ -46,11 +46,11 @@ def print_status(
     if under_way:
         print_table(console, _table(plan, under_way, folder=folder, is_run=holder is not None))
     if running:
-        progress = progress_of(running, records, under_way)
+        progress = build_progress(running, records, under_way)
         began = min((step.at for step in own), default=running.since)  # it may have waited for another sweep
         print_line(console, f"{progress.line(now=now)}; {clock_words(now - began)} elapsed")
     else:
-        print_line(console, totals_of(plan))
+        print_line(console, summarise_totals(plan))
     print_line(console, f"run by {holder}" if holder else "not being run here")
 
 
@@ -63,13 +63,13 @@ def trials_under_way(plan: Plan, steps: Iterable[TrialEvent]) -> Iterator[tuple[
             yield placement, step
 
 
-def progress_of(
+def build_progress(
     running: RunningPlan, records: Sequence[TrialRecord], under_way: Iterable[tuple[Placement, TrialEvent]]
 ) -> Progress:
     """Repeat what the command that runs has heard."""
     plan = running.plan
     own = [record for record in records if record.started_at >= running.since]
-    earlier = history_of(record for record in records if record.started_at < running.since)
+    earlier = list_history(record for record in records if record.started_at < running.since)
     progress = Progress(plan.placements, is_open=plan.search.is_adaptive, history=earlier)
     for record in own:
         attempt = Attempt(placement=record.placement, number=record.attempt)
@@ -108,4 +108,4 @@ _LOST = "The same command starts them again, from their checkpoints where they e
 
 
 def _stage(step: TrialEvent, *, folder: Path) -> str:
-    return stage_words(stage_of(folder, step.trial_id)) if step.stage == "running" else step.stage
+    return stage_words(read_stage(folder, step.trial_id)) if step.stage == "running" else step.stage

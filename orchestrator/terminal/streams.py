@@ -41,8 +41,8 @@ def outlived(command: Callable[[], int]) -> int:
         _open_if_closed(descriptor)
     sys.stdin = sys.stdin or open(0, closefd=False)  # noqa: SIM115  it lasts as long as the process
     out = _Lasting(1, "w", closefd=False)
-    sys.stdout = _text_of(out, like=sys.stdout)
-    sys.stderr = _text_of(_Lasting(2, "w", closefd=False), like=sys.stderr)
+    sys.stdout = _read_text(out, like=sys.stdout)
+    sys.stderr = _read_text(_Lasting(2, "w", closefd=False), like=sys.stderr)
     code = command()
     sys.stdout.flush()
     if out.error is None or out.error.errno == errno.EPIPE:
@@ -70,7 +70,7 @@ def _become_null(descriptor: int) -> None:
         os.close(null)
 
 
-def _text_of(raw: io.FileIO, *, like: TextIO | None) -> io.TextIOWrapper:
+def _read_text(raw: io.FileIO, *, like: TextIO | None) -> io.TextIOWrapper:
     """Open a text stream as Python does for standard streams, buffered by line for readers of a pipe."""
     encoding, errors = (like.encoding, like.errors) if like else ("utf-8", None)
     return io.TextIOWrapper(io.BufferedWriter(raw), encoding=encoding, errors=errors, line_buffering=True)

@@ -78,7 +78,7 @@ def _left_out(table: Table, index: int) -> str:
     return header if cell in (None, "", UNKNOWN) else f"{header} ({cell} in all rows)"
 
 
-def widths_of(table: Table, *, width: int) -> tuple[int, ...]:
+def compute_widths(table: Table, *, width: int) -> tuple[int, ...]:
     """Characters of each column: numbers have what they need, and prose shares what they leave."""
     whole = [max(map(_length, texts)) for _, texts in _columns(table)]
     longest = _LONGEST_WORD if _least_width(table, longest_word=_LONGEST_WORD) <= width else _LEAST_PROSE

@@ -1,8 +1,8 @@
 """Outcome of an attempt in one line: its rate, its cause of failure, or its substitutes. Pure."""
 
 from orchestrator.analysis.formatting import count, number
-from orchestrator.analysis.measurements.noise import noise_of
-from orchestrator.analysis.metrics.definitions import metrics_of
+from orchestrator.analysis.measurements.noise import describe_noise
+from orchestrator.analysis.metrics.definitions import collect_metrics
 from orchestrator.core.placement import Plan
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.trial_progress import TrialStage
@@ -16,7 +16,7 @@ def long_outcome(record: TrialRecord) -> str:
         return f"{record.failure.kind}: {record.failure.message}"
     if record.provenance == "rehearsed":
         return ", ".join(record.placement.substitutions)
-    metrics = metrics_of(record)
+    metrics = collect_metrics(record)
     if "run_seconds" in metrics:
         return f"a run of {metrics['run_seconds']:,.3g} s, no step reported"
     accuracy = f", accuracy {metrics['accuracy']:.3f}" if "accuracy" in metrics else ""
@@ -30,15 +30,15 @@ def short_outcome(record: TrialRecord, plan: Plan) -> str:
         return f"{record.failure.kind}: {record.failure.message}{log}"
     if record.provenance == "rehearsed":
         return f"rehearsed: {', '.join(record.placement.substitutions)}"
-    metrics = metrics_of(record)
+    metrics = collect_metrics(record)
     if "steady_samples_per_second" not in metrics:
         return long_outcome(record)
     low, high = metrics["step_seconds_low"], metrics["step_seconds_high"]
     width = (high - low) / 2 / metrics["step_seconds_median"]
-    aim, result = plan.aim_of(record.spec), record.result
+    aim, result = plan.find_aim(record.spec), record.result
     known = aim and result and aim.metric in result.quality
     quality = [f"{aim.metric} {number(result.quality[aim.metric])}"] if aim and result and known else []
-    noisy = ["noisy"] if noise_of(record) else []
+    noisy = ["noisy"] if describe_noise(record) else []
     rate = f"{count(round(metrics['steady_samples_per_second']))}/s ±{width:.1%}"
     return ", ".join([rate, *quality, *noisy]) + _describe_checkpoints(record)
 

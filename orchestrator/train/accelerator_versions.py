@@ -93,8 +93,8 @@ def _assigned_in_torch(name: str, *, absent: str | None = None) -> str | None:
     """Return the text that `torch/version.py` assigns to a name, `absent` where it assigns none."""
     assigned = [
         node.value
-        for node in _statements_of("torch", "version.py")
-        if isinstance(node, ast.Assign | ast.AnnAssign) and name in map(ast.unparse, _targets_of(node))
+        for node in _parse_statements("torch", "version.py")
+        if isinstance(node, ast.Assign | ast.AnnAssign) and name in map(ast.unparse, _find_targets(node))
     ]
     return _literal(assigned[0]) or absent if assigned else None
 
@@ -103,7 +103,7 @@ def _cuda_of_tensorflow() -> str | None:
     """Return `cuda_version` of the mapping in TensorFlow's `build_info.py`."""
     pairs = [
         (_literal(key), _literal(value))
-        for statement in _statements_of("tensorflow", "python/platform/build_info.py")
+        for statement in _parse_statements("tensorflow", "python/platform/build_info.py")
         for node in ast.walk(statement)
         if isinstance(node, ast.Tuple) and len(node.elts) == 2
         for key, value in [node.elts]
@@ -117,7 +117,7 @@ _CUDA_OF: Mapping[str, Callable[[], str | None]] = {
 }
 
 
-def _statements_of(package: str, file: str) -> list[ast.stmt]:
+def _parse_statements(package: str, file: str) -> list[ast.stmt]:
     """Parse a file of an installed package; return nothing if it cannot be read."""
     spec = find_spec(package)
     if spec is None or not spec.submodule_search_locations:
@@ -128,7 +128,7 @@ def _statements_of(package: str, file: str) -> list[ast.stmt]:
         return []
 
 
-def _targets_of(node: ast.Assign | ast.AnnAssign) -> list[ast.expr]:
+def _find_targets(node: ast.Assign | ast.AnnAssign) -> list[ast.expr]:
     return node.targets if isinstance(node, ast.Assign) else [node.target]
 
 

@@ -19,7 +19,7 @@ from orchestrator.core.calibration import DeviceBenchmark
 from orchestrator.core.device import DeviceKind
 from orchestrator.train.environment import cpu_model
 from orchestrator.train.precision import PRECISIONS
-from orchestrator.train.trainers.torch_process import autocast_of, matmul_benchmark, set_float32_rounding
+from orchestrator.train.trainers.torch_process import build_autocast, matmul_benchmark, set_float32_rounding
 
 _SHALLOW, _DEEP = 16, 64  # pairs of a dense layer and its activation
 _LAYERS_PER_PAIR = 2
@@ -70,14 +70,14 @@ def _overhead_seconds(depth: int, precision: str, device: torch.device) -> float
     inputs = torch.randn(_SAMPLES, _WIDTH, device=device)
 
     def step() -> None:
-        with autocast_of(settings, device):
+        with build_autocast(settings, device):
             loss = network(inputs).square().mean()
         optimizer.zero_grad()
         scaler.scale(loss).backward()
         scaler.step(optimizer)
         scaler.update()
 
-    seconds = [_seconds_of(step, device) for _ in range(_WARMUP_STEPS + _STEPS)]
+    seconds = [_measure_seconds(step, device) for _ in range(_WARMUP_STEPS + _STEPS)]
     lower, _, _ = quantiles(seconds[_WARMUP_STEPS:], n=4)
     return lower
 
@@ -127,10 +127,10 @@ def _exchange_rate() -> float | None:
 
 
 def _least_seconds(take: Callable[[], Tensor | None], device: torch.device) -> float:
-    return min(_seconds_of(take, device) for _ in range(1 + _REPEATS))
+    return min(_measure_seconds(take, device) for _ in range(1 + _REPEATS))
 
 
-def _seconds_of(take: Callable[[], Tensor | None], device: torch.device) -> float:
+def _measure_seconds(take: Callable[[], Tensor | None], device: torch.device) -> float:
     """Return the seconds from an idle device to an idle device."""
     _wait_for(device)
     start = time.perf_counter()

@@ -4,7 +4,7 @@ import errno
 import os
 
 from orchestrator.core.errors import FailureKind, TrialError
-from workloads.lines import text_of
+from workloads.lines import cut_message
 
 _OUT_OF_MEMORY = (
     "out of memory",  # torch on an accelerator; the CUDA driver
@@ -35,13 +35,13 @@ _FAULTS_OF_THE_MACHINE = (
 late is not one of them: it may be what a rank sees when another one has failed."""
 
 
-def kind_of(error: BaseException) -> FailureKind:
+def classify_kind(error: BaseException) -> FailureKind:
     """Classify by type where there is one, and by the framework's words where it raises a RuntimeError."""
     if isinstance(error, TrialError):
         return error.kind
     if isinstance(error, ImportError):
         return "environment"
-    text = f"{type(error).__name__}: {text_of(error)}".lower()
+    text = f"{type(error).__name__}: {cut_message(error)}".lower()
     if (
         isinstance(error, MemoryError)
         or isinstance(error.__cause__, MemoryError)
@@ -64,9 +64,9 @@ def _kind_of_text(text: str) -> FailureKind:
     return "environment" if any(words in text for words in _FAULTS_OF_THE_MACHINE) else "error"
 
 
-def line_of(error: BaseException) -> str:
+def format_cause(error: BaseException) -> str:
     """Return the cause in one line: a message's first line says more than the last of its wrappers."""
-    first = next((line.strip() for line in text_of(error).splitlines() if line.strip()), "")
+    first = next((line.strip() for line in cut_message(error).splitlines() if line.strip()), "")
     if isinstance(error, TrialError):
         return first
     return ": ".join(part for part in (type(error).__name__, first) if part)[:500]

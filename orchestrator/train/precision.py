@@ -45,7 +45,7 @@ _REDUCED_DTYPES = {"bfloat16": "bf16", "float16": "fp16"}
 _ROUNDED_FLOAT32: Mapping[DeviceKind, str] = {"gpu": "tf32", "tpu": "tpu_default"}
 
 
-def label_of(kind: DeviceKind, compute_dtype: str, *, float32_is_rounded: bool) -> str:
+def find_precision_label(kind: DeviceKind, compute_dtype: str, *, float32_is_rounded: bool) -> str:
     """Return the label of the observed precision.
 
     Args:

@@ -44,7 +44,7 @@ def _torch_stand_ins(_kind: DeviceKind, /, *, num_processes: int, **_: int) -> t
 
 
 def _tensorflow_stand_ins(kind: DeviceKind, /, *, replicas: int, num_processes: int) -> tuple[str, ...]:
-    """The strategies that `tensorflow_strategy.strategy_of` takes on a CPU, where they are others."""
+    """The strategies that `tensorflow_strategy.configure_strategy` takes on a CPU, where they are others."""
     if kind == "tpu":
         return (f"{'MirroredStrategy' if replicas > 1 else 'the default strategy'} for TPUStrategy",)
     if num_processes > 1:

@@ -53,7 +53,7 @@ class WorkerJob:
         checkpoint_options: None neither writes nor reads checkpoints.
         mixes_kinds: True if other ranks run on another kind of device.
         counters: energy counters that this process reads, also for other ranks.
-        tells_progress: send what the training has shown after every block and evaluation.
+        reports_progress: send the progress after every block and evaluation.
         native: description of the native job or the script that is trained; None: a declared workload is.
     """
 
@@ -72,7 +72,7 @@ class WorkerJob:
     checkpoint_options: CheckpointOptions | None = None
     mixes_kinds: bool = False
     counters: tuple[EnergyCounter, ...] = ()
-    tells_progress: bool = False
+    reports_progress: bool = False
     native: NativeSpec | ScriptSpec | None = None
 
 

@@ -25,23 +25,23 @@ from orchestrator.train.accelerator_versions import accelerator_versions
 from orchestrator.train.checkpoints.format import Checkpoint
 from orchestrator.train.checkpoints.worker_store import WorkerCheckpointer
 from orchestrator.train.environment import framework_versions, telling
-from orchestrator.train.failures import kind_of, line_of
+from orchestrator.train.failures import classify_kind, format_cause
 from orchestrator.train.measurement import calibration, loop
 from orchestrator.train.measurement.core_waits import read_core_waits
-from orchestrator.train.measurement.counters import Meter, meter_of, no_meter
+from orchestrator.train.measurement.counters import Meter, build_meter, no_meter
 from orchestrator.train.measurement.target import TargetEvaluator
 from orchestrator.train.precision import PRECISIONS
 from orchestrator.train.process.channel import Channel
 from orchestrator.train.process.signals import die_with_parent
 from orchestrator.train.registry import load_trainer, trainer_info
 from orchestrator.train.trainer import Trainer, TrainingData, WorkerJob
-from orchestrator.train.trainers.script.run_times import times_of
+from orchestrator.train.trainers.script.run_times import build_times
 from orchestrator.train.trainers.script.trainer import OwnData, ScriptTrainer
-from orchestrator.train.validation.weight_changes import Digests, digests_of, unmoved_in_job, unmoved_of
+from orchestrator.train.validation.weight_changes import Digests, find_unmoved, hash_arrays, unmoved_in_job
 from orchestrator.train.worker_report import WorkerReport
 from workloads.data import batches
 from workloads.flops import train_step_flops
-from workloads.lines import place_of
+from workloads.lines import find_place
 from workloads.native.batches import job_batches
 from workloads.registry import workload
 from workloads.spec import NativeSpec, ScriptSpec, Workload
@@ -58,12 +58,12 @@ def main(connection: socket.socket) -> int:
     job = codec.from_plain(WorkerJob, channel.receive())
     os.environ.update(job.variables)
     try:
-        report = _report_of(job, channel)
+        report = _build_report(job, channel)
     except BaseException as error:
         logger.exception("rank %d of trial failed", job.rank)
-        place = place_of(error, folder=job.origin.folder) if job.origin and job.origin.folder else ""
-        message = f"{place}{line_of(error)}"
-        channel.send({"event": "failed", "kind": kind_of(error), "message": message})
+        place = find_place(error, folder=job.origin.folder) if job.origin and job.origin.folder else ""
+        message = f"{place}{format_cause(error)}"
+        channel.send({"event": "failed", "kind": classify_kind(error), "message": message})
         return 1
     channel.send({"event": "report", "report": codec.to_plain(report)})
     return 0
@@ -115,7 +115,7 @@ class _TrainedWorker:
     written_files: tuple[str, ...]
 
 
-def _report_of(job: WorkerJob, channel: Channel) -> WorkerReport:
+def _build_report(job: WorkerJob, channel: Channel) -> WorkerReport:
     worker = _set_up(job, channel)
     channel.send({"event": "training"})
     times = _train(worker)
@@ -127,17 +127,17 @@ def _set_up(job: WorkerJob, channel: Channel) -> _ReadyWorker:
     info = trainer_info(job.trial.trainer)
     trainer = load_trainer(info, native=isinstance(job.native, NativeSpec))
     spec = job.native or workload(job.trial.workload, job.trial.workload_options, origin=job.origin)
-    data = _data_of(job, spec)
+    data = _find_data(job, spec)
     checkpoints = WorkerCheckpointer(
         job, channel, packages=framework_versions(info.packages), meet=lambda vote: _meet(channel, vote)
     )
     resumed = checkpoints.newest()
-    timing = _timing_of(job)
+    timing = _build_timing(job)
     steps = len(spec.phases) - 1 + timing.least_steps if job.rehearsal else job.trial.steps
     first = resumed.progress.step if resumed else 0
     data.start(rank=job.rank, world_size=job.world_size, first=first, last=steps - 1)
     trainer.setup(spec, job, data)
-    initial = digests_of(trainer.state())
+    initial = hash_arrays(trainer.state())
     setup_seconds = time.perf_counter() - started
     if resumed:
         trainer.samples = resumed.progress.samples
@@ -157,11 +157,11 @@ def _set_up(job: WorkerJob, channel: Channel) -> _ReadyWorker:
     )
 
 
-def _data_of(job: WorkerJob, spec: Workload) -> TrainingData:
+def _find_data(job: WorkerJob, spec: Workload) -> TrainingData:
     if isinstance(spec, ScriptSpec):
         return OwnData()
     if isinstance(spec, NativeSpec):
-        return _native_data_of(job, spec)
+        return _build_native_data(job, spec)
     return batches.load(
         Path(job.data_path),
         data=spec.data,
@@ -171,7 +171,7 @@ def _data_of(job: WorkerJob, spec: Workload) -> TrainingData:
     )
 
 
-def _native_data_of(job: WorkerJob, spec: NativeSpec) -> TrainingData:
+def _build_native_data(job: WorkerJob, spec: NativeSpec) -> TrainingData:
     assert job.origin is not None, "native jobs lie in a user's folder"
     [framework] = spec.costs
     data: TrainingData = job_batches(
@@ -185,7 +185,7 @@ def _native_data_of(job: WorkerJob, spec: NativeSpec) -> TrainingData:
     return data
 
 
-def _timing_of(job: WorkerJob) -> TimingSpec:
+def _build_timing(job: WorkerJob) -> TimingSpec:
     """Return the protocol of this process, which is that of all ranks.
 
     Least seconds are for accelerators, whose clocks ramp up and whose steps are short. A training to a target
@@ -203,7 +203,7 @@ def _train(worker: _ReadyWorker) -> loop.LoopTimes:
     load = os.getloadavg()[0]
     script = worker.trainer if isinstance(worker.trainer, ScriptTrainer) else None
     if script and (whole_run := script.whole_run()) is not None:
-        return times_of(whole_run, load_average=(load, os.getloadavg()[0]))
+        return build_times(whole_run, load_average=(load, os.getloadavg()[0]))
     last_step = worker.steps - worker.timing.enough_steps
     with worker.checkpoints.keeper(worker.trainer, last_step=last_step) as keeper:
         return loop.run(
@@ -219,14 +219,14 @@ def _train(worker: _ReadyWorker) -> loop.LoopTimes:
             target_evaluator=_target_evaluator(worker),
             keeper=keeper,
             resumed=worker.resumed,
-            tell=partial(_tell, worker) if worker.job.tells_progress else None,
-            show=partial(_show, worker),
+            on_progress=partial(_send_progress, worker) if worker.job.reports_progress else None,
+            on_stage=partial(_send_stage, worker),
         )
 
 
 def _measure_trained(worker: _ReadyWorker, times: loop.LoopTimes) -> _TrainedWorker:
     trainer, job, data = worker.trainer, worker.job, worker.data
-    _show(worker, TrialStage(name="evaluating"))
+    _send_stage(worker, TrialStage(name="evaluating"))
     quality, evaluation_seconds = _evaluate(trainer, limit=_REHEARSED_SAMPLES if job.rehearsal else None)
     state = trainer.state()
     _require_finite(state)
@@ -283,7 +283,7 @@ def _report(worker: _ReadyWorker, times: loop.LoopTimes, trained: _TrainedWorker
         peak_host_bytes=trained.peak_host_bytes,
         exchange_seconds=trained.exchange_seconds,
         product_seconds=trained.product_seconds,
-        unmoved=_unmoved(worker, digests_of(trained.state)),
+        unmoved=_unmoved(worker, hash_arrays(trained.state)),
         device=trained.device,
         versions={
             **framework_versions(worker.info.packages),
@@ -301,7 +301,7 @@ def _unmoved(worker: _ReadyWorker, trained: Digests) -> tuple[str, ...]:
         return ()
     if isinstance(worker.spec, NativeSpec):
         return unmoved_in_job(worker.initial, trained)
-    return unmoved_of(worker.spec.phases, worker.initial, trained)
+    return find_unmoved(worker.spec.phases, worker.initial, trained)
 
 
 def _target_evaluator(worker: _ReadyWorker) -> TargetEvaluator | None:
@@ -322,14 +322,14 @@ def _target_evaluator(worker: _ReadyWorker) -> TargetEvaluator | None:
     )
 
 
-def _tell(worker: _ReadyWorker, progress: TrialProgress) -> None:
+def _send_progress(worker: _ReadyWorker, progress: TrialProgress) -> None:
     """Send the progress that the first rank sees; every rank waits until the supervisor has heard it."""
     if worker.job.rank == 0:
         worker.channel.send({"event": "progress", "progress": codec.to_plain(progress)})
     worker.meet(True)
 
 
-def _show(worker: _ReadyWorker, stage: TrialStage) -> None:
+def _send_stage(worker: _ReadyWorker, stage: TrialStage) -> None:
     """Send the stage of the first rank. Nothing waits for it, so it costs one write to a socket."""
     if worker.job.rank == 0:
         worker.channel.send({"event": "stage", "stage": codec.to_plain(stage)})
@@ -345,7 +345,7 @@ def _meter(job: WorkerJob) -> Meter:
     """Build the energy meter of a rank; a script, and a trial with a target, may evaluate between blocks."""
     only_trains = job.trial.timing.target is None and not isinstance(job.native, ScriptSpec)
     reads = only_trains and job.counters and not job.rehearsal
-    return meter_of(job.kind, counters=job.counters) if reads else no_meter
+    return build_meter(job.kind, counters=job.counters) if reads else no_meter
 
 
 def _compare_exchange(worker: _ReadyWorker, times: loop.LoopTimes) -> tuple[tuple[float, float], ...]:

@@ -48,7 +48,7 @@ class WorkerReport:
     written_files: tuple[str, ...] = ()
 
 
-def result_of(reports: Sequence[WorkerReport], *, launch_seconds: float) -> TrainResult:
+def merge_reports(reports: Sequence[WorkerReport], *, launch_seconds: float) -> TrainResult:
     """Merge the reports of all ranks: samples add up, of times the slowest counts, the rest they share."""
     first = reports[0]
     times = [report.times for report in reports]
@@ -79,18 +79,18 @@ def result_of(reports: Sequence[WorkerReport], *, launch_seconds: float) -> Trai
         flops_per_step=first.flops_per_step,
         bytes_per_step=first.bytes_per_step,
         data_wait_seconds=_longest([report.data_wait_seconds for report in reports]),
-        pipeline_samples_per_second=_sum_of([report.pipeline_samples_per_second for report in reports]),
+        pipeline_samples_per_second=_sum_parts([report.pipeline_samples_per_second for report in reports]),
         cpu_seconds=tuple(time.cpu_seconds for time in times),
         block_cpu_seconds=_of_all(time.block_cpu_seconds for time in times),
         core_wait_seconds=_of_all(time.core_wait_seconds for time in times),
         busy_core_seconds=_of_all(time.busy_core_seconds for time in times),
         load_average=first.times.load_average,
         peak_host_bytes=tuple(report.peak_host_bytes for report in reports),
-        energy_joules=_joules_of(reports),
-        exchange_seconds=_exchange_of(reports),
+        energy_joules=_find_joules(reports),
+        exchange_seconds=_find_exchange(reports),
         unmoved=tuple(sorted({name for report in _telling_of_weights(reports) for name in report.unmoved})),
         devices=tuple(report.device for report in reports),
-        calibration=_calibration_of(reports),
+        calibration=_find_calibration(reports),
         pursuit=_slowest_pursuit([time.pursuit for time in times]),
         resumed_from_step=first.times.resumed_from_step,
         resumed_seconds=first.times.resumed_seconds,
@@ -123,7 +123,7 @@ def _telling_of_weights(reports: Sequence[WorkerReport]) -> Iterator[WorkerRepor
             yield other
 
 
-def _joules_of(reports: Sequence[WorkerReport]) -> dict[str, float]:
+def _find_joules(reports: Sequence[WorkerReport]) -> dict[str, float]:
     """Counter -> the sum over all that were to read it; absent where one of them has none."""
     readers: dict[str, list[Mapping[str, float]]] = defaultdict(list)
     for report in reports:
@@ -136,12 +136,12 @@ def _joules_of(reports: Sequence[WorkerReport]) -> dict[str, float]:
     }
 
 
-def _exchange_of(reports: Sequence[WorkerReport]) -> tuple[tuple[tuple[float, float], ...], ...]:
+def _find_exchange(reports: Sequence[WorkerReport]) -> tuple[tuple[tuple[float, float], ...], ...]:
     """[rank][pair], or nothing where nothing was left out."""
     return tuple(report.exchange_seconds for report in reports) if reports[0].exchange_seconds else ()
 
 
-def _calibration_of(reports: Sequence[WorkerReport]) -> Calibration | None:
+def _find_calibration(reports: Sequence[WorkerReport]) -> Calibration | None:
     if not reports[0].product_seconds:
         return None
     return Calibration(size=PRODUCT_SIZE, seconds=tuple(report.product_seconds for report in reports))
@@ -178,6 +178,6 @@ def _longest(seconds: Sequence[float | None]) -> float | None:
     return max((second for second in seconds if second is not None), default=None)
 
 
-def _sum_of(rates: Sequence[float | None]) -> float | None:
+def _sum_parts(rates: Sequence[float | None]) -> float | None:
     given = [rate for rate in rates if rate is not None]
     return sum(given) if given else None

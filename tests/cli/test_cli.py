@@ -73,7 +73,7 @@ def test_a_command_line_is_a_command_flags_and_overrides(words, expected):
             r"^unknown command 'pln'; did you mean 'plan'\? known: cancel, cluster, completion bash, "
             r"completion zsh, doctor, doctor cluster, next, "
             r"pause, plan, predict, predict advise, predict calibrate, predict evaluate, predict explain, "
-            r"predict split, predict transfer, "
+            r"predict split, predict transfer, prices import, prices list, prices refresh, "
             r"report, run, status, sync$",
         ),
         (["plan", "report"], r"^one command at a time: 'plan' and 'report' were given$"),

@@ -14,7 +14,7 @@ from orchestrator.analysis.recommendation.answer.next_step import command_for
 from orchestrator.analysis.recommendation.model.candidate import CandidateSetting, Job
 from orchestrator.cli import main
 from orchestrator.config.loader import load
-from orchestrator.predict.advised_jobs import overrides_of
+from orchestrator.predict.advised_jobs import list_overrides
 
 HERE = ("trainer=noop", "executor=inline", "tracking=none", "outputs=my results", "compile=off")
 _COMMAND = re.compile(r"python -m orchestrator (?:'[^']*'|[^\s'`<]+| )+")
@@ -86,7 +86,7 @@ CASES = (
 def test_the_command_of_a_point_of_a_sweep_asks_for_it_alone(sweep: str, of: str, tmp_path: Path) -> None:
     points = load([f"+sweep={sweep}"], working_directory=tmp_path).sweep.points
     wanted = next(point for point in points if of in (point.device.name, point.workload))
-    words_of_it = overrides_of(wanted)
+    words_of_it = list_overrides(wanted)
     candidate = CandidateSetting(label="", precision="", batch_size=1, steps=1, words=words_of_it)
     job = Job(where="", sweep=sweep, aim=None, target=None, samples=1, length="", candidates=())
     words = shlex.split(command_for([candidate], job, more=["sweep.repeats=1"]))[3:]

@@ -28,7 +28,7 @@ POOL_OF = {"cpu": "cpu", "t4": "t4-spot", "tpu_v3_8": "tpu-v3-8", "v100": "v100"
 DEVICES = f"device={','.join(POOL_OF)}"
 
 
-def place_of(record: Mapping[str, Any]) -> tuple[str, str]:
+def find_place(record: Mapping[str, Any]) -> tuple[str, str]:
     return record["spec"]["device"], record["placement"]["node"].rpartition("-")[0]
 
 
@@ -79,7 +79,7 @@ def test_nodes_come_for_demand_and_go_to_make_room_and_a_killed_driver_takes_its
     assert (answer.code, f"{len(before)} cached" in answer.out) == (0, True), answer.err
     records = records_in(tmp_path)
     assert records[: len(before)] == before
-    assert sorted(place_of(record) for record in records) == sorted(
+    assert sorted(find_place(record) for record in records) == sorted(
         [*POOL_OF.items(), ("cpu", "cpu"), ("t4", "t4-spot")]
     )
     (spread,) = [record for record in records if record["spec"]["num_hosts"] == 2]

@@ -63,8 +63,8 @@ def test_a_trial_is_shared_out_over_two_pools_and_the_record_tells_what_each_ran
     for record, expected in ((split, ranks), (uneven, ranks[:2])):
         assert (record.failure, record.provenance) == (None, "measured")
         found = record.placement
-        nodes_of = [item.rpartition("-")[0] for item in (found.node, *found.other_nodes)]
-        assert nodes_of == [pool for _, pool, _ in expected]
+        count_nodes = [item.rpartition("-")[0] for item in (found.node, *found.other_nodes)]
+        assert count_nodes == [pool for _, pool, _ in expected]
         assert [(of_rank.device, of_rank.pool, of_rank.threads) for of_rank in found.of_ranks] == expected
         assert record.result.samples == 100 * record.spec.global_batch_size
     for of_layer in zip(*(rank.kernel_shares for rank in split.result.devices), strict=True):

@@ -24,7 +24,7 @@ def means(tmp_path: Path) -> Means:
     return Means(cache=tmp_path / "cache", download=False, folder=tmp_path / "folder")
 
 
-def content_of(ref: DataRef) -> dict[str, list[object]]:
+def read_content(ref: DataRef) -> dict[str, list[object]]:
     with np.load(ref.path, allow_pickle=False) as arrays:
         return {name: arrays[name].tolist() for name in arrays}
 
@@ -49,7 +49,7 @@ def test_a_fifth_of_aptos_photographs_is_for_testing_whatever_the_order_of_the_t
 ) -> None:
     folder = aptos_folder(tmp_path / "folder", count=60, side=8)
     first = prepare(FUNDUS, "real", means)
-    content = content_of(first)
+    content = read_content(first)
     assert sorted([*content["x_train"], *content["x_test"]]) == sorted(
         f"train_images/eye{number}.png".encode() for number in range(60)
     )
@@ -57,7 +57,7 @@ def test_a_fifth_of_aptos_photographs_is_for_testing_whatever_the_order_of_the_t
     header, *lines = (folder / "train.csv").read_text().splitlines()
     (folder / "train.csv").write_text("\n".join([header, *reversed(lines)]))
     turned = prepare(FUNDUS, "real", means)
-    assert content_of(turned) == content
+    assert read_content(turned) == content
     assert turned.id != first.id
 
 
@@ -85,7 +85,7 @@ def test_the_id_holds_for_the_same_files_elsewhere_and_changes_with_a_size(
 
 def test_both_eyes_of_a_patient_are_in_one_half(means: Means, tmp_path: Path) -> None:
     eyepacs_folder(tmp_path / "folder")
-    content = content_of(prepare(FUNDUS, "real", means))
+    content = read_content(prepare(FUNDUS, "real", means))
     patients = {
         half: {name.decode().split("/")[1].split("_")[0] for name in content[half]}
         for half in ("x_train", "x_test")

@@ -30,7 +30,7 @@ def means(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Means:
     return Means(cache=tmp_path / "cache", download=False)
 
 
-def content_of(ref: DataRef) -> dict[str, np.ndarray]:
+def read_content(ref: DataRef) -> dict[str, np.ndarray]:
     with np.load(ref.path, allow_pickle=False) as arrays:
         return {name: arrays[name] for name in arrays}
 
@@ -65,7 +65,7 @@ def accuracy_of_a_linear_rule(ref: DataRef) -> float:
 
 def test_the_stand_in_of_mnist_has_400_digits_of_each_class_to_train_on_and_100_to_test(means: Means) -> None:
     ref = prepare(MNIST, "standin", means)
-    arrays = content_of(ref)
+    arrays = read_content(ref)
     assert ref.description.startswith("stand-in for MNIST, 5,000 of its digits")
     assert (arrays["x_train"].shape, arrays["x_train"].dtype) == ((4000, 28, 28, 1), np.uint8)
     assert np.bincount(arrays["y_train"]).tolist() == [400] * 10
@@ -82,7 +82,7 @@ def test_drawn_images_are_the_same_each_time_and_a_linear_rule_learns_them(
 ) -> None:
     ref = prepare(data_set, "synthetic", means)
     assert ref.description.startswith("synthetic: 5,000 ")
-    assert hashlib.sha256(content_of(ref)["x_train"].tobytes()).hexdigest().startswith(begins)
+    assert hashlib.sha256(read_content(ref)["x_train"].tobytes()).hexdigest().startswith(begins)
     assert accuracy_of_a_linear_rule(ref) > learned
 
 
@@ -96,7 +96,7 @@ def test_the_file_of_keras_gets_its_missing_channel(means: Means, tmp_path: Path
     digest = f"sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}"
     file = replace(published.files[0], digest=digest)
     ref = prepare(replace(MNIST, real=(replace(published, files=(file,)),)), "real", means)
-    assert content_of(ref)["x_train"].shape == (20, 28, 28, 1)
+    assert read_content(ref)["x_train"].shape == (20, 28, 28, 1)
     assert ref.description == "MNIST, 60,000 digits to train on and 10,000 to test"
 
 
@@ -121,7 +121,7 @@ def test_idx_files_are_found_in_the_usual_caches_packed_or_not(
         path = tmp_path / place(name)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
-    arrays = content_of(prepare(data_set, "real", means))
+    arrays = read_content(prepare(data_set, "real", means))
     assert (arrays["x_train"].shape, arrays["x_test"].shape) == ((20, 28, 28, 1), (10, 28, 28, 1))
     assert arrays["y_test"].tolist() == list(range(10))
 
@@ -131,7 +131,7 @@ def test_mnist_is_read_from_idx_files_too(means: Means, tmp_path: Path) -> None:
     (tmp_path / "data" / "MNIST" / "raw").mkdir(parents=True)
     for name, content in contents.items():
         (tmp_path / "data" / "MNIST" / "raw" / f"{name}.gz").write_bytes(gzip.compress(content))
-    assert content_of(prepare(data_set, "real", means))["x_train"].shape == (20, 28, 28, 1)
+    assert read_content(prepare(data_set, "real", means))["x_train"].shape == (20, 28, 28, 1)
 
 
 def test_a_truncated_packed_file_is_told(means: Means, tmp_path: Path) -> None:

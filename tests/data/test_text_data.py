@@ -19,7 +19,7 @@ from workloads.data.need import DataNeed
 from workloads.data.published import Means
 from workloads.data.sources import prepare
 from workloads.data.texts import TextSplit
-from workloads.data.words import tokenized, vocabulary_of, words_of
+from workloads.data.words import build_vocabulary, format_words, tokenized
 
 RATED = [
     (2.5, "A warm, funny film"),
@@ -65,11 +65,16 @@ def batches(path: Path, *, vocabulary: int = 100, length: int = 4) -> Batches:
 
 def test_words_are_lower_case_letters_with_apostrophes_inside() -> None:
     text = "''Conan'' isn't 21st-century; it\u2019s Café's BEST!"
-    assert words_of(text) == ["conan", "isn't", "st", "century", "it's", "café's", "best"]
+    assert format_words(text) == ["conan", "isn't", "st", "century", "it's", "café's", "best"]
 
 
 def test_ids_go_by_frequency_and_then_by_the_alphabet() -> None:
-    assert vocabulary_of([["b", "c", "c"], ["a", "c", "b"], ["d", "a"]]) == {"c": 2, "a": 3, "b": 4, "d": 5}
+    assert build_vocabulary([["b", "c", "c"], ["a", "c", "b"], ["d", "a"]]) == {
+        "c": 2,
+        "a": 3,
+        "b": 4,
+        "d": 5,
+    }
 
 
 def test_words_of_the_test_half_alone_are_unknown() -> None:

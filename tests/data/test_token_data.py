@@ -67,7 +67,7 @@ def test_drawn_text_is_the_same_each_time_and_its_words_call_for_others(tmp_path
     batches = load(ref.path, data=need, global_batch_size=8, seed=0)
     assert len(batches.train) == 15_625
     assert batches.part(0, range(8))["y"].shape == (8, 64)
-    assert ref.samples_of(need) is None  # nobody says how long a full training is
+    assert ref.count_samples_of_set(need) is None  # nobody says how long a full training is
 
 
 def test_text_files_of_a_folder_are_read_and_counted(tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_text_files_of_a_folder_are_read_and_counted(tmp_path: Path) -> None:
     ref = prepare(TEXT, "real", Means(cache=tmp_path / "cache", download=False, folder=folder))
     need = DataNeed(data_set="-", vocabulary=50, sequence_length=10, targets="next_token", train_tokens=7)
     assert ref.train_tokens == 0.9 * (1000 + 1500)
-    assert ref.samples_of(need) == 225
+    assert ref.count_samples_of_set(need) == 225
     (folder / "two.md").write_text("changed")
     assert prepare(TEXT, "real", Means(cache=tmp_path, download=False, folder=folder)).id != ref.id
 

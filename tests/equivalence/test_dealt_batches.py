@@ -10,8 +10,8 @@ from uneven_batch_runs import DROPS, IN_FLOAT64, PHASES, SHARES, STEPS_IN_FLOAT6
 
 from orchestrator.core.codec import from_plain
 from orchestrator.core.result import DeviceFacts
-from orchestrator.train.trainers.torch_process import tensors_of
-from orchestrator.train.trainers.unequal_ddp_trainer import probe_of
+from orchestrator.train.trainers.torch_process import convert_to_tensors
+from orchestrator.train.trainers.unequal_ddp_trainer import build_probe
 from workloads.data import batches
 from workloads.data.sources import resolve
 from workloads.registry import workload
@@ -35,7 +35,7 @@ def apart(name: str, reference: str) -> np.ndarray:
     )
 
 
-def losses_of(name: str, *, rank: int = 0) -> list[float]:
+def compute_losses(name: str, *, rank: int = 0) -> list[float]:
     return [loss for step in outcomes()[name][rank]["losses"] for loss in step.values()]
 
 
@@ -43,13 +43,15 @@ def losses_of(name: str, *, rank: int = 0) -> list[float]:
 @pytest.mark.parametrize("task", IN_FLOAT64)
 def test_any_shares_have_the_weights_of_a_training_on_one_device(task: str, name: str) -> None:
     assert apart(f"{task}, {name}", f"{task}, alone").max() < 1e-10
-    assert losses_of(f"{task}, {name}") == pytest.approx(losses_of(f"{task}, alone"), rel=1e-10)
-    assert len(set(losses_of(f"{task}, alone"))) > STEPS_IN_FLOAT64 // 2
+    assert compute_losses(f"{task}, {name}") == pytest.approx(compute_losses(f"{task}, alone"), rel=1e-10)
+    assert len(set(compute_losses(f"{task}, alone"))) > STEPS_IN_FLOAT64 // 2
 
 
 @pytest.mark.parametrize("name", DEALT)
 def test_a_training_of_several_phases_has_them_but_for_rounding(name: str) -> None:
-    assert losses_of(f"{PHASES}, {name}") == pytest.approx(losses_of(f"{PHASES}, alone"), rel=ROUNDED)
+    assert compute_losses(f"{PHASES}, {name}") == pytest.approx(
+        compute_losses(f"{PHASES}, alone"), rel=ROUNDED
+    )
     assert apart(f"{PHASES}, {name}", f"{PHASES}, alone").max() < ROUNDED
 
 
@@ -67,7 +69,7 @@ def test_ranks_agree_bit_for_bit_and_count_what_each_was_fed(task: str, name: st
     "name", [name for name in UNEQUAL if TRAININGS[name][0] == "mnist_cnn" and TRAININGS[name][2] == "fp32"]
 )
 def test_any_number_of_workers_trains_as_torch_ddp_does_alone(name: str) -> None:
-    assert losses_of(name) == pytest.approx(losses_of("torch_ddp"), rel=1e-5)
+    assert compute_losses(name) == pytest.approx(compute_losses("torch_ddp"), rel=1e-5)
     assert apart(name, "torch_ddp").max() < 1e-5
 
 
@@ -77,7 +79,7 @@ def test_what_becomes_of_freed_memory_changes_no_bit() -> None:
 
 
 def test_bf16_rounds_little_more_than_under_torch_ddp() -> None:
-    assert losses_of("two workers, bf16") == pytest.approx(losses_of("torch_ddp, bf16"), rel=1e-2)
+    assert compute_losses("two workers, bf16") == pytest.approx(compute_losses("torch_ddp, bf16"), rel=1e-2)
     ours, theirs = (apart(name, "torch_ddp") for name in ("two workers, bf16", "torch_ddp, bf16"))
     assert ours.mean() < 4 * theirs.mean()
 
@@ -113,9 +115,9 @@ def test_a_probe_leaves_no_trace_in_what_is_drawn_later(tmp_path: Path) -> None:
     path = resolve(spec.data.data_set, "synthetic", cache=tmp_path, download=False).path
     data = batches.load(path, data=spec.data, global_batch_size=8, seed=0, noise=spec.noise)
     before, met = torch.get_rng_state(), []
-    probe = probe_of(
+    probe = build_probe(
         spec,
-        tensors_of(data.held_out(0, 4)),
+        convert_to_tensors(data.held_out(0, 4)),
         autocast=torch.autocast("cpu", enabled=False),
         meet=lambda: met.append(True),
         synchronize=lambda: None,

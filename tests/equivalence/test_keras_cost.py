@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from workloads.flops import train_step_flops, winograd_flops
 from workloads.jobs import JobError, KerasJob
-from workloads.native.keras_cost import cost_of
+from workloads.native.keras_cost import count_cost
 from workloads.native.keras_data import KerasBatches
 from workloads.native.keras_step import require_weights
 from workloads.registry import workload
@@ -26,7 +26,7 @@ def cost(model: Any, inputs: Any, *, loss: Callable[[Any, Any], Any] | None = No
         data=(inputs,),
     )
     require_weights(job)
-    return cost_of(job)
+    return count_cost(job)
 
 
 def test_a_dense_layer_costs_two_products_and_no_gradient_of_the_input() -> None:

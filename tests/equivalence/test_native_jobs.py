@@ -10,7 +10,7 @@ from native_runs import SHAPES, STEPS, TORCH, ends_of
 from trainer_runs import BATCH, python_of
 
 from workloads.jobs import TorchJob
-from workloads.native.code import builder_of
+from workloads.native.code import find_builder
 from workloads.native.torch_data import TorchBatches
 from workloads.origins import Origin
 
@@ -76,7 +76,7 @@ def test_a_bare_loop_over_the_same_batches_trains_the_same_bit_for_bit(tmp_path:
     package.mkdir()
     (package / "torch_job.py").write_text(TORCH)
     origin = Origin(package="bare_points", folder=str(package))
-    build = builder_of(origin, "torch", {}, job_class=TorchJob)
+    build = find_builder(origin, "torch", {}, job_class=TorchJob)
     batches = TorchBatches(build, global_batch_size=BATCH, seed=0)
     job = batches.load()
     batches.start(rank=0, world_size=1, first=0, last=STEPS - 1)

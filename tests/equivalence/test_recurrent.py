@@ -29,7 +29,7 @@ from workloads.with_keras import network as keras_network  # noqa: E402 (likewis
 from workloads.with_keras import recurrent as keras_recurrent  # noqa: E402 (likewise)
 from workloads.with_torch import network as torch_network  # noqa: E402 (likewise)
 from workloads.with_torch import recurrent as torch_recurrent  # noqa: E402 (likewise)
-from workloads.with_torch.training import Losses, Networks, optimizer_of  # noqa: E402 (likewise)
+from workloads.with_torch.training import Losses, Networks, build_optimizer  # noqa: E402 (likewise)
 
 BATCH = 6
 VOCABULARY = 20
@@ -101,7 +101,7 @@ def keras_gradients(model: Any, network: Network, *, jit_compile: bool) -> State
 def test_every_weight_comes_back_from_both_frameworks_in_canonical_layout(cell: str) -> None:
     network = stacked(cell)
     ours, theirs = twins(network)
-    for found in (torch_network.state_of(ours), keras_network.state_of(theirs, network)):
+    for found in (torch_network.copy_state(ours), keras_network.copy_state(theirs, network)):
         assert list(found) == list(drawn_state(network))
         assert all(np.array_equal(found[name], array) for name, array in drawn_state(network).items())
 
@@ -129,7 +129,7 @@ def test_an_lstms_second_bias_in_torch_stays_zero_while_all_else_is_trained() ->
     spec = workload("imdb_bilstm", {"vocabulary": VOCABULARY, "sequence_length": STEPS, "layers": 2})
     networks, (phase,) = Networks(spec, 0), spec.phases
     before = networks.state()
-    optimizer = optimizer_of(phase.optimizers["model"], networks.train_in(phase)["model"])
+    optimizer = build_optimizer(phase.optimizers["model"], networks.train_in(phase)["model"])
     tokens, classes = map(torch.from_numpy, tokens_and_classes())
     Losses(networks, phase)({"x": tokens, "y": classes})["model"].backward()
     optimizer.step()
@@ -176,7 +176,7 @@ def test_under_bf16_a_keras_cell_multiplies_in_bf16_in_its_loop_too(cell: str, b
     ours, theirs = twins(stacked(cell))
     tokens, _ = tokens_and_classes()
     graph = tensorflow.function(theirs, autograph=False).get_concrete_function(tokens).graph
-    dtypes = [node.attr["T"].type for node in nodes_of(graph) if node.op == "MatMul"]
+    dtypes = [node.attr["T"].type for node in count_nodes(graph) if node.op == "MatMul"]
     assert dtypes.count(tensorflow.float32.as_datatype_enum) == 1  # the logits
     assert set(dtypes) == {tensorflow.float32.as_datatype_enum, tensorflow.bfloat16.as_datatype_enum}
     with torch.autocast("cpu", dtype=torch.bfloat16):
@@ -185,7 +185,7 @@ def test_under_bf16_a_keras_cell_multiplies_in_bf16_in_its_loop_too(cell: str, b
     assert np.abs(logits.detach().numpy() - theirs(tokens).numpy()).max() < 0.05
 
 
-def nodes_of(graph: Any) -> Iterator[Any]:
+def count_nodes(graph: Any) -> Iterator[Any]:
     """Yield the nodes of the graph and of the bodies of its loops."""
     plain = graph.as_graph_def()
     yield from plain.node

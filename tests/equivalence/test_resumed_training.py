@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from resumed_runs import LEFT_AFTER, Ends, ends_of, shapes_of
+from resumed_runs import LEFT_AFTER, Ends, ends_of, find_shapes
 from trainer_runs import RUNS, python_of
 
 pytestmark = pytest.mark.more_except("mnist_cnn torch_ddp")
 
 CASES = [
-    (task, trainer, name) for task in LEFT_AFTER for trainer in RUNS for name in shapes_of(trainer, task)
+    (task, trainer, name) for task in LEFT_AFTER for trainer in RUNS for name in find_shapes(trainer, task)
 ]
 
 

@@ -23,7 +23,7 @@ from orchestrator.core.result import DeviceFacts
 from orchestrator.train.trainers.kernel_split.messages import RankChannel
 from orchestrator.train.trainers.kernel_split.networks import SplitNetworks, split_layers
 from orchestrator.train.trainers.kernel_split.step_timer import StepTimer
-from orchestrator.train.trainers.torch_state import arrays_of, put_back
+from orchestrator.train.trainers.torch_state import copy_arrays, put_back
 from workloads.registry import workload
 from workloads.with_torch.training import Networks
 
@@ -65,13 +65,13 @@ def test_gradients_are_those_of_finite_differences() -> None:
     assert all(rank["passed"] for rank in outcomes()["gradcheck"])
 
 
-def weights_of(name: str) -> dict[str, np.ndarray]:
+def list_weights(name: str) -> dict[str, np.ndarray]:
     return {key: np.array(array) for key, array in outcomes()[name][0]["state"].items()}
 
 
 def apart(name: str, reference: str) -> np.ndarray:
     """[array] By how much weights differ, relative to those of the reference."""
-    ours, theirs = weights_of(name), weights_of(reference)
+    ours, theirs = list_weights(name), list_weights(reference)
     assert ours.keys() == theirs.keys()
     return np.array(
         [np.linalg.norm(ours[key] - array) / np.linalg.norm(array) for key, array in theirs.items()]
@@ -163,7 +163,7 @@ def kept_by(networks: Networks) -> tuple[torch.optim.Optimizer, dict[str, np.nda
     for parameter in networks.parameters():
         parameter.grad = torch.rand_like(parameter)
     optimizer.step()
-    return optimizer, arrays_of(networks, [optimizer])
+    return optimizer, copy_arrays(networks, [optimizer])
 
 
 @pytest.mark.parametrize("speeds", [(1.0, 1.0, 1.0), (3.0, 1.0, 1.0), (1e-6, 1.0, 1.0)])
@@ -180,7 +180,7 @@ def test_a_whole_checkpoint_is_put_back_under_any_shares(speeds: tuple[float, ..
         end = SplitNetworks(networks, places, parts, rank=rank, wire=wire, watch=watch)
         optimizer, _ = kept_by(networks)
         put_back(end.cut(whole), networks, [optimizer])
-        pieces.append(arrays_of(networks, [optimizer]))
+        pieces.append(copy_arrays(networks, [optimizer]))
     for name, array in whole.items():
         held = [piece[name] for piece in pieces]
         lengths = zip(array.shape, *(item.shape for item in held), strict=True)

@@ -5,18 +5,18 @@ from itertools import count
 import pytest
 import torch
 
-from orchestrator.analysis.kernel_split.step_time import layers_of
+from orchestrator.analysis.kernel_split.step_time import find_layers
 from orchestrator.core.work_share import KernelLink
 from orchestrator.train.measurement.calibration import mean_seconds
 from orchestrator.train.trainers.kernel_split.calibration import (
     Size,
+    build_probe,
+    choose_size,
+    find_probes,
     largest_message,
     map_flops,
-    probe_of,
-    probes_of,
-    size_of,
 )
-from orchestrator.train.trainers.kernel_split.link import LinkMessage, link_of
+from orchestrator.train.trainers.kernel_split.link import LinkMessage, fit_link
 from orchestrator.train.trainers.kernel_split.networks import split_layers
 from orchestrator.train.trainers.kernel_split.step_timer import KEPT_STEPS, StepSeconds, StepTimer
 from workloads.registry import workload
@@ -63,12 +63,12 @@ def test_the_last_steps_are_remembered_and_what_is_forgotten_is_not():
 
 
 def test_a_message_takes_the_latency_and_then_its_bytes():
-    link = link_of(small_seconds=0.5, large_seconds=2.5, more_bytes=100)
+    link = fit_link(small_seconds=0.5, large_seconds=2.5, more_bytes=100)
     assert link == KernelLink(bytes_per_second=50.0, latency_seconds=0.5)
 
 
 def test_a_small_message_that_was_held_up_leaves_a_bandwidth_all_the_same():
-    assert link_of(small_seconds=3.0, large_seconds=2.0, more_bytes=100).bytes_per_second == 100.0
+    assert fit_link(small_seconds=3.0, large_seconds=2.0, more_bytes=100).bytes_per_second == 100.0
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_a_small_message_that_was_held_up_leaves_a_bandwidth_all_the_same():
     ],
 )
 def test_a_probe_is_an_even_share_or_what_one_take_has_time_for(flops, groups, size):
-    assert size_of(flops, batch=16, kernels=750, groups=groups) == size
+    assert choose_size(flops, batch=16, kernels=750, groups=groups) == size
 
 
 def places(name="cifar10_cnn", **options):
@@ -91,16 +91,16 @@ def places(name="cifar10_cnn", **options):
 
 def test_a_probe_leaves_no_trace_in_what_is_drawn_later():
     (place, _), before = places(kernels=(5, 7)), torch.get_rng_state()
-    probe_of(place, batch=2, world_size=1, dtype=torch.float32, seconds=0.0, synchronize=lambda: None)
+    build_probe(place, batch=2, world_size=1, dtype=torch.float32, seconds=0.0, synchronize=lambda: None)
     assert torch.equal(torch.get_rng_state(), before)
 
 
 def test_probes_do_the_work_that_the_model_of_time_counts():
     spec = workload("cifar10_cnn", {"kernels": (5, 50)})
-    counted = [layer.flops for layer in layers_of(spec.networks["model"], batch=4)]
+    counted = [layer.flops for layer in find_layers(spec.networks["model"], batch=4)]
     found = places(kernels=(5, 50))
     assert [4 * place.whole.out_channels * map_flops(place) for place in found] == counted
-    alone = probes_of(found, batch=4, dtype=torch.float32, world_size=1, synchronize=lambda: None)
+    alone = find_probes(found, batch=4, dtype=torch.float32, world_size=1, synchronize=lambda: None)
     assert [item.flops for item in alone] == counted
     assert [item.dtype for item in alone] == [torch.float32] * 2
 

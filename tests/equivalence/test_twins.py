@@ -9,7 +9,7 @@ import pytest
 from workloads.flops import forward_flops, train_step_flops
 from workloads.initial import initial_weights
 from workloads.layers import BatchNorm, Conv2d, ConvTranspose2d, Dense, DepthwiseConv2d, Rbm, Recurrent
-from workloads.shapes import input_shapes_of, is_trained, parameters_of
+from workloads.shapes import find_input_shapes, is_trained, list_parameters
 from workloads.spec import Phase, Sgd, WorkloadSpec
 
 torch = pytest.importorskip("torch")
@@ -75,8 +75,8 @@ def test_a_network_starts_from_the_initial_weights_of_its_seed(twins: Twins) -> 
     twins.start_over(seed=9)
     for key, network in twins.spec.networks.items():
         expected = initial_weights(network, 9)
-        ours = torch_network.state_of(twins.ours[key])
-        theirs = keras_network.state_of(twins.theirs.models[key], network)
+        ours = torch_network.copy_state(twins.ours[key])
+        theirs = keras_network.copy_state(twins.theirs.models[key], network)
         assert list(ours) == list(theirs) == list(expected)
         assert all(np.array_equal(ours[item], expected[item]) for item in expected)
         assert all(np.array_equal(theirs[item], expected[item]) for item in expected)
@@ -94,8 +94,8 @@ def test_a_state_is_a_copy(twins: Twins) -> None:
 def test_layers_have_as_many_parameters(twins: Twins) -> None:
     """Counted by each framework; PyTorch keeps a second bias in its recurrent layers."""
     for key, network in twins.spec.networks.items():
-        for index, (node, inputs) in enumerate(zip(network.nodes, input_shapes_of(network), strict=True)):
-            expected = sum(int(np.prod(shape)) for shape in parameters_of(node.layer, inputs).values())
+        for index, (node, inputs) in enumerate(zip(network.nodes, find_input_shapes(network), strict=True)):
+            expected = sum(int(np.prod(shape)) for shape in list_parameters(node.layer, inputs).values())
             module = twins.ours[key].nodes[index]
             layer = twins.theirs.models[key].get_layer(keras_network.layer_name(index))
             assert layer.count_params() == expected

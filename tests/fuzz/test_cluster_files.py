@@ -12,7 +12,7 @@ from launcher_file_builders import rendered
 from shipped_devices import shipped_catalogue
 
 from orchestrator.commands.cluster import _findings
-from orchestrator.config.cluster import price_list_of
+from orchestrator.config.cluster import convert_price_list
 from orchestrator.core.errors import ConfigError
 
 FIELDS = {"on_demand": 3.0, "spot": 1.0, "as_of": "2026-08-20", "source": "us", "note": None}
@@ -33,7 +33,7 @@ PRICES = {
 
 
 @cache
-def texts_of(pools: str) -> tuple[bytes, str]:
+def iterate_texts(pools: str) -> tuple[bytes, str]:
     text = rendered(pools).text
     return text.encode(), json.dumps(list(yaml.safe_load_all(text)), default=str)
 
@@ -41,7 +41,7 @@ def texts_of(pools: str) -> tuple[bytes, str]:
 @many(60)
 @given(pools=st.sampled_from(("gcp", "gke")), data=st.data())
 def test_a_damaged_file_is_looked_through_or_refused(pools: str, data: st.DataObject) -> None:
-    content = data.draw(damaged(texts_of(pools)[0])).decode(errors="replace")
+    content = data.draw(damaged(iterate_texts(pools)[0])).decode(errors="replace")
     with outcome(ConfigError):
         list(_findings(content, "a file", shipped_catalogue()))
 
@@ -49,7 +49,7 @@ def test_a_damaged_file_is_looked_through_or_refused(pools: str, data: st.DataOb
 @many(120)
 @given(pools=st.sampled_from(("gcp", "gke")), data=st.data())
 def test_a_file_may_say_anything(pools: str, data: st.DataObject) -> None:
-    documents = data.draw(mutated(json.loads(texts_of(pools)[1])))
+    documents = data.draw(mutated(json.loads(iterate_texts(pools)[1])))
     content = "\n---\n".join(json.dumps(document) for document in documents)
     with outcome(ConfigError):
         list(_findings(content, "a file", shipped_catalogue()))
@@ -95,4 +95,6 @@ def test_any_text_is_no_file_for_a_cluster(content: str) -> None:
 )
 def test_any_price_is_taken_or_refused(row: Any, whole: Any) -> None:
     with outcome(ConfigError):
-        price_list_of({**PRICES, **whole, "regions": {"here": {"instances": {"n2": row}}}}, option="mine")
+        convert_price_list(
+            {**PRICES, **whole, "regions": {"here": {"instances": {"n2": row}}}}, option="mine"
+        )

@@ -12,22 +12,22 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from report_builders import plan_of, tpu_vs_gpu
 
-from orchestrator.analysis.findings import findings_of
-from orchestrator.analysis.metrics.definitions import metrics_of
+from orchestrator.analysis.findings import collect_findings
+from orchestrator.analysis.metrics.definitions import collect_metrics
 from orchestrator.core.codec import from_json, from_plain, to_json
 from orchestrator.core.errors import RecordError
 from orchestrator.core.placement import Plan
 from orchestrator.core.result import TrialRecord
-from orchestrator.record.ledger_lines import lines_of
-from orchestrator.record.tracking.mlflow_run import points_of
+from orchestrator.record.ledger_lines import parse_lines
+from orchestrator.record.tracking.mlflow_run import load_points
 from orchestrator.train.checkpoints.format import (
     ARRAYS,
     META,
     Checkpoint,
     Meta,
     TrainingProgress,
-    meta_of,
     read,
+    read_meta,
 )
 
 RECORD = json.loads(to_json(record()))
@@ -75,10 +75,10 @@ def test_a_plan_with_anything_in_it_is_read_or_refused(changed: Any) -> None:
 def test_whatever_records_are_read_a_report_is_made_of_them(changed: list[Any]) -> None:
     with outcome(RecordError):
         records = [from_plain(TrialRecord, item) for item in changed]
-        assert all(table.rows for table in findings_of(records, plan_of(records)).tables)
+        assert all(table.rows for table in collect_findings(records, plan_of(records)).tables)
         for record in records:
-            metrics_of(record)
-            list(points_of(record, {}))
+            collect_metrics(record)
+            list(load_points(record, {}))
 
 
 @many(500)
@@ -89,7 +89,7 @@ def test_whatever_records_are_read_a_report_is_made_of_them(changed: list[Any]) 
 @example(b'{"schema_version": 1e999}')
 def test_a_damaged_ledger_loses_no_line_that_is_whole(content: bytes) -> None:
     with outcome(RecordError):
-        lines = lines_of(content)
+        lines = parse_lines(content)
         assert len(lines.good) == len(lines.records)
         told = [*lines.good, *(line.text for line in lines.bad)]
         assert sorted(told) == sorted(word for word in content.split(b"\n") if word)
@@ -119,4 +119,4 @@ def test_a_checkpoint_of_unknown_origin_is_read_or_refused(tmp_path_factory: Any
     folder.mkdir()
     (folder / META).write_bytes(meta)
     with outcome(RecordError):
-        assert isinstance(meta_of(folder), Meta)
+        assert isinstance(read_meta(folder), Meta)

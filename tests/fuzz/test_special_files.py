@@ -11,7 +11,7 @@ from commands_fuzzed import BASE, planned
 from hostile_values import is_one_line, within
 from session_cache import cache  # noqa: F401  a fixture
 
-from orchestrator.commands.cluster import text_of
+from orchestrator.commands.cluster import load_text
 from orchestrator.commands.command_line import WRONG_REQUEST
 from orchestrator.core.errors import ConfigError, RecordError
 from orchestrator.execute.scheduling.stop import StopSignals, request
@@ -105,7 +105,7 @@ def test_a_wish_to_halt_that_is_no_file_is_taken_away_or_refused(
 ) -> None:
     path = in_place(tmp_path, "halt", make)
     refused = pytest.raises(RecordError, match="cannot be removed: Is a directory; remove it by hand")
-    stop_signals = StopSignals(tmp_path, say=print)
+    stop_signals = StopSignals(tmp_path, on_message=print)
     with within(_SECONDS), refused if kind == "folder" else nullcontext(), stop_signals.accepting_requests():
         assert not path.exists()
         make(path)
@@ -134,7 +134,7 @@ def test_a_config_file_that_is_no_file_is_refused(tmp_path: Path, name: str, kin
 def test_a_file_for_a_cluster_that_is_no_file_is_refused(tmp_path: Path, kind: str, make: Make) -> None:
     path = in_place(tmp_path, "cluster.yaml", make)
     with within(_SECONDS), pytest.raises(ConfigError) as refused:
-        text_of(path)
+        load_text(path)
     assert str(refused.value) == f"cannot read {str(path)!r}: {cause(kind)}"
 
 

@@ -22,12 +22,12 @@ def options(_group: str) -> tuple[str, ...]:
     return ("one", "two")
 
 
-def words_of(values: st.SearchStrategy[object]) -> st.SearchStrategy[str]:
+def format_words(values: st.SearchStrategy[object]) -> st.SearchStrategy[str]:
     return st.builds("{}={}".format, KEYS, values)
 
 
 @many(900)
-@given(st.one_of(words_of(GRAMMAR), words_of(scalars), GRAMMAR, texts))
+@given(st.one_of(format_words(GRAMMAR), format_words(scalars), GRAMMAR, texts))
 @example("steps=" + "[" * 2_000)
 @example("steps=" + "x" * 10_000_000)
 @example("steps=[" + "1.5," * 100_000 + "1]")

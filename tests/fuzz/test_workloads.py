@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from user_workload import SPEC, searched
 
 from workloads.plain import of_plain, to_plain
-from workloads.registry import options_here, origin_of, workload, workload_names
+from workloads.registry import find_origin, options_here, workload, workload_names
 from workloads.spec import WorkloadSpec
 
 VALUES = st.one_of(plain, texts)
@@ -35,7 +35,7 @@ def refused_or_read(factory: pytest.TempPathFactory, spec: str, knobs: dict[str,
     (folder / "mine" / "spec.py").write_bytes(spec.encode(errors="replace"))
     with searched(folder), outcome(ValueError):
         assert "mine" in workload_names()
-        origin = origin_of("mine")
+        origin = find_origin("mine")
         options_here("mine", origin)  # in this process, for a process of its own takes its time
         spec = workload("mine", knobs, origin=origin)
         of_plain(WorkloadSpec, json.loads(json.dumps(to_plain(spec, path="spec"))), path="spec")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from report_builders import tpu_vs_gpu
 
-from orchestrator.analysis.findings import findings_of
+from orchestrator.analysis.findings import collect_findings
 from orchestrator.analysis.report.page import render
 
 GOLDEN = Path(__file__).with_name("report.html")
@@ -18,7 +18,7 @@ GOLDEN = Path(__file__).with_name("report.html")
 def page():
     """The page without the drawings of Vega, which differ in their decimals from version to version."""
     records, plan = tpu_vs_gpu()
-    whole = render(sweep="tpu_vs_gpu", findings=findings_of(records, plan))
+    whole = render(sweep="tpu_vs_gpu", findings=collect_findings(records, plan))
     return re.sub(
         r'<svg xmlns="http://www.w3.org/2000/svg" .*?</svg>', "<svg>…</svg>", whole, flags=re.DOTALL
     )

@@ -15,12 +15,12 @@ from report_builders import PRICE, tpu_vs_gpu
 from rich.console import Console
 from stage_files import at_stage, timing
 
-from orchestrator.analysis.findings import findings_of
+from orchestrator.analysis.findings import collect_findings
 from orchestrator.core.placement import Attempt, Cached, Plan
 from orchestrator.core.trial_spec import TimingSpec
 from orchestrator.core.trial_state import TrialEvent
 from orchestrator.record.running_plan import RunningPlan
-from orchestrator.terminal.ending import ending_of
+from orchestrator.terminal.ending import choose_ending
 from orchestrator.terminal.live_screen import drawn
 from orchestrator.terminal.live_view import LiveProgress
 from orchestrator.terminal.plan import print_plan
@@ -46,12 +46,12 @@ PLAN = replace(REPORTED, placements=PLACES, cached=())
 
 def end(console: Console, _: Path) -> None:
     """The end of `run` and `report`."""
-    print_ending(console, ending_of(findings_of(RECORDS, REPORTED)), remarks=())
+    print_ending(console, choose_ending(collect_findings(RECORDS, REPORTED)), remarks=())
 
 
 def full(console: Console, _: Path) -> None:
     """The tables of `report --full`."""
-    for table in findings_of(RECORDS, REPORTED).tables:
+    for table in collect_findings(RECORDS, REPORTED).tables:
         print_table(console, table)
 
 

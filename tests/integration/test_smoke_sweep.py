@@ -42,7 +42,7 @@ def smoke(words: tuple[str, ...], tmp_path_factory: pytest.TempPathFactory) -> t
     return folder, ask(*words, cwd=folder)
 
 
-def runs_of(folder: Path, sweep: str) -> list[Run]:
+def find_runs(folder: Path, sweep: str) -> list[Run]:
     """Load the runs of a sweep, of which predictions are runs of their own, left out here."""
     client = MlflowClient(f"sqlite:///{folder / 'mlflow.db'}")
     experiment = client.get_experiment_by_name(sweep)
@@ -89,7 +89,7 @@ def test_the_workers_ran_what_was_asked_for(smoke: tuple[Path, Answer]) -> None:
 
 def test_mlflow_holds_a_parent_and_a_child_for_each_trial(smoke: tuple[Path, Answer]) -> None:
     folder, _ = smoke
-    runs = runs_of(folder, "smoke")
+    runs = find_runs(folder, "smoke")
     assert {run.info.status for run in runs} == {"FINISHED"}
     assert len(runs) - len(children(runs)) == 1
     by_trial = {run.data.tags["trial_id"]: run for run in children(runs)}
@@ -116,7 +116,7 @@ def test_typed_again_it_runs_nothing_and_the_other_verbs_agree(
     cached = f"{count} cached ({count - 1} measured, 1 rehearsed), {skipped} skipped"
     assert f"to run: 0 to measure, 0 to rehearse; {cached}" in again.out
     assert ledger.read_bytes() == kept
-    assert len(runs_of(folder, "smoke")) == count + 1
+    assert len(find_runs(folder, "smoke")) == count + 1
     assert "to run: 0 to measure" in ask("plan", *words, cwd=folder).out
     assert ask("report", *words, cwd=folder).code == 0
     assert ask("sync", *words, cwd=folder).out.startswith("0 records sent")
@@ -154,7 +154,7 @@ def test_a_killed_driver_leaves_nothing_alive_and_the_same_command_runs_what_is_
     records = records_in(tmp_path)
     assert list(records[: len(kept)]) == list(kept)
     assert len({record["trial_id"] for record in records}) == len(records) == 60
-    runs = runs_of(tmp_path, "smoke")
+    runs = find_runs(tmp_path, "smoke")
     assert {run.info.status for run in runs} == {"FINISHED"}
     assert Counter(run.data.tags["trial_id"] for run in children(runs)) == Counter(
         record["trial_id"] for record in records

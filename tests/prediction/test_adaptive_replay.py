@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 import pytest
-from adaptive import PARTS, adaptive, outcomes_of, plain_of
+from adaptive import PARTS, adaptive, convert_to_plain, outcomes_of
 from adaptive_worlds import WORLDS, case_in
 from advise import cases_of, read_jobs
 
@@ -23,7 +23,8 @@ def cases():
 def told(cases):
     """What each rule came to with a minute of set-up, on known devices."""
     return {
-        rule: plain_of(outcomes) for rule, outcomes in outcomes_of(cases, setup=60.0, is_cold=False).items()
+        rule: convert_to_plain(outcomes)
+        for rule, outcomes in outcomes_of(cases, setup=60.0, is_cold=False).items()
     }
 
 
@@ -32,7 +33,7 @@ def drawn(cases):
     """Confidence -> what adaptive searches came to where the steps are drawn from what is predicted."""
     worlds = [case_in("drawn", case, seed=seed) for seed, case in enumerate(cases)]
     return {
-        confidence: plain_of(
+        confidence: convert_to_plain(
             [
                 adaptive(case, setup=60.0, seed=seed, is_cold=False, confidence=confidence)
                 for seed, case in enumerate(worlds)

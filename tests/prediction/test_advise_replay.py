@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-from advise import advised, cases_of, plain_of, read_jobs, rows_of
+from advise import advised, cases_of, collect_rows, convert_to_plain, read_jobs
 
 DATA = Path(os.environ.get("ORCHESTRATOR_DATA", "unset")) / "profet"
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="ORCHESTRATOR_DATA has no folder `profet`")
@@ -23,19 +23,19 @@ def cases(every_case):
 
 @pytest.mark.more
 def test_advice_that_stops_by_itself_is_right_for_less_money_than_simple_rules_need(every_case):
-    found = rows_of(
+    found = collect_rows(
         [case for case in every_case if case.kind == "cheapest in time: device"][::5], shares=(0.25,)
     )
-    stopped = plain_of(found["advise, stopped at 95%"]["100%"])
+    stopped = convert_to_plain(found["advise, stopped at 95%"]["100%"])
     assert stopped["good_fraction"] >= 0.98
     assert stopped["spent_fraction"] <= 0.2
     for rule in ("random", "cheapest first", "always the same"):
-        assert plain_of(found[rule]["25%"])["good_fraction"] < 0.75
+        assert convert_to_plain(found[rule]["25%"])["good_fraction"] < 0.75
 
 
 @pytest.mark.more
 def test_devices_that_are_alike_are_told_apart_for_a_third_of_the_cost(cases):
-    stopped = plain_of(rows_of(cases[::4], shares=())["advise, stopped at 95%"]["100%"])
+    stopped = convert_to_plain(collect_rows(cases[::4], shares=())["advise, stopped at 95%"]["100%"])
     assert stopped["good_fraction"] >= 0.98
     assert stopped["spent_fraction"] <= 0.4
 

@@ -8,7 +8,12 @@ from latency_builders import SPEED_UPS, known_pair
 
 from orchestrator.predict.profile_transfer.composition import fit_composition
 from orchestrator.predict.profile_transfer.network_counts import COUNTS
-from orchestrator.predict.profile_transfer.op_classes import OP_CLASSES, class_of, class_seconds, features_of
+from orchestrator.predict.profile_transfer.op_classes import (
+    OP_CLASSES,
+    class_seconds,
+    compute_features,
+    find_op_class,
+)
 from orchestrator.predict.profile_transfer.pairs import Profiles, middle_of_repeats
 
 
@@ -36,7 +41,7 @@ def pair(tmp_path):
     ],
 )
 def test_an_op_belongs_to_a_class(op, name):
-    assert class_of(op) == name
+    assert find_op_class(op) == name
 
 
 def test_what_the_host_did_is_in_no_class():
@@ -48,7 +53,7 @@ def test_what_the_host_did_is_in_no_class():
     )
     assert dict(zip(OP_CLASSES, class_seconds(profiles)[0], strict=True))["product"] == 2
     assert class_seconds(profiles).sum() == 2
-    features = features_of(profiles, is_counted=False)
+    features = compute_features(profiles, is_counted=False)
     assert features[0, 2] == 0.5  # the busy share
 
 
@@ -60,7 +65,7 @@ def test_counts_add_the_physics_of_the_step_to_what_its_profile_tells():
         step_seconds=np.array([4.0]),
         counts=np.array([[8.0, 4.0, 2.0, 1.0, 3.0, 12.0]]),
     )
-    alone, counted = (features_of(profiles, is_counted=is_counted)[0] for is_counted in (False, True))
+    alone, counted = (compute_features(profiles, is_counted=is_counted)[0] for is_counted in (False, True))
     assert np.array_equal(counted[: len(alone)], alone)
     assert np.exp(counted[len(alone) :]) == pytest.approx([2, 1, 0.5, 1e-5 / 4, 2, 8 / 6, 3, 4])
 

@@ -15,7 +15,7 @@ from repository import ROOT
 from orchestrator.cli import main
 from orchestrator.predict.evaluation.evaluate import evaluate
 from orchestrator.predict.evaluation.held_out import SPLITS
-from orchestrator.predict.evaluation.tables import plain_of, sentences_of, tables_of
+from orchestrator.predict.evaluation.tables import build_tables, convert_to_plain, format_sentences
 
 MEMBERS = {
     "orchestrator": ("trees", "composition", "process"),
@@ -36,12 +36,12 @@ def told():
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory, told):
-    return evaluate(both_ways(tmp_path_factory.mktemp("world")), tell=told.append)
+    return evaluate(both_ways(tmp_path_factory.mktemp("world")), on_progress=told.append)
 
 
 @pytest.mark.more
 def test_every_method_is_judged_under_both_splits(found, told):
-    plain = plain_of(found)
+    plain = convert_to_plain(found)
     assert list(plain) == METHODS
     assert all(tuple(item) == SPLITS for item in plain.values())
     assert {item["n"] for method in plain.values() for item in method.values()} == {2 * ROWS}
@@ -52,7 +52,7 @@ def test_every_method_is_judged_under_both_splits(found, told):
 
 
 def test_the_figures_for_programs_are_told_per_model_pair_and_quartile_too(found):
-    for splits in plain_of(found).values():
+    for splits in convert_to_plain(found).values():
         for whole in splits.values():
             assert list(whole["pairs"]) == [f"{SLOW} -> {FAST}", f"{FAST} -> {SLOW}"]
             assert list(whole["quartiles"]) == ["1", "2", "3", "4"]
@@ -69,13 +69,16 @@ def test_the_figures_for_programs_are_told_per_model_pair_and_quartile_too(found
 
 
 def test_a_world_of_sums_is_predicted_well_by_who_takes_steps_apart(found):
-    errors = {method: each["leave_one_model_out"]["mape_percent"] for method, each in plain_of(found).items()}
+    errors = {
+        method: each["leave_one_model_out"]["mape_percent"]
+        for method, each in convert_to_plain(found).items()
+    }
     assert errors["orchestrator"] < 10 < errors["ratio"]
     assert errors["orchestrator_composition"] < errors["log_quadratic"]
 
 
 def test_the_tables_have_a_row_for_each_method_pair_and_family(found):
-    scores, _, pairs, _, families, _ = tables_of(found)
+    scores, _, pairs, _, families, _ = build_tables(found)
     assert [row[0] for row in scores.rows] == METHODS
     assert {len(row) for row in scores.rows} == {len(scores.columns)}
     assert [row[0] for row in pairs.rows] == [f"{SLOW} -> {FAST}", f"{FAST} -> {SLOW}"]
@@ -89,13 +92,13 @@ def test_the_tables_have_a_row_for_each_method_pair_and_family(found):
 
 
 def test_ours_less_theirs_is_told_for_each_split(found):
-    first, second = sentences_of(found)
+    first, second = format_sentences(found)
     assert first.startswith("leave_one_model_out: mean error of orchestrator less that of profet: -")
     assert second.startswith("leave_one_family_out: ")
 
 
 def test_two_devices_have_no_rank(found):
-    (row,) = [row for row in tables_of(found)[0].rows if row[0] == "profet"]
+    (row,) = [row for row in build_tables(found)[0].rows if row[0] == "profet"]
     assert row[7:9] == ("\N{EN DASH}", "\N{EN DASH}")
 
 

@@ -8,7 +8,7 @@ from latency_builders import FAST, SLOW, both_ways, published_frame, schema_fram
 
 from orchestrator.core.errors import ConfigError
 from orchestrator.predict.latency_data.read import read_latencies
-from orchestrator.predict.latency_data.table import family_of
+from orchestrator.predict.latency_data.table import find_family
 
 MEASUREMENTS = 2 * 6 * 2 * 2  # repeats x models x batches x sizes
 
@@ -184,7 +184,7 @@ def test_a_published_column_that_is_missing_is_named(tmp_path):
     ],
 )
 def test_a_name_tells_a_family(model, family):
-    assert family_of(model) == family
+    assert find_family(model) == family
 
 
 @pytest.mark.parametrize(

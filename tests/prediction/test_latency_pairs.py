@@ -7,9 +7,9 @@ import pytest
 from latency_builders import FAST, SLOW, both_ways, known_pair, schema_frame
 
 from orchestrator.core.errors import ConfigError
-from orchestrator.predict.evaluation.held_out import BY_FAMILY, BY_MODEL, folds_of, held_out_predictions
+from orchestrator.predict.evaluation.held_out import BY_FAMILY, BY_MODEL, held_out_predictions, split_folds
 from orchestrator.predict.latency_data.read import read_latencies
-from orchestrator.predict.profile_transfer.pairs import middle_of_repeats, pairs_of, some_repeats
+from orchestrator.predict.profile_transfer.pairs import find_pairs, middle_of_repeats, some_repeats
 from orchestrator.predict.profile_transfer.predictor import PredictedSteps, fit_log_quadratic, fit_ratio
 
 WORKLOADS = 6 * 2 * 2
@@ -21,7 +21,7 @@ def pair(tmp_path):
 
 
 def test_a_table_has_every_ordered_pair_of_its_profiled_devices(tmp_path):
-    pairs = pairs_of(both_ways(tmp_path))
+    pairs = find_pairs(both_ways(tmp_path))
     assert [(pair.anchor, pair.target) for pair in pairs] == [(SLOW, FAST), (FAST, SLOW)]
     assert {len(pair.models) for pair in pairs} == {2 * WORKLOADS}
 
@@ -34,7 +34,7 @@ def test_a_single_device_makes_no_pair(tmp_path):
     with pytest.raises(
         ConfigError, match="shares a workload with another one; devices: t4; with op times: t4"
     ):
-        pairs_of(read_latencies(tmp_path))
+        find_pairs(read_latencies(tmp_path))
 
 
 def test_repeats_become_their_median_or_the_first_of_them(pair):
@@ -47,7 +47,7 @@ def test_repeats_become_their_median_or_the_first_of_them(pair):
 
 
 def test_each_model_is_tested_once_and_its_family_is_held_out_with_it(pair):
-    folds = folds_of(pair)
+    folds = split_folds(pair)
     assert sorted(len(item.held_out) for item in folds[BY_MODEL]) == [1] * 6
     assert {fold.held_out for fold in folds[BY_FAMILY]} == {
         frozenset({"VGG11", "VGG16"}),
@@ -58,7 +58,7 @@ def test_each_model_is_tested_once_and_its_family_is_held_out_with_it(pair):
 
 
 def test_a_single_family_cannot_be_held_out(pair):
-    folds = folds_of(pair[np.isin(pair.models, ["VGG11", "VGG16"])])
+    folds = split_folds(pair[np.isin(pair.models, ["VGG11", "VGG16"])])
     assert len(folds[BY_MODEL]) == 2
     assert folds[BY_FAMILY] == ()
 

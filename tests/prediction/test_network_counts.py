@@ -7,7 +7,7 @@ import pytest
 from latency_builders import known_pair
 
 from orchestrator.predict.profile_transfer.ensemble import fit_blend
-from orchestrator.predict.profile_transfer.network_counts import counts_of, published_spec
+from orchestrator.predict.profile_transfer.network_counts import count_outcomes, published_spec
 from orchestrator.predict.profile_transfer.pairs import middle_of_repeats
 from workloads.traffic import num_weights
 
@@ -30,12 +30,12 @@ def test_the_small_networks_have_the_published_layers(model, weights):
 
 
 def test_a_batch_of_twice_the_size_has_twice_the_operations_and_the_same_weights():
-    one, two = counts_of([("ResNet50", 16, 224), ("ResNet50", 32, 224)])
+    one, two = count_outcomes([("ResNet50", 16, 224), ("ResNet50", 32, 224)])
     assert two == pytest.approx(one * [2, 2, 1, 1, 2, 2])
 
 
 def test_an_unknown_network_or_too_small_an_image_has_no_counts():
-    found = counts_of([("NeverHeardOf", 16, 224), ("InceptionV3", 16, 32), ("VGG16", 16, np.nan)])
+    found = count_outcomes([("NeverHeardOf", 16, 224), ("InceptionV3", 16, 32), ("VGG16", 16, np.nan)])
     assert np.isnan(found).all()
 
 

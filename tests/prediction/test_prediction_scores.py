@@ -7,14 +7,14 @@ import pytest
 
 from orchestrator.predict.evaluation.held_out import HeldOut, with_intervals
 from orchestrator.predict.evaluation.scores import (
+    collect_rows,
     coverage_by_family,
     difference_over_models,
     mean_over_models,
     rank_accuracy,
-    rows_of,
-    score_of,
+    score_rows,
 )
-from orchestrator.predict.profile_transfer.conformal import quantile_of, scale_of
+from orchestrator.predict.profile_transfer.conformal import compute_quantile, compute_scale
 from orchestrator.predict.profile_transfer.network_counts import COUNTS
 from orchestrator.predict.profile_transfer.pairs import Pair, Profiles
 from orchestrator.predict.profile_transfer.predictor import PredictedSteps
@@ -50,7 +50,7 @@ def bounded(of, predicted, low, high, **changes):
 
 def test_errors_of_ten_and_thirty_percent_are_twenty_on_average():
     found = bounded(pair(["v1", "r1"]), [2.2, 1.4], [1.0, 1.0], [3.0, 1.5])
-    score = score_of(rows_of([found]))
+    score = score_rows(collect_rows([found]))
     assert (score.n, score.out_of_range) == (2, 0)
     assert score.mape.median == pytest.approx(0.2)
     assert (score.mape.low, score.mape.high) == pytest.approx((0.1, 0.3)), (
@@ -64,25 +64,25 @@ def test_errors_of_ten_and_thirty_percent_are_twenty_on_average():
 def test_rows_of_several_pairs_count_alike():
     one = bounded(pair(["v1"]), [2.2], [0.0], [9.0])
     three = bounded(pair(["v1", "v2", "r1"]), [2.0, 2.0, 2.0], [0.0] * 3, [9.0] * 3)
-    assert score_of(rows_of([one, three])).mape.median == pytest.approx(0.1 / 4)
+    assert score_rows(collect_rows([one, three])).mape.median == pytest.approx(0.1 / 4)
 
 
 def test_what_is_out_of_range_is_counted_and_judged_like_the_rest():
     known = np.array([True, False])
     found = bounded(pair(["v1", "r1"]), [2.0, 20.0], [1.0, 1.0], [3.0, 1.5], in_range=known)
-    score = score_of(rows_of([found]))
+    score = score_rows(collect_rows([found]))
     assert (score.n, score.out_of_range, score.coverage) == (2, 1, 0.5)
     assert score.mape.median == pytest.approx(4.5)
-    assert coverage_by_family(rows_of([found])) == {"r": 0.0, "v": 1.0}
+    assert coverage_by_family(collect_rows([found])) == {"r": 0.0, "v": 1.0}
 
 
 def test_nine_sizes_in_ten_stay_within_the_quantile_and_of_few_the_largest_counts():
-    assert quantile_of(np.arange(1.0, 101.0)) == 91
-    assert quantile_of(np.array([1.0, 5.0, 3.0])) == 5
+    assert compute_quantile(np.arange(1.0, 101.0)) == 91
+    assert compute_quantile(np.array([1.0, 5.0, 3.0])) == 5
 
 
 def test_an_error_is_expected_to_be_larger_far_from_training_and_in_a_short_step():
-    near, far, short = scale_of(np.array([0.1, 0.2, 0.1]), np.array([1.0, 1.0, 0.01]))
+    near, far, short = compute_scale(np.array([0.1, 0.2, 0.1]), np.array([1.0, 1.0, 0.01]))
     assert far / near == pytest.approx(2**0.75)
     assert short / near == pytest.approx(100**0.1)
 
@@ -94,7 +94,7 @@ def test_intervals_of_a_model_come_from_the_errors_on_the_others():
     low, high = found.predicted.low, found.predicted.high
     assert low[:20] == pytest.approx(0.5), "a factor of 4, as r1 is off"
     assert high[20:] == pytest.approx(8.0), "none, as v1 is right"
-    assert score_of(rows_of([found])).coverage == 0.5
+    assert score_rows(collect_rows([found])).coverage == 0.5
 
 
 def test_a_method_with_intervals_keeps_them():

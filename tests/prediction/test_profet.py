@@ -6,9 +6,9 @@ from latency_builders import SLOW, both_ways, known_pair
 
 from orchestrator.predict.profile_transfer.network_counts import COUNTS
 from orchestrator.predict.profile_transfer.pairs import Profiles
-from orchestrator.predict.profile_transfer.profet import clusters_of, edit_distance, fit_profet, seen_ops
+from orchestrator.predict.profile_transfer.profet import build_clusters, edit_distance, fit_profet, seen_ops
 from orchestrator.predict.profile_transfer.profet_network import ProfetNetwork, fit_networks
-from orchestrator.predict.profile_transfer.scalers import Curve, curves_of, fit_scaler, held_out_errors
+from orchestrator.predict.profile_transfer.scalers import Curve, build_curves, fit_scaler, held_out_errors
 
 OPS = ("Device_Conv2D", "Device_Conv2DBackpropFilter", "Device_Conv2DBackpropInput", "Host_IDLE")
 
@@ -32,7 +32,7 @@ def test_an_edit_distance_counts_letters_to_change(one, other, distance):
 
 
 def test_ops_of_like_names_share_a_cluster_and_host_ops_stand_alone():
-    found = clusters_of(("Host_Relu", *OPS, "Device_FusedBatchNormV3", "Device_FusedBatchNormGradV3"))
+    found = build_clusters(("Host_Relu", *OPS, "Device_FusedBatchNormV3", "Device_FusedBatchNormGradV3"))
     assert flat(found) == {
         frozenset({"Device_Conv2D"}),
         frozenset({"Device_Conv2DBackpropFilter", "Device_Conv2DBackpropInput"}),
@@ -43,15 +43,15 @@ def test_ops_of_like_names_share_a_cluster_and_host_ops_stand_alone():
 
 
 def test_clusters_do_not_mind_the_order_of_ops():
-    assert clusters_of(OPS) == clusters_of(OPS[::-1])
+    assert build_clusters(OPS) == build_clusters(OPS[::-1])
 
 
 def test_an_op_that_was_never_seen_goes_to_the_cluster_it_is_most_like():
-    clusters = clusters_of(OPS)
+    clusters = build_clusters(OPS)
     (sums,) = clusters.sums(
         profiles(("Device_Conv3DBackpropInput", "Device_ResourceApplyMomentum", "Host_Dataset"), [(3, 5, 7)])
     )
-    place = clusters.place_of("Device_Conv2DBackpropInput")
+    place = clusters.find_place("Device_Conv2DBackpropInput")
     assert sums[place] == 3, "an op like a known one"
     assert sums.sum() == 3, "neither one that is like none, nor a host op that is unknown"
 
@@ -113,4 +113,4 @@ def test_a_scaler_is_tested_on_models_that_it_did_not_see():
 
 def test_curves_need_a_point_between_their_ends(tmp_path):
     table = both_ways(tmp_path)
-    assert list(curves_of(table, device=SLOW, axis="image_size")) == [], "two sizes are two ends"
+    assert list(build_curves(table, device=SLOW, axis="image_size")) == [], "two sizes are two ends"

@@ -11,8 +11,8 @@ import pytest
 from orchestrator.core import codec
 from orchestrator.predict.latency_data.read import read_latencies
 from orchestrator.predict.latency_data.table import device_ops
-from orchestrator.predict.profile_transfer.profet import clusters_of
-from orchestrator.predict.profile_transfer.scalers import curves_of, held_out_errors
+from orchestrator.predict.profile_transfer.profet import build_clusters
+from orchestrator.predict.profile_transfer.scalers import build_curves, held_out_errors
 from orchestrator.predict.step_time.bundled_models import DefaultModels, default_models, default_profiles
 
 DATA = Path(os.environ.get("ORCHESTRATOR_DATA", "unset")) / "profet"
@@ -32,7 +32,7 @@ def test_the_profiles_cover_two_steps(table):
 
 @pytest.mark.more
 def test_clusters_of_op_names_are_the_authors_but_for_a_tie(table):
-    found = clusters_of(device_ops(table.op_seconds)).clusters
+    found = build_clusters(device_ops(table.op_seconds)).clusters
     assert len(found) == 23, "the authors have 24: products apart from the catch-all, by the order of columns"
     together = {frozenset(item) for item in found}
     assert {"Device_Conv2DBackpropInput", "Device_Conv2DBackpropFilter"} in together
@@ -41,7 +41,7 @@ def test_clusters_of_op_names_are_the_authors_but_for_a_tie(table):
 @pytest.mark.more
 def test_scalers_reach_about_what_the_paper_says(table):
     def mean_error(axis):
-        curves = (list(curves_of(table, device=item, axis=axis)) for item in table.devices)
+        curves = (list(build_curves(table, device=item, axis=axis)) for item in table.devices)
         return np.concatenate([held_out_errors(curve) for curve in curves]).mean()
 
     assert mean_error("batch_size") < 0.07

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from orchestrator.predict.evaluation.held_out import SPLITS, held_out_predictions, with_intervals
-from orchestrator.predict.evaluation.scores import part_scores, quartiles_of, rows_of, score_of
+from orchestrator.predict.evaluation.scores import collect_rows, find_quartiles, part_scores, score_rows
 from orchestrator.predict.latency_data.read import read_latencies
 from orchestrator.predict.profile_transfer.ensemble import fit_blend
-from orchestrator.predict.profile_transfer.pairs import pair_of
+from orchestrator.predict.profile_transfer.pairs import build_pair
 from orchestrator.predict.profile_transfer.predictor import fit_log_quadratic
 
 DATA = Path(os.environ.get("ORCHESTRATOR_DATA", "unset")) / "profet"
@@ -28,7 +28,7 @@ WIDTHS = dict(zip(SPLITS, (0.26, 0.45), strict=True))
 @pytest.fixture(scope="module")
 def pairs():
     table = read_latencies(DATA)
-    return [pair_of(table, anchor=anchor, target=target) for anchor, target in PAIRS]
+    return [build_pair(table, anchor=anchor, target=target) for anchor, target in PAIRS]
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def rows(pairs):
     """Split -> rows of both pairs."""
     found = [out for pair in pairs for out in held_out_predictions(pair, fit_blend)]
     return {
-        split: rows_of([out for out in found if (out.method, out.split) == ("orchestrator", split)])
+        split: collect_rows([out for out in found if (out.method, out.split) == ("orchestrator", split)])
         for split in SPLITS
     }
 
@@ -44,7 +44,7 @@ def rows(pairs):
 @pytest.mark.parametrize("split", SPLITS)
 @pytest.mark.more
 def test_errors_stay_within_their_bound_and_below_half_of_those_of_a_latency_alone(pairs, rows, split):
-    error = score_of(rows[split]).mape.median
+    error = score_rows(rows[split]).mape.median
     alone = [
         with_intervals(out)
         for pair in pairs
@@ -52,14 +52,14 @@ def test_errors_stay_within_their_bound_and_below_half_of_those_of_a_latency_alo
         if out.split == split
     ]
     assert error < ERRORS[split]
-    assert error < score_of(rows_of(alone)).mape.median / 2
+    assert error < score_rows(collect_rows(alone)).mape.median / 2
 
 
 @pytest.mark.parametrize("split", SPLITS)
 @pytest.mark.more
 def test_intervals_hold_about_nine_in_ten_of_every_quarter_and_are_not_wide(rows, split):
-    score = score_of(rows[split])
+    score = score_rows(rows[split])
     assert 0.87 < score.coverage < 0.93
     assert score.width < WIDTHS[split]
-    quarters = part_scores(rows[split], quartiles_of(rows[split]))
+    quarters = part_scores(rows[split], find_quartiles(rows[split]))
     assert min(quarter.coverage for quarter in quarters.values()) > 0.84

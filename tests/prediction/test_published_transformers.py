@@ -13,7 +13,7 @@ from transformer_rates import TRANSFORMER_RATES
 
 from orchestrator.core.estimate import Estimate
 from orchestrator.predict.step_time.bundled_models import default_models
-from orchestrator.predict.step_time.published_estimate import published_estimate_of
+from orchestrator.predict.step_time.published_estimate import build_published_estimate
 from orchestrator.predict.step_time.step_query import network_label
 
 
@@ -37,7 +37,7 @@ def errors_without_own_network() -> Mapping[str, list[tuple[float, float]]]:
         for name, labels in networks.items()
     }
     for name, rate, query in asked:
-        estimate = published_estimate_of(query, without[name]).step
+        estimate = build_published_estimate(query, without[name]).step
         assert isinstance(estimate, Estimate)
         error = math.log(rate.global_batch_size / rate.samples_per_second / estimate.likely)
         errors[name].append((error, math.log(estimate.high / estimate.likely)))

@@ -21,8 +21,8 @@ from report_builders import plan_of
 from orchestrator.analysis.recommendation.answer.judgement import judge
 from orchestrator.analysis.recommendation.jobs.jobs_of_plan import jobs_of_plan
 from orchestrator.analysis.recommendation.model.acquisition import TOLERANCE
-from orchestrator.analysis.recommendation.model.criteria import Criteria, criteria_of
-from orchestrator.analysis.recommendation.recommend import recommendations_of
+from orchestrator.analysis.recommendation.model.criteria import Criteria, build_criteria
+from orchestrator.analysis.recommendation.recommend import build_recommendations
 from orchestrator.core.estimate import ErrorCorrelation, ErrorModel, Estimate, Forecast, StepPrior
 from orchestrator.core.objective import Objective
 from orchestrator.core.placement import Aim
@@ -210,7 +210,7 @@ def _truth(job, objective):
 def answers(seed, *, repeats=None):
     """The goal, the judgement and the truth of every job."""
     records, plan, objective, truths = world(seed, repeats=repeats)
-    criteria = criteria_of(plan.search, objective)
+    criteria = build_criteria(plan.search, objective)
     for job in jobs_of_plan(records, plan, objective):
         workload = next(name for name in truths if job.where.startswith(name))
         yield objective.goal, judge(job, criteria, ERRORS), truths[workload]
@@ -253,7 +253,7 @@ def test_what_five_repeats_could_settle_is_settled_in_at_least_half_of_the_world
 def test_a_recommendation_has_the_state_and_the_choice_of_its_judgement():
     for seed in range(60):
         records, plan, objective, _ = world(seed)
-        found = recommendations_of(records, plan, objective)
+        found = build_recommendations(records, plan, objective)
         for recommendation, (_, judgement, _) in zip(found, answers(seed), strict=True):
             chosen = judgement.decision.chosen
             label = None if chosen is None else judgement.candidates[chosen].label

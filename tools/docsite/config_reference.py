@@ -8,7 +8,7 @@ from typing import Any, get_args, get_origin
 from hydra.core.config_store import ConfigStore
 from omegaconf import MISSING, DictConfig, OmegaConf
 
-from docsite.docstrings import meanings_of, summary_of
+from docsite.docstrings import meanings_of, summarise_sweep
 from docsite.markdown import code, table
 from orchestrator.config import schema
 from orchestrator.config.composer import Composer
@@ -113,12 +113,12 @@ def _groups() -> tuple[str, ...]:
 
 
 def _root_keys() -> tuple[Key, ...]:
-    keys = _keys_of(schema.RootConf, (schema.RootConf,), prefix="", values={})
+    keys = _list_keys(schema.RootConf, (schema.RootConf,), prefix="", values={})
     return tuple(key for key in keys if key.name not in {*_groups(), "report"})
 
 
 def _report_keys() -> tuple[Key, ...]:
-    return _keys_of(schema.ReportConf, (schema.FilesConf, Objective), prefix="report.", values={})
+    return _list_keys(schema.ReportConf, (schema.FilesConf, Objective), prefix="report.", values={})
 
 
 def _group_keys(group: str, files: Files) -> tuple[Key, ...]:
@@ -127,12 +127,12 @@ def _group_keys(group: str, files: Files) -> tuple[Key, ...]:
         return tuple(key for names in _workloads_by_options() for key in _workload_keys(names[0]))
     conf = _schema_of(group)
     explained = (conf, *([_VALUES[group]] if group in _VALUES else []))
-    keys = _keys_of(conf, explained, prefix=f"{group}.", values=files.values.get(group, {}))
+    keys = _list_keys(conf, explained, prefix=f"{group}.", values=files.values.get(group, {}))
     nested = [
         key
         for place, kinds in _NESTED.items()
         if place.startswith(f"{group}.")
-        for key in _keys_of(kinds[0], kinds, prefix=f"{place}.", values={})
+        for key in _list_keys(kinds[0], kinds, prefix=f"{place}.", values={})
     ]
     return (*keys, *nested, *(_trainer_keys() if group == "trainer" else ()))
 
@@ -160,8 +160,8 @@ def _summary(group: str) -> str:
     if group == "workload":
         return "Model, data and optimizer of the training."
     conf = _schema_of(group)
-    is_made = summary_of(conf).startswith(f"{conf.__name__}(")
-    return summary_of(_VALUES[group] if is_made else conf)
+    is_made = summarise_sweep(conf).startswith(f"{conf.__name__}(")
+    return summarise_sweep(_VALUES[group] if is_made else conf)
 
 
 def _schema_of(group: str) -> type:
@@ -180,22 +180,22 @@ def _scalars_of(node: DictConfig) -> Mapping[str, Any]:
     }
 
 
-def _keys_of(
+def _list_keys(
     conf: type, explained: Sequence[type], *, prefix: str, values: Mapping[str, Any]
 ) -> tuple[Key, ...]:
     meanings = meanings_of(explained)
     return tuple(
         Key(
             name=f"{prefix}{field.name}",
-            kind=_kind_of(field),
-            default=_text_of(values.get(field.name, _declared_default(field))),
+            kind=_classify_kind(field),
+            default=_read_text(values.get(field.name, _declared_default(field))),
             meaning=meanings.get(field.name, ""),
         )
         for field in dataclasses.fields(conf)
     )
 
 
-def _kind_of(field: "dataclasses.Field[Any]") -> str:
+def _classify_kind(field: "dataclasses.Field[Any]") -> str:
     if choices := field.metadata.get("choices"):
         return ", ".join(code(str(choice)) for choice in choices)
     return _type_name(field.type)
@@ -219,7 +219,7 @@ def _declared_default(field: "dataclasses.Field[Any]") -> Any:
     return "" if field.default in (dataclasses.MISSING, MISSING) else field.default
 
 
-def _text_of(value: Any) -> str:
+def _read_text(value: Any) -> str:
     words = {None: "null", True: "true", False: "false"}
     if isinstance(value, bool) or value is None:
         return code(words[value])
@@ -256,7 +256,7 @@ def _workloads_by_options() -> tuple[tuple[str, ...], ...]:
 
 def _workload_keys(name: str) -> tuple[Key, ...]:
     conf = options_class(name)
-    return _keys_of(conf, (conf,), prefix="script." if name == "script" else "workload.", values={})
+    return _list_keys(conf, (conf,), prefix="script." if name == "script" else "workload.", values={})
 
 
 def _comment_of(file: Path) -> str:

@@ -10,7 +10,7 @@ _SHARED = re.compile(r"^ +\w+(?:, \w+)+:", re.MULTILINE)
 """Names of attributes with one meaning; griffe takes what stands behind a space for a type."""
 
 
-def summary_of(kind: type) -> str:
+def summarise_sweep(kind: type) -> str:
     """Return the first paragraph of a docstring on one line."""
     return _one_line((inspect.getdoc(kind) or "").partition("\n\n")[0])
 

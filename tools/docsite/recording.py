@@ -72,10 +72,10 @@ def frames_of(outputs: Sequence[Output], *, columns: int, lines: int, count: int
 
 
 def _frame_of(screen: pyte.Screen) -> Frame:
-    return [list(_runs_of(screen.buffer[line], screen.columns)) for line in range(screen.lines)]
+    return [list(_list_runs(screen.buffer[line], screen.columns)) for line in range(screen.lines)]
 
 
-def _runs_of(row: Mapping[int, pyte.screens.Char], columns: int) -> Iterator[Run]:
+def _list_runs(row: Mapping[int, pyte.screens.Char], columns: int) -> Iterator[Run]:
     cells = [(column, row[column]) for column in range(columns)]
     for (colour, is_bold), alike in itertools.groupby(cells, key=lambda cell: (cell[1].fg, cell[1].bold)):
         part = list(alike)
@@ -88,12 +88,14 @@ def _colour_of(name: str) -> str:
     return _COLOURS.get(name, _COLOURS.get(name.removeprefix("bright"), f"#{name}"))
 
 
-def svg_of(frames: Sequence[Frame], *, columns: int, lines: int, title: str) -> str:
+def draw_svg(frames: Sequence[Frame], *, columns: int, lines: int, title: str) -> str:
     """Return an SVG that shows the frames one after the other, the last one longest, and begins again."""
     width, height = columns * _WIDTH + 2 * _MARGIN, lines * _HEIGHT + 2 * _MARGIN
     total = _FRAME_SECONDS * (len(frames) - 1) + _LAST_SECONDS
     rules = "".join(_rule(index, len(frames), total) for index in range(len(frames)))
-    drawn = "".join(f'<g class="frame f{index}">{_lines_of(frame)}</g>' for index, frame in enumerate(frames))
+    drawn = "".join(
+        f'<g class="frame f{index}">{_find_lines(frame)}</g>' for index, frame in enumerate(frames)
+    )
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height}" role="img">'
         f"<title>{html.escape(title)}</title>"
@@ -112,7 +114,7 @@ def _rule(index: int, count: int, total: float) -> str:
     return f".f{index}{{animation-name:k{index}}}@keyframes k{index}{{{hidden}{shown}{after}}}"
 
 
-def _lines_of(frame: Frame) -> str:
+def _find_lines(frame: Frame) -> str:
     return "".join(
         f'<text x="{_MARGIN + run.column * _WIDTH:.1f}" y="{_MARGIN + (line + 0.8) * _HEIGHT:.1f}" '
         f'textLength="{len(run.text) * _WIDTH:.1f}" fill="{run.colour}"'

@@ -7,7 +7,7 @@ import torch
 from orchestrator.train.precision import PRECISIONS
 from orchestrator.train.trainers.torch_process import set_float32_rounding
 from workloads.registry import workload
-from workloads.with_torch.training import Losses, Networks, optimizer_of
+from workloads.with_torch.training import Losses, Networks, build_optimizer
 
 _WARM_UP_STEPS = 20
 _TIMED_STEPS = 50
@@ -23,7 +23,7 @@ def event_step_seconds(name: str, batch: int, options: Mapping[str, int]) -> flo
     networks, phase = Networks(spec, 0).to(device), spec.phases[-1]
     trained = networks.train_in(phase)
     losses = Losses(networks, phase)
-    optimizers = [optimizer_of(phase.optimizers[key], parameters) for key, parameters in trained.items()]
+    optimizers = [build_optimizer(phase.optimizers[key], parameters) for key, parameters in trained.items()]
     shape = next(iter(spec.networks.values())).input_shape
     data = {
         "x": torch.rand(batch, *shape, device=device),

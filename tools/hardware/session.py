@@ -117,7 +117,7 @@ class Session:
         for record in records:
             if record["failure"]:
                 failure = record["failure"]
-                self.check(stage, False, f"{label_of(record)}: {failure['kind']}: {failure['message']}")
+                self.check(stage, False, f"{build_label(record)}: {failure['kind']}: {failure['message']}")
         return [record for record in records if record["result"]]
 
     def records(self, sweep: str) -> list[dict[str, Any]]:
@@ -126,7 +126,7 @@ class Session:
         return [json.loads(line) for line in ledger.read_text().splitlines()] if ledger.exists() else []
 
 
-def label_of(record: Mapping[str, Any]) -> str:
+def build_label(record: Mapping[str, Any]) -> str:
     """Name a record by what distinguishes it within a stage."""
     spec = record["spec"]
     options = ", ".join(f"{name}={value}" for name, value in (spec.get("trainer_options") or {}).items())
@@ -150,6 +150,6 @@ def timed_seconds(result: Mapping[str, Any]) -> float:
     return sum(max(ranks) for ranks in zip(*result["block_seconds"], strict=True))
 
 
-def words_of(values: Sequence[str]) -> str:
+def format_words(values: Sequence[str]) -> str:
     """Join the values of an axis as a command line takes them."""
     return ",".join(values)

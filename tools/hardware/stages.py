@@ -13,7 +13,7 @@ from typing import Any
 
 from hardware.clock import event_step_seconds
 from hardware.rounding import errors_of
-from hardware.session import ROOT, Session, label_of, step_seconds, timed_seconds, words_of
+from hardware.session import ROOT, Session, build_label, format_words, step_seconds, timed_seconds
 
 _CLOCK_TOLERANCE = 0.25  # the independent loop has no input pipeline and no readings of the loss
 _LEAST_WATTS = 5.0
@@ -103,8 +103,8 @@ def measure(session: Session) -> None:
     for record in session.sweep(
         "measure",
         f"trainer={session.trainer}",
-        f"workload={words_of(workloads)}",
-        f"precision={words_of(session.precisions)}",
+        f"workload={format_words(workloads)}",
+        f"precision={format_words(session.precisions)}",
         f"steps={100 if session.is_quick else 300}",
     ):
         _judge(session, "measure", record)
@@ -119,7 +119,7 @@ def heavy(session: Session) -> None:
         "heavy",
         f"trainer={session.trainer}",
         *_BOUND_BY_ARITHMETIC,
-        f"precision={words_of(session.precisions)}",
+        f"precision={format_words(session.precisions)}",
     )
     for record in results:
         _judge(session, "heavy", record)
@@ -140,7 +140,7 @@ def gan(session: Session) -> None:
         f"trainer={session.trainer}",
         "workload=mnist_gan",
         "precision=bf16" if "bf16" in session.precisions else "precision=fp16",
-        f"global_batch_size={words_of(_GAN_BATCHES)}",
+        f"global_batch_size={format_words(_GAN_BATCHES)}",
         "steps=600",
     )
     rates = {}
@@ -187,7 +187,7 @@ def compile_(session: Session) -> None:
         f"trainer={session.trainer}",
         "workload=mnist_cnn",
         "trainer.compile=on",
-        f"precision={words_of(precisions)}",
+        f"precision={format_words(precisions)}",
         "steps=150",
     ):
         _judge(session, "compile", record)
@@ -202,8 +202,8 @@ def jobs(session: Session) -> None:
         "jobs",
         "workload_path=docs/examples/jobs",
         f"trainer={session.trainer}",
-        f"workload={words_of(_JOBS)}",
-        f"precision={words_of([name for name in session.precisions if name in ('fp32', 'bf16')])}",
+        f"workload={format_words(_JOBS)}",
+        f"precision={format_words([name for name in session.precisions if name in ('fp32', 'bf16')])}",
         "steps=100",
     ):
         _judge(session, "jobs", record)
@@ -229,7 +229,7 @@ def scripts(session: Session) -> None:
             f"precision={precisions}",
             "steps=100",
         ):
-            result, label = record["result"], label_of(record)
+            result, label = record["result"], build_label(record)
             session.note(f"{label} {name}: {1e3 * step_seconds(record):.3f} ms a step")
             names = {device["name"] for device in result["devices"]}
             is_it = names <= set(session.device.driver_names) or session.device.kind == "cpu"
@@ -244,7 +244,9 @@ def split(session: Session) -> None:
     words = ("trainer=kernel_split,unequal_ddp", "workload=cifar10_cnn", "steps=100")
     for record in session.sweep("split", *words, device=f"devices=[{session.device.name},cpu]"):
         kinds = [device["kind"] for device in record["result"]["devices"]]
-        session.check("split", kinds == ["gpu", "cpu"], f"{label_of(record)}: ran on {' and '.join(kinds)}")
+        session.check(
+            "split", kinds == ["gpu", "cpu"], f"{build_label(record)}: ran on {' and '.join(kinds)}"
+        )
 
 
 def gate(session: Session) -> None:
@@ -313,7 +315,7 @@ def energy(session: Session) -> None:
         result = record["result"]
         joules = (result or {}).get("energy_joules", {}).get("accelerator")
         if joules is not None and timed_seconds(result) >= _SURE_SECONDS:
-            watts[label_of(record)] = joules / timed_seconds(result)
+            watts[build_label(record)] = joules / timed_seconds(result)
     most = 1.1 * (session.device.tdp_watts or math.inf)
     session.check(
         "energy", bool(watts), f"{len(watts)} measurements have energy over {_SURE_SECONDS:g} s or more"
@@ -344,7 +346,7 @@ STAGES: Mapping[str, Callable[[Session], None]] = {
 
 def _judge(session: Session, stage: str, record: Mapping[str, Any]) -> None:
     """Check what every measurement must show."""
-    result, label = record["result"], label_of(record)
+    result, label = record["result"], build_label(record)
     session.note(
         f"{label}: {1e3 * step_seconds(record):.3f} ms a step, {timed_seconds(result):.2f} s timed, "
         f"energy {result['energy_joules'].get('accelerator')} J"

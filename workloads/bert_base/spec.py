@@ -23,10 +23,10 @@ from workloads.families.transformer import (
     LanguageOptions,
     Size,
     adamw,
+    choose_size,
     dropped,
-    length_of,
+    find_length,
     optimal_tokens,
-    size_of,
 )
 from workloads.layers import Activation, Dense, Embedding
 from workloads.names import unknown_name
@@ -78,8 +78,8 @@ def make(options: Options) -> WorkloadSpec:
     """Spell the task out."""
     if options.task not in _TASKS:
         raise unknown_name("bert_base task", options.task, known=_TASKS)
-    size = size_of("bert_base", options, SIZES)
-    length = length_of("bert_base", options, size)
+    size = choose_size("bert_base", options, SIZES)
+    length = find_length("bert_base", options, size)
     make_task = _masked_lm if options.task == "masked_lm" else _classification
     return make_task(options, size, length)
 

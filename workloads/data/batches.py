@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from workloads.data.need import DataNeed, Noise
-from workloads.data.noise import noise_of
+from workloads.data.noise import describe_noise
 from workloads.data.pipeline import Order, Pipeline
 from workloads.data.split import Batch, Split
 from workloads.data.splits import read_splits
@@ -71,10 +71,10 @@ class Batches:
         return self._pipeline.samples_per_second
 
     def shard(self, index: int, *, rank: int, world_size: int) -> Batch:
-        """Return a rank's part of global batch `index`, if all are equal: as `part` of its `share_of`."""
-        return self.part(index, self.share_of(rank, world_size))
+        """Return a rank's part of global batch `index`, if all are equal: as `part` of its `find_share`."""
+        return self.part(index, self.find_share(rank, world_size))
 
-    def share_of(self, rank: int, world_size: int) -> range:
+    def find_share(self, rank: int, world_size: int) -> range:
         """Samples of each global batch that belong to one rank: global_batch_size / world_size of them."""
         size = self.global_batch_size // world_size
         return range(rank * size, (rank + 1) * size)
@@ -88,7 +88,7 @@ class Batches:
         Raises:
             ValueError: a sample cannot be read.
         """
-        wanted = self._order_of(index, places)
+        wanted = self._find_order(index, places)
         take = self._take_staged if self.staged else self._pipeline.batch
         return take(wanted) | self._drawn(wanted.samples)
 
@@ -108,12 +108,12 @@ class Batches:
         """
         if not self.staged:
             indices = range(first, last + 1)
-            places = self.share_of(rank, world_size)
-            self._pipeline.start(self._order_of(index, places) for index in indices)
+            places = self.find_share(rank, world_size)
+            self._pipeline.start(self._find_order(index, places) for index in indices)
 
     def restart(self, places: range) -> None:
         """Make this part instead of the current one, from the first batch that was not taken yet."""
-        self._pipeline.change(lambda order: self._order_of(order.index, places))
+        self._pipeline.change(lambda order: self._find_order(order.index, places))
 
     def close(self) -> None:
         """End the input pipeline; what `shard` is asked for later it makes itself."""
@@ -123,9 +123,9 @@ class Batches:
         return self.train.take(wanted.samples, epoch=0)
 
     def _drawn(self, samples: npt.NDArray[np.int64]) -> Batch:
-        return {noise.name: noise_of(noise, samples, seed=self.seed) for noise in self.noise}
+        return {noise.name: describe_noise(noise, samples, seed=self.seed) for noise in self.noise}
 
-    def _order_of(self, index: int, places: range) -> Order:
+    def _find_order(self, index: int, places: range) -> Order:
         epoch, position = divmod(index, self.num_batches)
         first = position * self.global_batch_size
         samples = self.order[first + places.start : first + places.stop]

@@ -142,12 +142,12 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
         redirected = super().redirect_request(req, *args)
         if redirected is not None:
             _check_scheme(redirected.type)
-            if _server_of(redirected) != _server_of(req):
+            if _find_server(redirected) != _find_server(req):
                 redirected.remove_header("Authorization")
         return redirected
 
 
-def _server_of(request: urllib.request.Request) -> tuple[str, str]:
+def _find_server(request: urllib.request.Request) -> tuple[str, str]:
     return request.type, request.host
 
 

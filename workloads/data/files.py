@@ -78,7 +78,7 @@ def unpacked(path: Path) -> IO[bytes]:
     return cast("IO[bytes]", gzip.open(path, "rb")) if compressed else path.open("rb")
 
 
-def digest_of(path: Path, algorithm: str, *, packed: bool = False) -> str:
+def hash_content(path: Path, algorithm: str, *, packed: bool = False) -> str:
     """Hash of a file, or of what it holds if it may be `packed`; of no more than `MOST_UNPACKED_BYTES`."""
     require_regular(path)
     digest = hashlib.new(algorithm, usedforsecurity=False)

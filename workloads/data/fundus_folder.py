@@ -44,11 +44,11 @@ def identify(folder: Path) -> str:
     Raises:
         ValueError: neither layout is there, or a photograph is missing.
     """
-    layout = _layout_of(folder)
+    layout = _find_layout(folder)
     rows = list(_rows(folder, layout))
     digest = hashlib.sha256((folder / layout.table).read_bytes())
     for name, _ in rows:
-        digest.update(f"\n{name} {_size_of(folder / name)}".encode())
+        digest.update(f"\n{name} {_compute_size(folder / name)}".encode())
     return digest.hexdigest()
 
 
@@ -58,7 +58,7 @@ def read(folder: Path) -> Arrays:
     Raises:
         ValueError: a table that cannot be used, says where.
     """
-    drawn = sorted((_draw(name), name, grade) for name, grade in _rows(folder, _layout_of(folder)))
+    drawn = sorted((_draw(name), name, grade) for name, grade in _rows(folder, _find_layout(folder)))
     parts = {
         "train": [row for row in drawn if row[0][0] % _TEST_IN],
         "test": [row for row in drawn if not row[0][0] % _TEST_IN],
@@ -73,7 +73,7 @@ def read(folder: Path) -> Arrays:
     return arrays
 
 
-def _layout_of(folder: Path) -> _Layout:
+def _find_layout(folder: Path) -> _Layout:
     for layout in (_APTOS, _EYEPACS):
         if (folder / layout.table).is_file():
             return layout
@@ -89,7 +89,7 @@ def _told(layout: _Layout) -> str:
 def _rows(folder: Path, layout: _Layout) -> Iterator[tuple[str, int]]:
     """(path of the image in `folder`, grade) for each line of the table."""
     path = folder / layout.table
-    for row in _lines_of(path):
+    for row in _find_lines(path):
         name, grade = row.get(layout.name), row.get(layout.grade)
         if not name or not name.isprintable() or "/" in name or grade not in _GRADES:
             raise ValueError(
@@ -99,7 +99,7 @@ def _rows(folder: Path, layout: _Layout) -> Iterator[tuple[str, int]]:
         yield f"{layout.images}/{name}{layout.suffix}", int(grade)
 
 
-def _lines_of(path: Path) -> list[dict[str, str]]:
+def _find_lines(path: Path) -> list[dict[str, str]]:
     try:
         with path.open(newline="", encoding="utf-8-sig") as table:
             return list(csv.DictReader(table))
@@ -107,7 +107,7 @@ def _lines_of(path: Path) -> list[dict[str, str]]:
         raise ValueError(f"{str(path)!r} is not a table of grades: {error}") from error
 
 
-def _size_of(image: Path) -> int:
+def _compute_size(image: Path) -> int:
     try:
         return image.stat().st_size
     except OSError as error:

@@ -12,7 +12,7 @@ from zipfile import ZipFile
 import numpy as np
 
 from workloads.data.dataset import Arrays, Published, PublishedFile
-from workloads.data.package_index import url_of
+from workloads.data.package_index import find_url
 from workloads.data.words import tokenized
 
 _FILE = "vaderSentiment-0.5.zip"
@@ -50,7 +50,7 @@ MOVIE_SENTENCES = Published(
             name=_FILE,
             digest="sha256:5d97c37f3ef6e24eef331122e055dbedafeb6a56abfce0608b326701116ea49a",
             places=tuple,
-            url=lambda: url_of("vaderSentiment", _FILE),
+            url=lambda: find_url("vaderSentiment", _FILE),
         ),
     ),
     cure="download that file of the package vaderSentiment and put it there, or set data.source=synthetic",

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from workloads.data.need import Noise
 
 
-def noise_of(noise: Noise, indices: npt.NDArray[np.int64], *, seed: int) -> npt.NDArray[np.float32]:
+def describe_noise(noise: Noise, indices: npt.NDArray[np.int64], *, seed: int) -> npt.NDArray[np.float32]:
     """The noise of the training samples at `indices`: [sample, *noise.shape]."""
     drawn = np.empty((len(indices), *noise.shape), dtype=np.float32)
     for row, index in zip(drawn, indices, strict=True):

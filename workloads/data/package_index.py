@@ -11,7 +11,7 @@ from urllib.parse import unquote, urljoin, urlsplit
 from workloads.data.download import DownloadError, public, text_at
 
 
-def url_of(package: str, file_name: str) -> str:
+def find_url(package: str, file_name: str) -> str:
     """Return the URL at which the index offers that file of a package.
 
     Raises:

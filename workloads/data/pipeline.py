@@ -73,10 +73,10 @@ class Pipeline:
         self._orders = iter(orders)
         self._refill(self._threads)
 
-    def change(self, order_of: Callable[[Order], Order]) -> None:
+    def change(self, find_order: Callable[[Order], Order]) -> None:
         """Make something else of what is ordered and was not handed out; nothing where nothing is made."""
         if self._threads is not None:
-            self.start(map(order_of, chain([order for order, _ in self._making], self._orders)))
+            self.start(map(find_order, chain([order for order, _ in self._making], self._orders)))
 
     def batch(self, wanted: Order) -> Batch:
         """Return an ordered batch, or a part of it, as soon as it is made; make a batch that was not ordered.

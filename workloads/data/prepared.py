@@ -10,7 +10,7 @@ from workloads.data.files import locked, written_whole
 _NEEDED = ("x_train", "y_train", "x_test", "y_test")
 
 
-def path_of(data_set: DataSet, name: str, *, cache: Path) -> Path:
+def find_path(data_set: DataSet, name: str, *, cache: Path) -> Path:
     """Return the path of the prepared file `name` of a data set, whether it exists or not."""
     return cache / f"{data_set.name}-v{data_set.version}-{name}.npz"
 
@@ -23,7 +23,7 @@ def prepared(data_set: DataSet, name: str, *, cache: Path, make: Callable[[], Ar
     Raises:
         ValueError: what `make` gives is not a data set.
     """
-    path = path_of(data_set, name, cache=cache)
+    path = find_path(data_set, name, cache=cache)
     if not is_readable(path):
         with locked(cache / f".{data_set.name}.lock"):
             if not is_readable(path):
@@ -31,7 +31,7 @@ def prepared(data_set: DataSet, name: str, *, cache: Path, make: Callable[[], Ar
     return path
 
 
-def folder_of(arrays: Arrays, path: Path) -> Path:
+def find_folder(arrays: Arrays, path: Path) -> Path:
     """Return the folder of the photographs that the prepared file at `path` names, if it names any."""
     return path.parent / os.fsdecode(arrays["folder"].item() if "folder" in arrays else b"")
 
@@ -41,7 +41,7 @@ def folder_of_file(path: Path) -> Path:
     import numpy as np
 
     with np.load(path, allow_pickle=False) as arrays:
-        return folder_of(arrays, path)
+        return find_folder(arrays, path)
 
 
 def num_train_samples(path: Path) -> int:
@@ -86,6 +86,6 @@ def is_readable(path: Path) -> bool:
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             whole = all(arrays[name].size for name in {*_NEEDED, *arrays})
-            return whole and folder_of(arrays, path).is_dir()
+            return whole and find_folder(arrays, path).is_dir()
     except Exception:  # noqa: BLE001  a broken archive raises almost anything
         return False

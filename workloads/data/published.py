@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workloads.data.dataset import Published, PublishedFile
-from workloads.data.files import digest_of
+from workloads.data.files import hash_content
 
 if TYPE_CHECKING:
     from workloads.data.download import Progress
@@ -75,7 +75,7 @@ def _found(file: PublishedFile, published: Published, means: Means) -> Path:
             wrong.append(trouble)
         else:
             return path
-    tried = [*wrong, *_none_of(absent)]
+    tried = [*wrong, *_explain_missing(absent)]
     if means.download and file.url is not None:
         from workloads.data.download import DownloadError, download
 
@@ -95,7 +95,7 @@ def _found(file: PublishedFile, published: Published, means: Means) -> Path:
     )
 
 
-def _none_of(absent: list[Path]) -> tuple[str, ...]:
+def _explain_missing(absent: list[Path]) -> tuple[str, ...]:
     """Names the place that a user would best put the file to, and counts the others."""
     if len(absent) < 3:
         return tuple(f"no {path}" for path in absent)
@@ -106,7 +106,7 @@ def _trouble_with(path: Path, file: PublishedFile) -> str | None:
     """Return the reason why the content of `path` is not that file, or None if it is."""
     algorithm, _, expected = file.digest.partition(":")
     try:
-        actual = digest_of(path, algorithm, packed=file.packed)
+        actual = hash_content(path, algorithm, packed=file.packed)
     except (gzip.BadGzipFile, zlib.error, EOFError):
         return f"{path} is not a whole gzip file"
     except OSError as error:

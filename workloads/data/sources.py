@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from workloads.data.dataset import Arrays, DataSet, Published, UserFolder
 from workloads.data.need import DataNeed
-from workloads.data.prepared import num_train_samples, num_train_tokens, path_of, prepared
+from workloads.data.prepared import find_path, num_train_samples, num_train_tokens, prepared
 from workloads.data.published import Means, MissingDataError, find
 from workloads.names import unknown_name
 
@@ -44,7 +44,7 @@ class DataRef:
     train_samples: int | None = None
     train_tokens: int | None = None
 
-    def samples_of(self, need: DataNeed) -> int | None:
+    def count_samples_of_set(self, need: DataNeed) -> int | None:
         """Return the size of the full training set in a workload's own samples; None if unknown.
 
         Samples of a language model are windows of the running text.
@@ -145,8 +145,8 @@ def _but(ref: DataRef, missing: str, untried: Published | None) -> DataRef:
 def _promised(data_set: DataSet, published: Published, *, kind: str, cache: Path) -> DataRef:
     """Describe the result of a download; its hash names it before it is downloaded."""
     return DataRef(
-        id=_id_of(data_set, kind, content=published.identity),
-        path=path_of(data_set, f"{kind}-{published.identity}", cache=cache),
+        id=_build_id(data_set, kind, content=published.identity),
+        path=find_path(data_set, f"{kind}-{published.identity}", cache=cache),
         description=published.description,
         to_download=published.description,
         train_samples=data_set.train_samples,
@@ -166,10 +166,10 @@ def _real(data_set: DataSet, means: Means) -> DataRef:
                 return _from_files(data_set, form, attempt, kind="real")
             except MissingDataError as error:
                 missing.append(error)
-    raise _all_of(missing, data_set)
+    raise _list_all(missing, data_set)
 
 
-def _all_of(missing: list[MissingDataError], data_set: DataSet) -> MissingDataError:
+def _list_all(missing: list[MissingDataError], data_set: DataSet) -> MissingDataError:
     """Return one error: where the preferred form was searched, and the faults of files of other forms."""
     if not missing:
         return MissingDataError(
@@ -200,7 +200,7 @@ def _from_files(data_set: DataSet, published: Published, means: Means, *, kind: 
         cache=means.cache,
         make=lambda: _read(published, find(published, means)),
     )
-    identity = _id_of(data_set, kind, content=published.identity)
+    identity = _build_id(data_set, kind, content=published.identity)
     return DataRef(
         id=identity,
         path=path,
@@ -230,7 +230,7 @@ def _from_folder(data_set: DataSet, layout: UserFolder, means: Means) -> DataRef
         make=lambda: layout.read(folder),
     )
     return DataRef(
-        id=_id_of(data_set, "real", content=identity),
+        id=_build_id(data_set, "real", content=identity),
         path=path,
         description=f"{layout.description} in {folder}",
         train_samples=num_train_samples(path),
@@ -246,7 +246,7 @@ def _synthetic(data_set: DataSet, means: Means) -> DataRef:
         cache=means.cache,
         make=lambda: data_set.synthetic.make(means.cache),
     )
-    identity = _id_of(data_set, "synthetic", content=str(version))
+    identity = _build_id(data_set, "synthetic", content=str(version))
     return DataRef(
         id=identity,
         path=path,
@@ -255,7 +255,7 @@ def _synthetic(data_set: DataSet, means: Means) -> DataRef:
     )
 
 
-def _id_of(data_set: DataSet, kind: str, *, content: str) -> str:
+def _build_id(data_set: DataSet, kind: str, *, content: str) -> str:
     """The same files of another set, or read in another way, are other data."""
     return f"{kind}:{data_set.name}-v{data_set.version}:{content}"
 

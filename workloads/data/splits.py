@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from workloads.data.arrays import ArraySplit
 from workloads.data.need import DataNeed
-from workloads.data.prepared import folder_of
+from workloads.data.prepared import find_folder
 from workloads.data.split import Split
 from workloads.data.texts import TextSplit
 from workloads.data.tokens import TokenSplit, running_text
@@ -35,7 +35,7 @@ def read_splits(path: Path, data: DataNeed, *, seed: int) -> tuple[Split, Split,
     """
     with np.load(path, allow_pickle=False) as arrays:
         if "folder" in arrays:
-            half = partial(_photographs, arrays, data=data, folder=folder_of(arrays, path))
+            half = partial(_photographs, arrays, data=data, folder=find_folder(arrays, path))
             return half("train", seed=seed), half("test", seed=None), False
         read = _texts if "lengths_train" in arrays else _arrays
         return read(arrays, "train", data), read(arrays, "test", data), True

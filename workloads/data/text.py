@@ -7,7 +7,7 @@ from pathlib import Path
 from workloads.data.dataset import Arrays, DataSet, Synthetic, UserFolder
 from workloads.data.drawn_text import draw
 from workloads.data.movie_sentences import MOVIE_SENTENCES
-from workloads.data.words import tokenized, words_of
+from workloads.data.words import format_words, tokenized
 
 _SUFFIXES = (".txt", ".md")
 _TRAIN_SHARE = 0.9
@@ -16,7 +16,7 @@ _TRAIN_SHARE = 0.9
 def identify(folder: Path) -> str:
     """sha256 over name and content of every text file. Raises ValueError if there is none."""
     digest = hashlib.sha256()
-    for path in _files_of(folder):
+    for path in _find_files(folder):
         content = hashlib.sha256(path.read_bytes()).hexdigest()
         digest.update(f"{path.relative_to(folder)}\n{content}\n".encode())
     return digest.hexdigest()
@@ -29,8 +29,8 @@ def read(folder: Path) -> Arrays:
         ValueError: a file is not UTF-8, or the files have no words.
     """
     train, test = [], []
-    for path in _files_of(folder):
-        words = words_of(_text_of(path))
+    for path in _find_files(folder):
+        words = format_words(_read_text(path))
         cut = int(_TRAIN_SHARE * len(words))
         train.append((" ".join(words[:cut]), 0))
         test.append((" ".join(words[cut:]), 0))
@@ -40,14 +40,14 @@ def read(folder: Path) -> Arrays:
     return arrays
 
 
-def _files_of(folder: Path) -> list[Path]:
+def _find_files(folder: Path) -> list[Path]:
     paths = sorted(path for path in folder.rglob("*") if path.suffix in _SUFFIXES and path.is_file())
     if not paths:
         raise ValueError(f"{str(folder)!r} holds no text; expected files *{' or *'.join(_SUFFIXES)} in it")
     return paths
 
 
-def _text_of(path: Path) -> str:
+def _read_text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:

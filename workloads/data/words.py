@@ -21,12 +21,12 @@ Text = Sequence[str]
 """Words."""
 
 
-def words_of(text: str) -> list[str]:
+def format_words(text: str) -> list[str]:
     """Lower-case words of letters, with apostrophes inside; everything else parts words."""
     return _WORD.findall(text.lower().replace("\u2019", "'"))
 
 
-def vocabulary_of(texts: Iterable[Text]) -> dict[str, int]:
+def build_vocabulary(texts: Iterable[Text]) -> dict[str, int]:
     """Word -> id, by how often a word occurs in `texts`, equals by the alphabet."""
     counts = Counter(word for text in texts for word in text)
     ranked = sorted(counts, key=lambda word: (-counts[word], word))
@@ -35,17 +35,20 @@ def vocabulary_of(texts: Iterable[Text]) -> dict[str, int]:
 
 def tokenized(train: Sequence[tuple[str, int]], test: Sequence[tuple[str, int]]) -> Arrays:
     """A data set of (text, label) pairs; the vocabulary is that of the training half alone."""
-    texts = {"train": [words_of(text) for text, _ in train], "test": [words_of(text) for text, _ in test]}
-    ids = vocabulary_of(texts["train"])
+    texts = {
+        "train": [format_words(text) for text, _ in train],
+        "test": [format_words(text) for text, _ in test],
+    }
+    ids = build_vocabulary(texts["train"])
     tokens: dict[str, npt.NDArray[np.uint16 | np.int32 | np.uint8]] = {}
     for part, pairs in (("train", train), ("test", test)):
         tokens |= {
-            f"x_{part}": _ids_of(texts[part], ids),
+            f"x_{part}": _find_ids(texts[part], ids),
             f"lengths_{part}": np.array([len(text) for text in texts[part]], dtype=np.int32),
             f"y_{part}": np.array([label for _, label in pairs], dtype=np.uint8),
         }
     return tokens
 
 
-def _ids_of(texts: Iterable[Text], ids: Mapping[str, int]) -> npt.NDArray[np.uint16]:
+def _find_ids(texts: Iterable[Text], ids: Mapping[str, int]) -> npt.NDArray[np.uint16]:
     return np.array([ids.get(word, UNKNOWN) for text in texts for word in text], dtype=np.uint16)

@@ -80,7 +80,7 @@ class LanguageOptions(TransformerOptions):
     sequence_length: int = 0
 
 
-def size_of(name: str, options: TransformerOptions, sizes: Mapping[str, Size]) -> Size:
+def choose_size(name: str, options: TransformerOptions, sizes: Mapping[str, Size]) -> Size:
     """Return the size that the options name.
 
     Raises:
@@ -96,7 +96,7 @@ def size_of(name: str, options: TransformerOptions, sizes: Mapping[str, Size]) -
     return sizes[options.size]
 
 
-def length_of(name: str, options: LanguageOptions, size: Size) -> int:
+def find_length(name: str, options: LanguageOptions, size: Size) -> int:
     """Return the steps of a sequence. Raises ValueError for less than two."""
     length = options.sequence_length or size.length
     if length < 2:

@@ -21,10 +21,10 @@ from workloads.families.transformer import (
     LanguageOptions,
     Size,
     adamw,
+    choose_size,
     dropped,
-    length_of,
+    find_length,
     optimal_tokens,
-    size_of,
 )
 from workloads.layers import Embedding
 from workloads.network import Draft, Network
@@ -51,8 +51,8 @@ SIZES = {
 
 def make(options: LanguageOptions) -> WorkloadSpec:
     """Spell the task out."""
-    size = size_of("gpt2", options, SIZES)
-    length = length_of("gpt2", options, size)
+    size = choose_size("gpt2", options, SIZES)
+    length = find_length("gpt2", options, size)
     network = _network(size, length, dropout=options.dropout)
     is_tiny = options.size == "tiny"
     return language_model(

@@ -15,11 +15,11 @@ from workloads.families.transformer import (
     LanguageOptions,
     Size,
     adamw,
+    choose_size,
     dropped,
+    find_length,
     gated_block,
-    length_of,
     optimal_tokens,
-    size_of,
 )
 from workloads.layers import Dense, Embedding
 from workloads.network import Draft, Network
@@ -87,8 +87,8 @@ SIZES = {
 
 def make(options: LanguageOptions) -> WorkloadSpec:
     """Spell the task out."""
-    size = size_of("llama_style", options, SIZES)
-    length = length_of("llama_style", options, size)
+    size = choose_size("llama_style", options, SIZES)
+    length = find_length("llama_style", options, size)
     network = _network(size, length, dropout=options.dropout)
     return language_model(
         "llama_style",

@@ -5,7 +5,7 @@ from pkgutil import resolve_name
 from typing import Any
 
 from workloads.jobs import KerasJob, TorchJob
-from workloads.native.code import builder_of
+from workloads.native.code import find_builder
 from workloads.origins import Origin
 from workloads.spec import Framework
 
@@ -30,5 +30,5 @@ def job_batches(
         Exception: whatever the import of the job's module raises.
     """
     job_class, path = _CLASSES[framework]
-    build = builder_of(origin, framework, options, job_class=job_class)
+    build = find_builder(origin, framework, options, job_class=job_class)
     return resolve_name(path)(build, global_batch_size=global_batch_size, seed=seed, pins=pins)

@@ -24,7 +24,7 @@ class _NoOptions:
     """The knobs of a job that has none."""
 
 
-def frameworks_of(origin: Origin) -> tuple[Framework, ...]:
+def list_frameworks(origin: Origin) -> tuple[Framework, ...]:
     """List the frameworks in which a workload has a job; none for a declared workload.
 
     Raises:
@@ -32,14 +32,14 @@ def frameworks_of(origin: Origin) -> tuple[Framework, ...]:
     """
     if origin.folder is None:
         return ()
-    folder = _folder_of(origin)
+    folder = _find_folder(origin)
     found = tuple(framework for framework, file in JOB_FILES.items() if (folder / file).is_file())
     if found and (folder / "spec.py").is_file():
         raise JobError(f"{folder} has spec.py and {JOB_FILES[found[0]]}; keep one of them")
     return found
 
 
-def options_of(origin: Origin) -> type[Any]:
+def build_options(origin: Origin) -> type[Any]:
     """Return the class `Options` of options.py, or of the only job; without one, a class without fields.
 
     Raises:
@@ -47,10 +47,10 @@ def options_of(origin: Origin) -> type[Any]:
         Exception: whatever the code raises.
     """
     make_importable(origin)
-    if (_folder_of(origin) / _OPTIONS_FILE).is_file():
+    if (_find_folder(origin) / _OPTIONS_FILE).is_file():
         options: type[Any] = import_module(f"{origin.package}.options").Options
         return options
-    frameworks = frameworks_of(origin)
+    frameworks = list_frameworks(origin)
     found = [getattr(job_module(origin, framework), "Options", None) for framework in frameworks]
     if len(frameworks) > 1 and any(found):
         raise JobError("two jobs need one class Options, in options.py; expected options.py beside them")
@@ -63,7 +63,7 @@ def job_module(origin: Origin, framework: Framework) -> Any:
     return import_module(f"{origin.package}.{JOB_FILES[framework].removesuffix('.py')}")
 
 
-def builder_of(
+def find_builder(
     origin: Origin, framework: Framework, options: Mapping[str, Any], *, job_class: type[Any]
 ) -> Callable[[], Any]:
     """Return a function that builds the job with these options, and checks its class.
@@ -72,7 +72,7 @@ def builder_of(
         JobError: the module has no `build`.
         Exception: whatever the module's code raises.
     """
-    module, values = job_module(origin, framework), options_of(origin)(**options)
+    module, values = job_module(origin, framework), build_options(origin)(**options)
     if not callable(getattr(module, "build", None)):
         raise JobError(f"{module.__file__} has no build; expected build(options) -> {job_class.__name__}")
 
@@ -85,9 +85,9 @@ def builder_of(
     return build
 
 
-def version_of(origin: Origin) -> int:
+def compute_version(origin: Origin) -> int:
     """Return a number that changes when the code of a workload does; comments and layout do not count."""
-    folder = _folder_of(origin)
+    folder = _find_folder(origin)
     digest = hashlib.sha256(str(TRAINERS_VERSION).encode())
     for path in sorted(folder.rglob("*.py")):
         code = ast.dump(ast.parse(path.read_bytes(), filename=str(path)))
@@ -95,6 +95,6 @@ def version_of(origin: Origin) -> int:
     return int(digest.hexdigest()[:_VERSION_DIGITS], 16)
 
 
-def _folder_of(origin: Origin) -> Path:
+def _find_folder(origin: Origin) -> Path:
     assert origin.folder is not None, "native workloads lie in a folder"
     return Path(origin.folder, *origin.package.split(".")[1:])

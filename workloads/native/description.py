@@ -7,7 +7,7 @@ from pkgutil import resolve_name
 from typing import Any
 
 from workloads.jobs import JobError, KerasJob, TorchJob
-from workloads.native.code import builder_of, frameworks_of, version_of
+from workloads.native.code import compute_version, find_builder, list_frameworks
 from workloads.origins import Origin
 from workloads.spec import Framework, JobCost, JobQuality, NativeSpec
 
@@ -37,7 +37,7 @@ class JobDescription:
     has_objects: bool = False
 
 
-def quality_of(job: TorchJob | KerasJob) -> JobQuality | None:
+def compute_quality(job: TorchJob | KerasJob) -> JobQuality | None:
     """Return the quality that a job measures; None if it measures none."""
     if job.evaluate is None:
         if job.target is not None:
@@ -46,7 +46,7 @@ def quality_of(job: TorchJob | KerasJob) -> JobQuality | None:
     return JobQuality(metric=job.metric, target=job.target, higher_is_better=job.higher_is_better)
 
 
-def spec_of(name: str, origin: Origin, options: Mapping[str, Any]) -> NativeSpec:
+def build_spec(name: str, origin: Origin, options: Mapping[str, Any]) -> NativeSpec:
     """Build and describe the job of every framework that is installed.
 
     Raises:
@@ -55,9 +55,9 @@ def spec_of(name: str, origin: Origin, options: Mapping[str, Any]) -> NativeSpec
     """
     descriptions: dict[Framework, JobDescription] = {}
     absent: list[str] = []
-    for framework in frameworks_of(origin):
+    for framework in list_frameworks(origin):
         try:
-            build = builder_of(origin, framework, options, job_class=_JOB_CLASSES[framework])
+            build = find_builder(origin, framework, options, job_class=_JOB_CLASSES[framework])
             describe = resolve_name(f"workloads.native.{framework}_description:describe")
             descriptions[framework] = describe(build)
         except ModuleNotFoundError as error:
@@ -82,7 +82,7 @@ def _merged(name: str, origin: Origin, descriptions: Mapping[Framework, JobDescr
     unchecked = (text for description in descriptions.values() for text in description.unchecked)
     return NativeSpec(
         name=name,
-        version=version_of(origin),
+        version=compute_version(origin),
         costs={framework: description.cost for framework, description in descriptions.items()},
         data=f"own:{name}:{hashlib.sha256(samples.encode()).hexdigest()[:16]}",
         train_samples=first.train_samples,

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from workloads.jobs import JobError, KerasJob, TorchJob
 
 
-def metrics_of(job: TorchJob | KerasJob) -> dict[str, float]:
+def evaluate_job(job: TorchJob | KerasJob) -> dict[str, float]:
     """Evaluate the trained model as the job does; empty if it does not.
 
     Raises:

@@ -14,7 +14,7 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 from workloads.jobs import JobError, KerasJob
-from workloads.native.keras_step import first_batch, loss_of
+from workloads.native.keras_step import compute_loss, first_batch
 from workloads.spec import JobCost
 
 _SMALL, _LARGE = 2, 4
@@ -32,7 +32,7 @@ _VIEWS = frozenset(
 )
 
 
-def cost_of(job: KerasJob) -> JobCost:
+def count_cost(job: KerasJob) -> JobCost:
     """Count the cost of a job's step.
 
     Raises:
@@ -45,13 +45,13 @@ def cost_of(job: KerasJob) -> JobCost:
     @tf.function(autograph=False)  # type: ignore[untyped-decorator]  # TensorFlow has no types
     def step(batch: Any) -> Any:
         with tf.GradientTape() as tape:
-            loss = loss_of(job, batch)
+            loss = compute_loss(job, batch)
         gradients = tape.gradient(loss, weights)
         has_gradient[:] = [gradient is not None for gradient in gradients]
         return [gradient for gradient in gradients if gradient is not None]
 
     small, large = (
-        _count(step.get_concrete_function(_signature_of(first_batch(job, size))).graph)
+        _count(step.get_concrete_function(_build_signature(first_batch(job, size))).graph)
         for size in (_SMALL, _LARGE)
     )
     of_sample = (large - small) / (_LARGE - _SMALL)
@@ -60,7 +60,7 @@ def cost_of(job: KerasJob) -> JobCost:
     if not any(has_gradient):
         raise JobError("the loss does not depend on a parameter of the model")
     num_weights = sum(math.prod(weight.shape) for weight in weights)
-    slots = sum(math.prod(slot.shape) for slot in _slots_of(job))
+    slots = sum(math.prod(slot.shape) for slot in _build_slots(job))
     update_bytes = _FLOAT32_BYTES * (3 * num_weights + 2 * slots)  # a weight and its gradient are read
     return JobCost(
         flops_per_sample=flops,
@@ -77,14 +77,14 @@ def cost_of(job: KerasJob) -> JobCost:
     )
 
 
-def _slots_of(job: KerasJob) -> list[Any]:
+def _build_slots(job: KerasJob) -> list[Any]:
     """Build a job's optimizer, and return what it keeps beside counters."""
     if not job.optimizer.built:
         job.optimizer.build(job.model.trainable_variables)
     return [variable for variable in job.optimizer.variables if len(variable.shape)]
 
 
-def _signature_of(batch: Any) -> Any:
+def _build_signature(batch: Any) -> Any:
     return tf.nest.map_structure(lambda array: tf.TensorSpec(array.shape, array.dtype), batch)
 
 
@@ -93,14 +93,14 @@ def _count(graph: Any) -> NDArray[np.float64]:
     functions that it calls.
     """
     counts = np.zeros(4)
-    for operation, times, trips in _all_of(graph, 1):
+    for operation, times, trips in _list_all(graph, 1):
         flops = _flops(operation)
         time_steps = trips / 2  # forward, and in the loop of the gradient
         counts += np.multiply(times, (flops, flops * _is_winograd(operation), _bytes(operation), time_steps))
     return counts
 
 
-def _all_of(graph: Any, times: int) -> Iterator[tuple[Any, int, int]]:
+def _list_all(graph: Any, times: int) -> Iterator[tuple[Any, int, int]]:
     """Yield every operation of a graph and of the functions that it calls, how often it runs, and the
     iterations of a loop.
     """
@@ -111,11 +111,11 @@ def _all_of(graph: Any, times: int) -> Iterator[tuple[Any, int, int]]:
         trips = (_trips(operation) or longest) if is_loop else 0  # a gradient's loop is as long as the other
         yield operation, times, trips
         if operation.type in _CALLS:
-            yield from _all_of(_called(graph, operation, "f"), times)
+            yield from _list_all(_called(graph, operation, "f"), times)
         elif is_loop:
             if not trips:
                 raise JobError(f"loop {operation.name} has an unknown length; give the model a fixed one")
-            yield from _all_of(_called(graph, operation, "body"), times * trips)
+            yield from _list_all(_called(graph, operation, "body"), times * trips)
 
 
 def _called(graph: Any, operation: Any, attribute: str) -> Any:

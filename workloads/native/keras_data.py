@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from workloads.jobs import JobError, KerasJob
-from workloads.native.keras_step import is_stream, num_samples_of, require_trainable, require_weights
+from workloads.native.keras_step import count_samples, is_stream, require_trainable, require_weights
 from workloads.native.loader_rate import measure_loader_rate
 
 
@@ -65,7 +65,7 @@ class KerasBatches:
     @property
     def num_train_samples(self) -> int | None:
         """Training samples; None if the data do not say."""
-        return num_samples_of(self.job.data)
+        return count_samples(self.job.data)
 
     def start(self, *, rank: int, world_size: int, first: int, last: int) -> None:  # noqa: ARG002  # endless
         """Make this process's parts of the batches from `first` on, once they are asked for."""

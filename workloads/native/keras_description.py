@@ -9,12 +9,12 @@ import tensorflow as tf
 
 from workloads.jobs import KerasJob
 from workloads.native.data_hash import digest_of_array
-from workloads.native.description import JobDescription, quality_of
-from workloads.native.keras_cost import cost_of
+from workloads.native.description import JobDescription, compute_quality
+from workloads.native.keras_cost import count_cost
 from workloads.native.keras_step import (
+    count_samples,
     first_batch,
     is_stream,
-    num_samples_of,
     require_trainable,
     require_weights,
 )
@@ -31,24 +31,24 @@ def describe(build: Callable[[], KerasJob]) -> JobDescription:
     require_trainable(job)
     require_weights(job)
     return JobDescription(
-        data=_fingerprint_of(job),
-        train_samples=num_samples_of(job.data),
-        quality=quality_of(job),
+        data=_hash_fingerprint(job),
+        train_samples=count_samples(job.data),
+        quality=compute_quality(job),
         epochs=job.epochs,
         accumulation_steps=1,
         unchecked=_unchecked(job),
-        cost=cost_of(job),
+        cost=count_cost(job),
     )
 
 
-def _fingerprint_of(job: KerasJob) -> str:
+def _hash_fingerprint(job: KerasJob) -> str:
     """Hash the number of samples, and all arrays or a stream's first sample; of random ones the number."""
-    digests = [_digest_of(job) for _ in range(2)]
+    digests = [_hash_content(job) for _ in range(2)]
     samples = digests[0] if digests[0] == digests[1] else "random"
-    return hashlib.sha256(f"{num_samples_of(job.data)} {samples}".encode()).hexdigest()[:16]
+    return hashlib.sha256(f"{count_samples(job.data)} {samples}".encode()).hexdigest()[:16]
 
 
-def _digest_of(job: KerasJob) -> str:
+def _hash_content(job: KerasJob) -> str:
     data = first_batch(job, 1) if is_stream(job.data) else job.data
     return " ".join(digest_of_array(np.asarray(array)) for array in tf.nest.flatten(data))
 

@@ -13,7 +13,7 @@ from workloads.jobs import JobError, KerasJob
 _MOST_SAMPLES = 256  # of a stream that are looked at
 
 
-def loss_of(job: KerasJob, batch: Any) -> Any:
+def compute_loss(job: KerasJob, batch: Any) -> Any:
     """Return the mean loss of a batch, with the model's own penalties.
 
     Raises:
@@ -53,7 +53,7 @@ def require_trainable(job: KerasJob) -> None:
     if is_stream(job.data):
         _require_one_shape(job.data)
         return
-    lengths = {len(array) for array in arrays_of(job.data)}
+    lengths = {len(array) for array in copy_arrays(job.data)}
     if len(lengths) > 1:
         raise JobError(f"the arrays of data have {sorted(lengths)} samples, expected equally many")
     if lengths in (set(), {0}):
@@ -76,7 +76,7 @@ def _require_one_shape(data: tf.data.Dataset) -> None:
 def require_weights(job: KerasJob) -> None:
     """Build a model that was not built, and raise JobError if it has nothing to train."""
     if not job.model.built:
-        loss_of(job, first_batch(job, 1))
+        compute_loss(job, first_batch(job, 1))
     if not job.model.trainable_variables:
         raise JobError("the model has no parameters to train")
 
@@ -86,17 +86,17 @@ def is_stream(data: Any) -> bool:
     return isinstance(data, tf.data.Dataset)
 
 
-def arrays_of(data: Any) -> list[Any]:
+def copy_arrays(data: Any) -> list[Any]:
     """List the arrays of data that are held in memory."""
     return [np.asarray(array) for array in tf.nest.flatten(data)]
 
 
-def num_samples_of(data: Any) -> int | None:
+def count_samples(data: Any) -> int | None:
     """Count the samples; None for a stream of unknown length."""
     if is_stream(data):
         count = int(data.cardinality())
         return count if count >= 0 else None
-    return len(arrays_of(data)[0])
+    return len(copy_arrays(data)[0])
 
 
 def first_batch(job: KerasJob, size: int) -> Any:

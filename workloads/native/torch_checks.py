@@ -71,7 +71,7 @@ def _require_optimizers(optimizers: tuple[Any, ...]) -> None:
             )
 
 
-def num_samples_of(data: Any) -> int | None:
+def count_samples(data: Any) -> int | None:
     """Count the samples of a data set; None for an iterable one that does not say."""
     return len(data) if isinstance(data, Sized) else None
 
@@ -87,5 +87,5 @@ def _require_data(data: Any) -> None:
             f"data is a {type(data).__name__}, expected a torch.utils.data.Dataset of samples "
             "(not a DataLoader: batches are made for each number of workers)"
         )
-    if num_samples_of(data) == 0:
+    if count_samples(data) == 0:
         raise JobError("the data set is empty")

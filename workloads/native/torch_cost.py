@@ -86,7 +86,7 @@ def _is_winograd(
     return is_dense and tuple(kernel.shape[2:]) == (3, 3) and {*stride, *dilation} == {1}
 
 
-def cost_of(build: Callable[[], TorchJob]) -> JobCost:
+def count_cost(build: Callable[[], TorchJob]) -> JobCost:
     """Count the cost of a job's step, without data where its code allows that.
 
     Raises:
@@ -99,30 +99,32 @@ def cost_of(build: Callable[[], TorchJob]) -> JobCost:
         raise
     except Exception:  # noqa: BLE001  code that looks at values, which tensors without data do not have
         job = build()
-        loss_of = JobLoss(job).train()
+        compute_loss = JobLoss(job).train()
         if samples := unequal_samples(job):
-            return _counted_unequal(job, loss_of, samples, sizes=_SIZES_OF_UNEQUAL)
-        return _counted(job, loss_of, lambda size: first_batch(job, size))
+            return _counted_unequal(job, compute_loss, samples, sizes=_SIZES_OF_UNEQUAL)
+        return _counted(job, compute_loss, lambda size: first_batch(job, size))
 
 
 def _counted_without_data(job: TorchJob) -> JobCost:
-    loss_of, resized, samples = JobLoss(job).train(), batch_resizer(job), unequal_samples(job)
+    compute_loss, resized, samples = JobLoss(job).train(), batch_resizer(job), unequal_samples(job)
     with FakeTensorMode(allow_non_fake_inputs=True) as mode:
-        replace_tensors(loss_of, job.optimizers, mode.from_tensor)
+        replace_tensors(compute_loss, job.optimizers, mode.from_tensor)
         if samples:
-            return _counted_unequal(job, loss_of, samples, sizes=_SIZES_WITHOUT_DATA, place=mode.from_tensor)
-        return _counted(job, loss_of, lambda size: resized(size, _empty))
+            return _counted_unequal(
+                job, compute_loss, samples, sizes=_SIZES_WITHOUT_DATA, place=mode.from_tensor
+            )
+        return _counted(job, compute_loss, lambda size: resized(size, _empty))
 
 
-def _counted(job: TorchJob, loss_of: JobLoss, batch_of: Callable[[int], Any]) -> JobCost:
-    small, large = (np.array(_count(job, loss_of, batch_of(size))) for size in (_SMALL, _LARGE))
+def _counted(job: TorchJob, compute_loss: JobLoss, batch_of: Callable[[int], Any]) -> JobCost:
+    small, large = (np.array(_count(job, compute_loss, batch_of(size))) for size in (_SMALL, _LARGE))
     of_sample = (large - small) / (_LARGE - _SMALL)
-    return _cost(job, loss_of, of_sample=of_sample, of_step=small - _SMALL * of_sample)
+    return _cost(job, compute_loss, of_sample=of_sample, of_step=small - _SMALL * of_sample)
 
 
 def _counted_unequal(
     job: TorchJob,
-    loss_of: JobLoss,
+    compute_loss: JobLoss,
     samples: Sequence[Any],
     *,
     sizes: tuple[int, int],
@@ -133,11 +135,11 @@ def _counted_unequal(
         drawn = [batch for size in sizes for batch in drawn_batches(job, samples, size, _COUNTED)]
         held = {size: _draw_values(job, samples, size) for size in _DRAWN_SIZES}
     values = np.array([num_values(batch) for batch in drawn])
-    counts = np.array([_count(job, loss_of, moved(batch, place)) for batch in drawn])
+    counts = np.array([_count(job, compute_loss, moved(batch, place)) for batch in drawn])
     of_value, of_step = np.polyfit(values, counts, 1)
     of_step[-1] = counts[-_COUNTED:, -1].mean()  # time steps follow the length, not the number of samples
     counted = float(held[sizes[1]].mean())
-    cost = _cost(job, loss_of, of_sample=of_value * counted, of_step=np.maximum(of_step, 0))
+    cost = _cost(job, compute_loss, of_sample=of_value * counted, of_step=np.maximum(of_step, 0))
     return replace(
         cost, lengths=tuple(_describe_lengths(size, values, counted) for size, values in held.items())
     )
@@ -154,12 +156,12 @@ def _describe_lengths(size: int, values: NDArray[np.float64], counted: float) ->
 
 
 def _cost(
-    job: TorchJob, loss_of: JobLoss, *, of_sample: NDArray[np.float64], of_step: NDArray[np.float64]
+    job: TorchJob, compute_loss: JobLoss, *, of_sample: NDArray[np.float64], of_step: NDArray[np.float64]
 ) -> JobCost:
     """Make the cost of the counts of a sample and of a step of any size."""
     flops, winograd_flops, moved_bytes, _ = map(float, of_sample)
     flops_of_step, _, bytes_of_step, time_steps = map(float, of_step)
-    trained = [weight for weight in loss_of.parameters() if weight.requires_grad]
+    trained = [weight for weight in compute_loss.parameters() if weight.requires_grad]
     learning = [weight for weight in trained if weight.grad is not None]
     return JobCost(
         flops_per_sample=flops,
@@ -169,14 +171,14 @@ def _cost(
         weight_bytes=max(0.0, bytes_of_step) + _update_bytes(job),
         gradient_bytes=float(_GRADIENT_BYTES * sum(weight.numel() for weight in learning)),
         num_weights=sum(weight.numel() for weight in trained),
-        layers=sum(any(True for _ in part.parameters(recurse=False)) for part in loss_of.modules()),
+        layers=sum(any(True for _ in part.parameters(recurse=False)) for part in compute_loss.modules()),
         time_steps=round(time_steps),
         recurrent_bytes=0.0,  # every time step's operations were counted
         has_unused_weights=len(learning) < len(trained),
     )
 
 
-def _count(job: TorchJob, loss_of: JobLoss, batch: Any) -> tuple[int, int, int, int]:
+def _count(job: TorchJob, compute_loss: JobLoss, batch: Any) -> tuple[int, int, int, int]:
     """Take one step, and return FLOPs, those of them in 3x3 convolutions, bytes, and time steps of recurrent
     layers.
     """
@@ -187,8 +189,8 @@ def _count(job: TorchJob, loss_of: JobLoss, batch: Any) -> tuple[int, int, int, 
             modes.enter_context(mode)
         flops = modes.enter_context(FlopCounterMode(display=False))
         counts = modes.enter_context(_Counts())
-        sequences = modes.enter_context(_sequences(loss_of))
-        loss = loss_of(batch)
+        sequences = modes.enter_context(_sequences(compute_loss))
+        loss = compute_loss(batch)
         if not loss.requires_grad:
             raise JobError("the loss does not depend on a parameter of the model")
         loss.backward()

@@ -13,7 +13,7 @@ from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
 from workloads.jobs import JobError, TorchJob
 from workloads.native.loader_rate import measure_loader_rate
-from workloads.native.torch_checks import is_iterable, num_samples_of, require_trainable
+from workloads.native.torch_checks import count_samples, is_iterable, require_trainable
 
 MicroBatches = tuple[Any, ...]
 """The parts of a rank's batch, one after the other, as collated in host memory."""
@@ -69,7 +69,7 @@ class TorchBatches:
     @property
     def num_train_samples(self) -> int | None:
         """Training samples; None if the data set does not say."""
-        return num_samples_of(self.job.data)
+        return count_samples(self.job.data)
 
     def start(self, *, rank: int, world_size: int, first: int, last: int) -> None:
         """Make this rank's parts of batches `first` to `last`, both included, once they are asked for."""

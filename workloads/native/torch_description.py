@@ -5,15 +5,15 @@ from collections.abc import Callable
 from torch import nn
 
 from workloads.jobs import TorchJob
-from workloads.native.description import JobDescription, quality_of
+from workloads.native.description import JobDescription, compute_quality
 from workloads.native.torch_checks import (
+    count_samples,
     is_iterable,
-    num_samples_of,
     require_trainable,
     steps_of_schedulers,
 )
-from workloads.native.torch_cost import cost_of
-from workloads.native.torch_samples import fingerprint_of, first_batch, has_movable, require_movable
+from workloads.native.torch_cost import count_cost
+from workloads.native.torch_samples import first_batch, has_movable, hash_fingerprint, require_movable
 from workloads.spec import JobCost
 
 _UNEQUAL = "samples are of unequal length: a step is counted over drawn batches; those of {} differ by {:.0%}"
@@ -31,11 +31,11 @@ def describe(build: Callable[[], TorchJob]) -> JobDescription:
     require_trainable(job)
     batch = first_batch(job, 1)
     require_movable(batch)
-    cost = cost_of(build)
+    cost = count_cost(build)
     return JobDescription(
-        data=fingerprint_of(job),
-        train_samples=num_samples_of(job.data),
-        quality=quality_of(job),
+        data=hash_fingerprint(job),
+        train_samples=count_samples(job.data),
+        quality=compute_quality(job),
         epochs=job.epochs,
         accumulation_steps=job.accumulation_steps,
         unchecked=(*_unchecked(job), *_describe_lengths(cost)),

@@ -17,7 +17,7 @@ from torch.utils.data import TensorDataset, default_collate
 
 from workloads.jobs import JobError, TorchJob
 from workloads.native.data_hash import digest_of_array, positions_in
-from workloads.native.torch_checks import is_iterable, num_samples_of
+from workloads.native.torch_checks import count_samples, is_iterable
 from workloads.native.torch_step import is_movable, moved
 
 Make = Callable[[tuple[int, ...], torch.dtype], Tensor]
@@ -118,11 +118,11 @@ def require_movable(batch: Any) -> None:
             )
 
 
-def fingerprint_of(job: TorchJob) -> str:
+def hash_fingerprint(job: TorchJob) -> str:
     """Hash the number of samples, and all tensors or samples of the whole set; of random ones the number."""
-    values = [_digest_of(job) for _ in range(2)]
+    values = [_hash_content(job) for _ in range(2)]
     samples = values[0] if values[0] == values[1] else "random"
-    return hashlib.sha256(f"{num_samples_of(job.data)} {samples}".encode()).hexdigest()[:16]
+    return hashlib.sha256(f"{count_samples(job.data)} {samples}".encode()).hexdigest()[:16]
 
 
 def _first_samples(job: TorchJob) -> list[Any]:
@@ -141,25 +141,25 @@ def _spread_samples(job: TorchJob) -> list[Any]:
     return [job.data[index] for index in positions_in(len(job.data))]
 
 
-def _digest_of(job: TorchJob) -> str:
+def _hash_content(job: TorchJob) -> str:
     if isinstance(job.data, TensorDataset):
-        return " ".join(digest_of_array(_array_of(tensor)) for tensor in job.data.tensors)
+        return " ".join(digest_of_array(_copy_array(tensor)) for tensor in job.data.tensors)
     random.seed(_FINGERPRINT_SEED)
     np.random.seed(_FINGERPRINT_SEED)
     torch.manual_seed(_FINGERPRINT_SEED)
     digest = hashlib.sha256()
     for leaf in _list_leaves(_spread_samples(job)):
-        content = _array_of(leaf) if isinstance(leaf, Tensor) else leaf
-        digest.update(content.tobytes() if isinstance(content, np.ndarray) else _text_of(content).encode())
+        content = _copy_array(leaf) if isinstance(leaf, Tensor) else leaf
+        digest.update(content.tobytes() if isinstance(content, np.ndarray) else _read_text(content).encode())
     return digest.hexdigest()
 
 
-def _array_of(tensor: Tensor) -> Any:
+def _copy_array(tensor: Tensor) -> Any:
     """Return the bits of a tensor as an array, which has no bfloat16."""
     return (tensor.view(torch.int16) if tensor.dtype == torch.bfloat16 else tensor).numpy(force=True)
 
 
-def _text_of(value: Any) -> str:
+def _read_text(value: Any) -> str:
     """Return the repr of a value without the addresses of objects, which differ from start to start."""
     return _ADDRESS.sub("", repr(value))
 

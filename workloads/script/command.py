@@ -43,7 +43,7 @@ _PART_BYTES = 2**18  # of each of its parts otherwise
 _MOST_SCRIPT_BYTES = 2**20  # larger files are data
 
 
-def words_of(command: str, values: Mapping[str, object]) -> list[str]:
+def format_words(command: str, values: Mapping[str, object]) -> list[str]:
     """Split a command as a shell does, and fill in its placeholders.
 
     Raises:
@@ -103,12 +103,12 @@ def _filled(word: str, values: Mapping[str, object]) -> str:
         raise ValueError(f"script.command has {word!r}, which cannot be filled in: {error}") from error
 
 
-def plain_words_of(command: str) -> list[str]:
+def describe_in_plain_words(command: str) -> list[str]:
     """Return the words of a command that have no placeholder."""
     return [word for word in shlex.split(command) if "{" not in word]
 
 
-def observed_words_of(words: list[str], search_path: str) -> list[str]:
+def find_observed_words(words: list[str], search_path: str) -> list[str]:
     """Return a command whose Python runs the observer, which runs the script.
 
     Args:
@@ -121,7 +121,7 @@ def observed_words_of(words: list[str], search_path: str) -> list[str]:
     index = next((i for i, word in enumerate(words) if _PYTHON.fullmatch(Path(word).name)), None)
     if index is None:
         program = shutil.which(words[0], path=search_path)
-        interpreter = _interpreter_of(Path(program)) if program else None
+        interpreter = _find_interpreter(Path(program)) if program else None
         if interpreter is None:
             raise ValueError(
                 f"script.observe=true sees Python alone, and script.command begins with {words[0]}; name "
@@ -140,12 +140,12 @@ def observed_words_of(words: list[str], search_path: str) -> list[str]:
     return [*words[:first], "-m", OBSERVER, *words[first:]]
 
 
-def search_path_of(interpreter: Path) -> str:
+def find_search_path(interpreter: Path) -> str:
     """Return the PATH of a script's process: the programs of its interpreter come first."""
     return os.pathsep.join([str(interpreter.parent), os.environ.get("PATH", os.defpath)])
 
 
-def _interpreter_of(program: Path) -> str | None:
+def _find_interpreter(program: Path) -> str | None:
     """Return the Python that runs a program, by its first line; None: it is no Python script."""
     with program.open("rb") as file:
         line = file.readline(_MOST_FIRST_LINE).decode(errors="replace")
@@ -161,7 +161,7 @@ def require_executable(word: str, folder: Path, python: str) -> None:
     """
     if "{" in word:  # the trial's value decides
         return
-    path = search_path_of(Path(python or sys.executable))
+    path = find_search_path(Path(python or sys.executable))
     is_path = os.sep in word
     if shutil.which(str(folder / word) if is_path else word, path=path) is None:
         where = f"in {folder}" if is_path else "on PATH"
@@ -179,15 +179,15 @@ def require_script(words: list[str], folder: Path) -> None:
         )
 
 
-def version_of(words: list[str], folder: Path) -> int:
+def compute_version(words: list[str], folder: Path) -> int:
     """Return a number that changes with the content of the files that a command names."""
     digest = hashlib.sha256()
-    for word, path in _files_of(words, folder):
-        digest.update(f"{word}\n{_digest_of(path)}\n".encode())
+    for word, path in _find_files(words, folder):
+        digest.update(f"{word}\n{_hash_content(path)}\n".encode())
     return int(digest.hexdigest()[:_VERSION_DIGITS], 16)
 
 
-def _digest_of(path: Path) -> str:
+def _hash_content(path: Path) -> str:
     """Hash a file; of a large one, which is data, its size and parts from its beginning to its end."""
     if path.stat().st_size <= _MOST_WHOLE_BYTES:
         return hash_whole(path)
@@ -201,22 +201,22 @@ def version_with(version: int, command: str, folder: Path, values: Mapping[str, 
         version: of the words without placeholders.
         values: of the trial's placeholders.
     """
-    words = zip(shlex.split(command), words_of(command, values), strict=True)
+    words = zip(shlex.split(command), format_words(command, values), strict=True)
     filled = [word for template, word in words if "{" in template]
-    if not any(_files_of(filled, folder)):
+    if not any(_find_files(filled, folder)):
         return version
-    digest = hashlib.sha256(f"{version} {version_of(filled, folder)}".encode())
+    digest = hashlib.sha256(f"{version} {compute_version(filled, folder)}".encode())
     return int(digest.hexdigest()[:_VERSION_DIGITS], 16)
 
 
 def name_files(words: list[str], folder: Path) -> tuple[str, ...]:
     """Return the names of the files that a command names, relative to its folder."""
-    return tuple(dict.fromkeys(os.path.relpath(path, folder) for _, path in _files_of(words, folder)))
+    return tuple(dict.fromkeys(os.path.relpath(path, folder) for _, path in _find_files(words, folder)))
 
 
 def find_code_folders(words: list[str], folder: Path) -> tuple[Path, ...]:
     """Return the folders of a command's own code: its working directory, and that of a script elsewhere."""
-    scripts = (path.resolve().parent for _, path in _files_of(words, folder) if path.suffix == ".py")
+    scripts = (path.resolve().parent for _, path in _find_files(words, folder) if path.suffix == ".py")
     elsewhere = (path for path in scripts if not path.is_relative_to(folder) and not _is_installed(path))
     return folder, *dict.fromkeys(elsewhere)
 
@@ -227,11 +227,11 @@ def _is_installed(folder: Path) -> bool:
 
 def reports_steps(words: list[str], folder: Path) -> bool:
     """Return whether one of the scripts that a command names has the name of the callback in it."""
-    paths = (path for _, path in _files_of(words, folder) if path.stat().st_size <= _MOST_SCRIPT_BYTES)
+    paths = (path for _, path in _find_files(words, folder) if path.stat().st_size <= _MOST_SCRIPT_BYTES)
     return any(CALLBACK.encode() in path.read_bytes() for path in paths)
 
 
-def _files_of(words: list[str], folder: Path, *, is_shell: bool = False) -> Iterator[tuple[str, Path]]:
+def _find_files(words: list[str], folder: Path, *, is_shell: bool = False) -> Iterator[tuple[str, Path]]:
     """Yield the words that name readable files of the folder, with their paths.
 
     A file is named by a word, by its part behind `=` or `@`, as a module behind `-m`, or in a shell script
@@ -245,7 +245,7 @@ def _files_of(words: list[str], folder: Path, *, is_shell: bool = False) -> Iter
                 continue
             yield word, path
             if not is_shell and (before in _SHELLS or path.suffix == ".sh"):
-                yield from _files_of(_shell_words_of(path), folder, is_shell=True)
+                yield from _find_files(_split_shell_words(path), folder, is_shell=True)
 
 
 def _names_in(word: str, *, is_module: bool) -> tuple[str, ...]:
@@ -255,7 +255,7 @@ def _names_in(word: str, *, is_module: bool) -> tuple[str, ...]:
     return tuple(filter(None, dict.fromkeys((word, word.partition("=")[2], word.removeprefix("@")))))
 
 
-def _shell_words_of(path: Path) -> list[str]:
+def _split_shell_words(path: Path) -> list[str]:
     """Split a shell script into words; one that is not text of a shell has none."""
     try:
         words = shlex.shlex(path.read_text(encoding="utf-8"), posix=True, punctuation_chars=True)

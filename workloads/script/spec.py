@@ -7,14 +7,14 @@ from pathlib import Path
 
 from workloads.script.command import (
     EXAMPLES,
-    observed_words_of,
-    plain_words_of,
+    compute_version,
+    describe_in_plain_words,
+    find_observed_words,
+    find_search_path,
+    format_words,
     reports_steps,
     require_executable,
     require_script,
-    search_path_of,
-    version_of,
-    words_of,
 )
 from workloads.spec import ScriptSpec
 
@@ -57,8 +57,8 @@ class Options:
 def make(options: Options) -> ScriptSpec:
     """Check the command, and describe it."""
     folder = Path(options.folder or ".").expanduser().resolve()
-    words_of(options.command, EXAMPLES)
-    words = plain_words_of(options.command)
+    format_words(options.command, EXAMPLES)
+    words = describe_in_plain_words(options.command)
     require_script(words, folder)
     require_executable(shlex.split(options.command)[0], folder, options.python)
     python = str(Path.cwd() / Path(options.python).expanduser()) if options.python else ""
@@ -73,10 +73,10 @@ def make(options: Options) -> ScriptSpec:
                 "script.observe=true is for a script without orchestrator_callback, which this one has"
             )
         interpreter = Path(python or sys.executable)
-        observed_words_of(words_of(options.command, EXAMPLES), search_path_of(interpreter))
+        find_observed_words(format_words(options.command, EXAMPLES), find_search_path(interpreter))
     return ScriptSpec(
         name="script",
-        version=version_of(words, folder),
+        version=compute_version(words, folder),
         command=options.command,
         folder=str(folder),
         python=python,

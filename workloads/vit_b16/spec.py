@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from workloads.data.need import DataNeed
 from workloads.families.classifier import CHANNELS, require_size
-from workloads.families.transformer import Block, Size, TransformerOptions, adamw, dropped, size_of
+from workloads.families.transformer import Block, Size, TransformerOptions, adamw, choose_size, dropped
 from workloads.layers import Conv2d, Dense
 from workloads.network import Draft, Network
 from workloads.sequence_layers import ClassToken, FirstStep, LayerNorm, PositionEmbedding, ToSequence
@@ -50,7 +50,7 @@ class Options(TransformerOptions):
 
 def make(options: Options) -> WorkloadSpec:
     """Spell the task out."""
-    size = size_of("vit_b16", options, SIZES)
+    size = choose_size("vit_b16", options, SIZES)
     image_size = options.image_size or size.length
     _check(options, image_size, patch=size.patch)
     return classifier(

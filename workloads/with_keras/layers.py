@@ -49,7 +49,7 @@ from workloads.with_keras.sequences import AttentionLayer, ClassTokenLayer, Posi
 Apply = Callable[..., Any]
 
 
-def keras_layer_of(layer: Layer, *, name: str, dtype: str | None) -> Any:
+def make_keras_layer(layer: Layer, *, name: str, dtype: str | None) -> Any:
     """Make the Keras layer that holds a layer's arrays.
 
     Args:
@@ -113,7 +113,7 @@ def require_declared(layer: Layer, made: Any) -> None:
         raise ValueError(f"layer {layer.keras!r} has weights {shapes}, expected {dict(layer.parameters)}")
 
 
-def padding_of(layer: Layer) -> tuple[int, int] | None:
+def compute_padding(layer: Layer) -> tuple[int, int] | None:
     """Zeros that stand on both sides of (height, width) before the layer: Keras' own "same" is uneven."""
     if isinstance(layer, (Conv2d, DepthwiseConv2d)) and layer.padding:
         return pair(layer.padding)
@@ -154,7 +154,7 @@ class _Lambda(keras.layers.Layer):  # type: ignore[misc]  # keras has no types
 def _without_weights(layer: Layer, common: Mapping[str, Any]) -> Any:
     match layer:
         case Activation():
-            return _Lambda(_function_of(layer), **common)
+            return _Lambda(_choose_function(layer), **common)
         case MaxPool2d():
             return _max_pool(layer, common)
         case AvgPool2d():
@@ -207,7 +207,7 @@ def _max_pool(layer: MaxPool2d, common: Mapping[str, Any]) -> Any:
     return _Lambda(pooled, **common)
 
 
-def _function_of(layer: Activation) -> Apply:
+def _choose_function(layer: Activation) -> Apply:
     functions: Mapping[str, Apply] = {
         "relu": tf.nn.relu,
         "relu6": tf.nn.relu6,

@@ -10,8 +10,8 @@ from workloads.initial import State, initial_weights
 from workloads.layers import Layer
 from workloads.network import INPUT, Network
 from workloads.sequence_layers import TiedDense
-from workloads.shapes import input_shapes_of, parameters_of
-from workloads.with_keras.layers import keras_layer_of, padding_of, require_declared
+from workloads.shapes import find_input_shapes, list_parameters
+from workloads.with_keras.layers import compute_padding, make_keras_layer, require_declared
 from workloads.with_keras.recurrent import BidirectionalCell
 from workloads.with_keras.sequences import TiedLogits
 
@@ -27,10 +27,10 @@ def build(network: Network, seed: int) -> Any:
     for index, node in enumerate(network.nodes):
         dtype = "float32" if index == last else None  # float32 at every precision
         inputs = [values[source] for source in node.inputs]
-        padding = padding_of(node.layer)
+        padding = compute_padding(node.layer)
         if padding is not None:
             inputs[0] = keras.layers.ZeroPadding2D(padding, dtype=dtype)(inputs[0])
-        made = _layer_of(node.layer, made_before, name=layer_name(index), dtype=dtype)
+        made = _build_layer(node.layer, made_before, name=layer_name(index), dtype=dtype)
         values[index] = made(*inputs)
         made_before.append(made)
         require_declared(node.layer, made)
@@ -39,10 +39,10 @@ def build(network: Network, seed: int) -> Any:
     return model
 
 
-def _layer_of(layer: Layer, made_before: list[Any], *, name: str, dtype: str | None) -> Any:
+def _build_layer(layer: Layer, made_before: list[Any], *, name: str, dtype: str | None) -> Any:
     if isinstance(layer, TiedDense):
         return TiedLogits(layer, made_before[layer.embedding], name=name, dtype=dtype)
-    return keras_layer_of(layer, name=name, dtype=dtype)
+    return make_keras_layer(layer, name=name, dtype=dtype)
 
 
 def layer_name(index: int) -> str:
@@ -52,17 +52,17 @@ def layer_name(index: int) -> str:
 
 def named_variables(model: Any, network: Network) -> Iterator[tuple[str, Any]]:
     """Return all parameters and moving statistics, `<node index>.<name>`, in canonical order."""
-    for index, (node, shape) in enumerate(zip(network.nodes, input_shapes_of(network), strict=True)):
-        for name in parameters_of(node.layer, shape):
-            yield f"{index}.{name}", variable_of(model.get_layer(layer_name(index)), name)
+    for index, (node, shape) in enumerate(zip(network.nodes, find_input_shapes(network), strict=True)):
+        for name in list_parameters(node.layer, shape):
+            yield f"{index}.{name}", build_variable(model.get_layer(layer_name(index)), name)
 
 
-def variable_of(layer: Any, name: str) -> Any:
+def build_variable(layer: Any, name: str) -> Any:
     """Return a Keras layer's variable by canonical name."""
     return layer.variable(name) if isinstance(layer, BidirectionalCell) else getattr(layer, name)
 
 
-def state_of(model: Any, network: Network) -> State:
+def copy_state(model: Any, network: Network) -> State:
     """Copy the parameters out, in canonical layout (`workloads/initial.py`)."""
     # keras 3.15: np.array(variable) warns under numpy 2
     return {name: np.array(variable.value.numpy()) for name, variable in named_variables(model, network)}

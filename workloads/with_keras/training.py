@@ -8,12 +8,12 @@ import keras
 import tensorflow as tf
 
 from workloads.data.split import IGNORED
-from workloads.protocols import losses_of, trained_by
-from workloads.shapes import input_shapes_of, parameters_of
+from workloads.protocols import compute_losses, trained_by
+from workloads.shapes import find_input_shapes, list_parameters
 from workloads.spec import Adam, AdamW, Optimizer, Phase, Quality, Sgd, WorkloadSpec
 from workloads.with_keras.adam import Adam as PaperAdam
 from workloads.with_keras.adam import Scheduled
-from workloads.with_keras.network import build, layer_name, named_variables, state_of, variable_of
+from workloads.with_keras.network import build, build_variable, copy_state, layer_name, named_variables
 from workloads.with_keras.recurrent import fused_recurrent
 
 
@@ -29,7 +29,7 @@ class Networks:
         return {
             f"{name}.{key}": array
             for name, model in self.models.items()
-            for key, array in state_of(model, self.specs[name]).items()
+            for key, array in copy_state(model, self.specs[name]).items()
         }
 
     def trained_in(self, phase: Phase) -> dict[str, list[Any]]:
@@ -50,10 +50,10 @@ class Networks:
 
     def losses(self, phase: Phase, batch: Mapping[str, Any]) -> dict[str, Any]:
         """Compute the loss of each network for each sample of the batch."""
-        return losses_of(phase.protocol, _Operations(self), batch)
+        return compute_losses(phase.protocol, _Operations(self), batch)
 
 
-def optimizer_of(optimizer: Optimizer) -> Any:
+def build_optimizer(optimizer: Optimizer) -> Any:
     """Keras' optimizer of a declared one.
 
     Its momentum is v <- momentum v - learning_rate g; w <- w + v: the same for a constant learning rate.
@@ -113,9 +113,9 @@ class _Operations:
 
     def weights(self, name: str, node: int) -> dict[str, Any]:
         network = self._specs[name]
-        names = parameters_of(network.nodes[node].layer, input_shapes_of(network)[node])
+        names = list_parameters(network.nodes[node].layer, find_input_shapes(network)[node])
         layer = self._models[name].get_layer(layer_name(node))
-        return {name: tf.convert_to_tensor(variable_of(layer, name)) for name in names}
+        return {name: tf.convert_to_tensor(build_variable(layer, name)) for name in names}
 
     def softmax_cross_entropy(self, logits: Any, classes: Any) -> Any:
         return tf.nn.sparse_softmax_cross_entropy_with_logits(classes, logits)

@@ -57,7 +57,7 @@ from workloads.with_torch.weight import Weight
 Weights = Mapping[str, Weight]
 
 
-def module_of(layer: Layer, inputs: Shape) -> nn.Module:
+def build_module(layer: Layer, inputs: Shape) -> nn.Module:
     """Make a layer's module, with weights of PyTorch's own choice, for inputs of that canonical shape."""
     match layer:
         case Conv2d():
@@ -110,8 +110,8 @@ def module_of(layer: Layer, inputs: Shape) -> nn.Module:
             return _without_weights(layer)
 
 
-def weights_of(layer: Layer, module: nn.Module) -> Weights:
-    """Return parameters and moving statistics by canonical name, in the order of `parameters_of`."""
+def list_weights(layer: Layer, module: nn.Module) -> Weights:
+    """Return parameters and moving statistics by canonical name, in the order of `list_parameters`."""
     match layer:
         case Conv2d() | ConvTranspose2d():
             return _kernel_and_bias(module, axes=(2, 3, 1, 0))
@@ -182,7 +182,7 @@ class _Lambda(nn.Module):
 def _without_weights(layer: Layer) -> nn.Module:
     match layer:
         case Activation():
-            return _Lambda(_function_of(layer))
+            return _Lambda(_choose_function(layer))
         case MaxPool2d():
             return nn.MaxPool2d(layer.size, stride=layer.stride, padding=layer.padding)
         case AvgPool2d():
@@ -190,7 +190,7 @@ def _without_weights(layer: Layer) -> nn.Module:
         case GlobalAveragePool():
             return _Lambda(lambda features: features.mean((2, 3) if features.ndim == 4 else 1))
         case Flatten():
-            return _Lambda(lambda features: channels_last_of(features).flatten(1))
+            return _Lambda(lambda features: move_channels_last(features).flatten(1))
         case Reshape():
             return _Lambda(lambda vector: vector.view(-1, *layer.shape).permute(0, 3, 1, 2))
         case Dropout():
@@ -206,14 +206,14 @@ def _without_weights(layer: Layer) -> nn.Module:
         case FirstStep():
             return _Lambda(lambda sequence: sequence[:, 0])
         case ToSequence():
-            return _Lambda(lambda features: channels_last_of(features).flatten(1, 2))
+            return _Lambda(lambda features: move_channels_last(features).flatten(1, 2))
         case Float32():
             return _Lambda(lambda value: value)
         case _:
             raise ValueError(f"{layer} has no module in PyTorch")
 
 
-def channels_last_of(features: Tensor) -> Tensor:
+def move_channels_last(features: Tensor) -> Tensor:
     """[batch, channel, height, width] -> [batch, height, width, channel]; others as they are."""
     return features.permute(0, 2, 3, 1) if features.ndim == 4 else features
 
@@ -224,7 +224,7 @@ def _average_pool(layer: AvgPool2d) -> nn.Module:
     return nn.AvgPool2d(layer.size)
 
 
-def _function_of(layer: Activation) -> Callable[[Tensor], Tensor]:
+def _choose_function(layer: Activation) -> Callable[[Tensor], Tensor]:
     functions: Mapping[str, Callable[[Tensor], Tensor]] = {
         "relu": functional.relu,
         "relu6": functional.relu6,

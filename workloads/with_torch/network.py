@@ -9,8 +9,8 @@ from torch import Tensor, nn
 from workloads.initial import State, initial_weights
 from workloads.network import INPUT, Network
 from workloads.sequence_layers import TiedDense
-from workloads.shapes import input_shapes_of
-from workloads.with_torch.layers import channels_last_of, module_of, weights_of
+from workloads.shapes import find_input_shapes
+from workloads.with_torch.layers import build_module, list_weights, move_channels_last
 from workloads.with_torch.weight import Weight
 
 
@@ -29,9 +29,9 @@ class TorchNetwork(nn.Module):
             for index, node in enumerate(network.nodes)
             if isinstance(node.layer, TiedDense)
         }
-        inputs = input_shapes_of(network)
+        inputs = find_input_shapes(network)
         self.nodes = nn.ModuleList(
-            module_of(node.layer, shape) for node, shape in zip(network.nodes, inputs, strict=True)
+            build_module(node.layer, shape) for node, shape in zip(network.nodes, inputs, strict=True)
         )
         self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # missing in torch's types
 
@@ -44,7 +44,7 @@ class TorchNetwork(nn.Module):
         with torch.autocast(device, enabled=False) if is_rounded else nullcontext():  # float32 always
             inputs_of_last = [self._float(values[source]) for source in self.spec.nodes[last].inputs]
             output: Tensor = self.nodes[last](*inputs_of_last, *self._tables(last))
-        return channels_last_of(output)
+        return move_channels_last(output)
 
     def below(self, inputs: Tensor, node: int) -> Tensor:
         """Return the first input of the node of that index."""
@@ -52,7 +52,7 @@ class TorchNetwork(nn.Module):
 
     def weights(self, node: int) -> Mapping[str, Weight]:
         """Parameters and moving statistics of one node, by name."""
-        return weights_of(self.spec.nodes[node].layer, self.nodes[node])
+        return list_weights(self.spec.nodes[node].layer, self.nodes[node])
 
     def _values(self, inputs: Tensor, count: int) -> dict[int, Tensor]:
         """Outputs of the first `count` nodes that node `count` or later ones take; the input is INPUT.
@@ -102,7 +102,7 @@ def named_weights(model: TorchNetwork) -> dict[str, Weight]:
     }
 
 
-def state_of(model: TorchNetwork) -> State:
+def copy_state(model: TorchNetwork) -> State:
     """Copy them out, in canonical layout (`workloads/initial.py`)."""
     return {name: weight.array() for name, weight in named_weights(model).items()}
 

@@ -84,7 +84,7 @@ class BidirectionalCell(nn.Module):
         """
         if sequence.device.type == "cuda" and sequence.dtype == torch.bfloat16:
             with torch.autocast("cuda", enabled=False):
-                return steps_in_dtype_of(sequence, self.native)
+                return run_steps_in_dtype(sequence, self.native)
         steps: Tensor = self.native(sequence)[0]
         return steps
 
@@ -116,7 +116,7 @@ def fused_recurrent(model: nn.Module) -> bool | None:
     return all(cell.is_fused() for cell in cells) if cells else None
 
 
-def steps_in_dtype_of(sequence: Tensor, cells: nn.RNNBase) -> Tensor:
+def run_steps_in_dtype(sequence: Tensor, cells: nn.RNNBase) -> Tensor:
     """Compute all steps of recurrent cells with their weights cast to the dtype of the sequence."""
     weights = {name: weight.to(sequence.dtype) for name, weight in cells.named_parameters()}
     steps: Tensor = torch.func.functional_call(cells, weights, (sequence,))[0]

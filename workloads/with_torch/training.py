@@ -9,9 +9,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from workloads.data.split import IGNORED
-from workloads.protocols import losses_of, trained_by
+from workloads.protocols import compute_losses, trained_by
 from workloads.spec import Adam, AdamW, Optimizer, Phase, Quality, Sgd, WarmupCosine, WorkloadSpec
-from workloads.with_torch.network import TorchNetwork, build, named_weights, state_of
+from workloads.with_torch.network import TorchNetwork, build, copy_state, named_weights
 
 
 class Networks(nn.ModuleDict):
@@ -31,7 +31,7 @@ class Networks(nn.ModuleDict):
         return {
             f"{name}.{key}": array
             for name, network in self.named()
-            for key, array in state_of(network).items()
+            for key, array in copy_state(network).items()
         }
 
     def train_in(self, phase: Phase) -> dict[str, list[nn.Parameter]]:
@@ -60,11 +60,11 @@ class Losses(nn.Module):
 
     def forward(self, batch: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Scalars, by network."""
-        losses = losses_of(self._protocol, _Operations(self.networks), batch)
+        losses = compute_losses(self._protocol, _Operations(self.networks), batch)
         return {name: loss.mean() for name, loss in losses.items()}
 
 
-def optimizer_of(optimizer: Optimizer, parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
+def build_optimizer(optimizer: Optimizer, parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
     """PyTorch's optimizer of a declared one."""
     match optimizer:
         case Sgd():

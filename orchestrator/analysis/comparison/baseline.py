@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from orchestrator.analysis.comparison.compare import (
     LEAST_REPEATS,
     Comparison,
-    comparison_of,
+    build_comparison,
     distinguishing_fields,
 )
 from orchestrator.analysis.comparison.factors import alike, factors_named, same_host
@@ -40,13 +40,13 @@ def against_baseline(measured: Sequence[Measurement], baseline: Baseline | None)
         return AgainstBaseline()
     training = [measurement for measurement in measured if measurement.trains]
     distinct, comparisons = distinguishing_fields(training), []
-    alone = {_name_of(measurement) for measurement in training if not is_base(measurement, baseline)}
+    alone = {_find_name(measurement) for measurement in training if not is_base(measurement, baseline)}
     for group in alike(training, *factors):
         others = [member for member in group if not is_base(member, baseline)]
         for base in (member for member in group if is_base(member, baseline)):
             pairs = [(other, base) for other in others if same_host(other, base)]
-            alone -= {_name_of(other) for other, _ in pairs}
-            compared = [comparison_of(factors, pair, distinct=distinct) for pair in pairs]
+            alone -= {_find_name(other) for other, _ in pairs}
+            compared = [build_comparison(factors, pair, distinct=distinct) for pair in pairs]
             comparisons += sorted(compared, key=lambda comparison: -comparison.ratio.median)
     return AgainstBaseline(compared=tuple(dict.fromkeys(comparisons)), num_without=len(alone))
 
@@ -56,7 +56,7 @@ def is_base(measurement: Measurement, baseline: Baseline) -> bool:
     return any(point in baseline.points for point in measurement.points)
 
 
-def _name_of(measurement: Measurement) -> tuple[str, str, str]:
+def _find_name(measurement: Measurement) -> tuple[str, str, str]:
     return measurement.setting_id, measurement.versions, measurement.variables
 
 
@@ -87,7 +87,7 @@ def baseline_table(against: AgainstBaseline) -> Table:
                 comparison.first,
                 comparison.second,
                 ratio(comparison.ratio),
-                verdict_of(comparison),
+                format_verdict(comparison),
             )
             for comparison in against.compared
         ),
@@ -111,14 +111,14 @@ def compared_table(comparisons: Iterable[Comparison]) -> Table:
                 comparison.first,
                 comparison.second,
                 ratio(comparison.ratio),
-                verdict_of(comparison),
+                format_verdict(comparison),
             )
             for comparison in comparisons
         ),
     )
 
 
-def verdict_of(comparison: Comparison) -> str:
+def format_verdict(comparison: Comparison) -> str:
     """The verdict, with a mark where a side was disturbed or resumed."""
     return f"{comparison.verdict}{marks(is_noisy=comparison.is_noisy, is_resumed=comparison.is_resumed)}"
 
@@ -126,4 +126,4 @@ def verdict_of(comparison: Comparison) -> str:
 def in_words(comparison: Comparison) -> str:
     """`1.31x [1.27, 1.35] faster`, `1.02x [0.98, 1.07], no difference shown`, `1.40x, too few repeats`."""
     comma = "" if comparison.verdict in ("faster", "slower") else ","
-    return f"{ratio(comparison.ratio)}{comma} {verdict_of(comparison)}"
+    return f"{ratio(comparison.ratio)}{comma} {format_verdict(comparison)}"

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Literal
 
-from orchestrator.analysis.comparison.factors import Factor, alike, differ, factors_of, same_host
+from orchestrator.analysis.comparison.factors import Factor, alike, differ, find_factors, same_host
 from orchestrator.analysis.measurements.measured import Measurement
-from orchestrator.analysis.measurements.setting import DETAILS, label_of, varying
+from orchestrator.analysis.measurements.setting import DETAILS, format_label, varying
 from orchestrator.analysis.metrics.student import t_95
 from orchestrator.core.interval import Spread
 
@@ -25,7 +25,7 @@ class Comparison:
     Attributes:
         where: settings that they have in common, if other measurements of the sweep differ in them.
         first, second: the sides in words.
-        ratio: throughput of the first over that of the second with its 95% interval, `ratio_of`; where a
+        ratio: throughput of the first over that of the second with its 95% interval, `compute_ratio`; where a
             side has one repeat, without an interval.
         verdict: verdict of the first.
         is_noisy: something else disturbed a repeat of either side.
@@ -42,7 +42,7 @@ class Comparison:
     is_resumed: bool
 
 
-def comparisons_of(measured: Sequence[Measurement]) -> tuple[tuple[Comparison, ...], ...]:
+def compare_fastest(measured: Sequence[Measurement]) -> tuple[tuple[Comparison, ...], ...]:
     """Compare the fastest with each of the others, in every set of measurements that differ in one factor
     alone.
 
@@ -51,7 +51,7 @@ def comparisons_of(measured: Sequence[Measurement]) -> tuple[tuple[Comparison, .
     training = [measurement for measurement in measured if measurement.trains]
     distinct = distinguishing_fields(training)
     groups: dict[tuple[Comparison, ...], None] = {}  # trainers without options meet in several sets
-    for factor in factors_of(training):
+    for factor in find_factors(training):
         for group in alike(training, factor):
             fastest, *others = sorted(group, key=lambda member: -_mean_log(member.deciding_rates))
             pairs = [
@@ -59,7 +59,7 @@ def comparisons_of(measured: Sequence[Measurement]) -> tuple[tuple[Comparison, .
                 for other in others
                 if differ(fastest, other, factor) and same_host(fastest, other)
             ]
-            compared = tuple(comparison_of((factor,), pair, distinct=distinct) for pair in pairs)
+            compared = tuple(build_comparison((factor,), pair, distinct=distinct) for pair in pairs)
             if compared:
                 groups[compared] = None
     return tuple(groups)
@@ -75,7 +75,7 @@ def distinguishing_fields(measured: Sequence[Measurement]) -> tuple[str, ...]:
     return ("workload", *(name for name in varied if not (one_host and name == "host")))
 
 
-def comparison_of(
+def build_comparison(
     factors: Sequence[Factor], pair: tuple[Measurement, Measurement], *, distinct: Sequence[str]
 ) -> Comparison:
     """The first of a pair over the second.
@@ -88,12 +88,14 @@ def comparison_of(
     labels = list(dict.fromkeys(label for factor in factors for label in factor.labels))
     own = [name for name in (*labels, "ran_with") if name in distinct or name == labels[0]]
     apart = {name for factor in factors for name in (factor.field, *factor.follows)}
-    ratio = ratio_of(first.deciding_rates, second.deciding_rates)
+    ratio = compute_ratio(first.deciding_rates, second.deciding_rates)
     return Comparison(
         factor=", ".join(factor.name for factor in factors),
-        where=label_of(first.setting, [name for name in distinct if name not in own and name not in apart]),
-        first=label_of(first.setting, own),
-        second=label_of(second.setting, own),
+        where=format_label(
+            first.setting, [name for name in distinct if name not in own and name not in apart]
+        ),
+        first=format_label(first.setting, own),
+        second=format_label(second.setting, own),
         ratio=ratio,
         verdict=verdict_on(ratio, num_repeats=min(first.num_deciding, second.num_deciding)),
         is_noisy=bool(first.num_noisy or second.num_noisy),
@@ -101,7 +103,7 @@ def comparison_of(
     )
 
 
-def ratio_of(first: Sequence[float], second: Sequence[float]) -> Spread:
+def compute_ratio(first: Sequence[float], second: Sequence[float]) -> Spread:
     """Geometric mean over geometric mean, and the 95% interval of that ratio if each side has two values.
 
     Welch's interval of the difference of mean logarithms, with Satterthwaite's degrees of freedom rounded
@@ -112,7 +114,9 @@ def ratio_of(first: Sequence[float], second: Sequence[float]) -> Spread:
     half = 0.0
     if min(map(len, logs)) > 1:
         errors = [_variance(side) / len(side) for side in logs]
-        half = t_95(_freedom_of(errors, [len(side) for side in logs])) * math.sqrt(sum(errors))
+        half = t_95(_compute_degrees_of_freedom(errors, [len(side) for side in logs])) * math.sqrt(
+            sum(errors)
+        )
     middle, low, high = (math.exp(bound) for bound in (difference, difference - half, difference + half))
     return Spread(median=middle, low=low, high=high)
 
@@ -126,7 +130,7 @@ def verdict_on(ratio: Spread, *, num_repeats: int) -> Verdict:
     return "slower" if ratio.high < 1 else "no difference shown"
 
 
-def _freedom_of(errors: Sequence[float], sizes: Sequence[int]) -> int:
+def _compute_degrees_of_freedom(errors: Sequence[float], sizes: Sequence[int]) -> int:
     """Welch-Satterthwaite: of two squared standard errors of means, of that many values each."""
     parts = sum(error**2 / (size - 1) for error, size in zip(errors, sizes, strict=True))
     least = min(sizes) - 1

@@ -63,7 +63,7 @@ _VERSIONS = Factor(
 _VARIABLES = Factor(name="variables", field="variables", labels=("trainer",))
 
 
-def factors_of(measured: Iterable[Measurement]) -> tuple[Factor, ...]:
+def find_factors(measured: Iterable[Measurement]) -> tuple[Factor, ...]:
     """Every factor, among them each option of a trainer that somebody gave another value than its default."""
     options = sorted({name for measurement in measured for name in options_in(measurement.setting)})
     return (
@@ -85,7 +85,7 @@ def alike(measured: Iterable[Measurement], *factors: Factor) -> list[list[Measur
     of_trainer = TRAINER in factors
     groups: dict[object, list[Measurement]] = defaultdict(list)
     for measurement in measured:
-        facts = facts_of(measurement)
+        facts = find_facts(measurement)
         rest = (item for item in facts.items() if item[0] not in apart)
         groups[frozenset(item for item in rest if not (of_trainer and _is_option(item[0])))].append(
             measurement
@@ -100,7 +100,7 @@ def alike(measured: Iterable[Measurement], *factors: Factor) -> list[list[Measur
 
 def differ(one: Measurement, other: Measurement, factor: Factor) -> bool:
     """Return whether the factor itself differs, and not only a field that follows from it."""
-    return facts_of(one).get(factor.field) != facts_of(other).get(factor.field)
+    return find_facts(one).get(factor.field) != find_facts(other).get(factor.field)
 
 
 def same_host(one: Measurement, other: Measurement) -> bool:
@@ -131,7 +131,7 @@ def factors_named(keys: Iterable[str]) -> tuple[Factor, ...]:
     return tuple(factor for factors in named for factor in factors)
 
 
-def facts_of(measurement: Measurement) -> dict[str, object]:
+def find_facts(measurement: Measurement) -> dict[str, object]:
     """All that tells measurements apart; each option of its trainer is a fact of its own."""
     facts = plain_setting(measurement.setting)
     del facts["ran_with"], facts["trainer_options"]
@@ -172,7 +172,7 @@ def _by_shared_options(group: Sequence[Measurement]) -> Iterator[list[Measuremen
     }
     shared = {name for names in trainers_of.values() for name in names if _count(name, trainers_of) > 1}
     values = [
-        _values_of(measurement.setting, shared & trainers_of[measurement.setting.trainer])
+        _list_values(measurement.setting, shared & trainers_of[measurement.setting.trainer])
         for measurement in group
     ]
     seen: list[Mapping[str, str]] = []
@@ -187,7 +187,7 @@ def _by_shared_options(group: Sequence[Measurement]) -> Iterator[list[Measuremen
             yield factors
 
 
-def _values_of(setting: Setting, names: Iterable[str]) -> Mapping[str, str]:
+def _list_values(setting: Setting, names: Iterable[str]) -> Mapping[str, str]:
     """The values of those options; an empty text is the default."""
     return {name: options_in(setting).get(name, "") for name in names}
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
-from orchestrator.analysis.comparison.compare import distinguishing_fields, ratio_of
+from orchestrator.analysis.comparison.compare import compute_ratio, distinguishing_fields
 from orchestrator.analysis.comparison.factors import BATCH, WORKERS, alike
 from orchestrator.analysis.formatting import Number, count, percent, ratio, spread
 from orchestrator.analysis.measurements.measured import Measurement
-from orchestrator.analysis.measurements.setting import label_of
+from orchestrator.analysis.measurements.setting import format_label
 from orchestrator.analysis.table import Column, Table
 from orchestrator.core.interval import Spread
 
@@ -39,7 +39,7 @@ class Scaling:
 
     def speed_up(self, measurement: Measurement) -> Spread:
         """Samples per second over those of the fewest workers."""
-        return ratio_of(measurement.deciding_rates, self.points[0].deciding_rates)
+        return compute_ratio(measurement.deciding_rates, self.points[0].deciding_rates)
 
     def efficiency(self, measurement: Measurement) -> Spread:
         """The speed-up over that of a setting in which every worker is as fast as those of the fewest."""
@@ -48,7 +48,7 @@ class Scaling:
         return Spread(median=ratio.median / ideal, low=ratio.low / ideal, high=ratio.high / ideal)
 
 
-def scaling_of(measured: Sequence[Measurement]) -> tuple[Scaling, ...]:
+def compute_scaling(measured: Sequence[Measurement]) -> tuple[Scaling, ...]:
     """Every set with more than one number of workers, strong ones first."""
     training = [measurement for measurement in measured if measurement.trains]
     where = [name for name in distinguishing_fields(training) if name not in _APART]
@@ -78,7 +78,7 @@ def _found(
         return
     yield Scaling(
         kind=kind,
-        where=label_of(group[0].setting, where),
+        where=format_label(group[0].setting, where),
         batch=batch,
         points=tuple(sorted(group, key=lambda member: member.setting.num_workers)),
     )
@@ -107,7 +107,7 @@ def scaling_table(scalings: Sequence[Scaling]) -> Table:
                 one.kind,
                 one.where,
                 one.batch,
-                _workers_of(point),
+                _count_workers(point),
                 spread(point.samples_per_second),
                 Number("1x", 1) if point is one.points[0] else ratio(one.speed_up(point)),
                 Number("100%", 1) if point is one.points[0] else percent(one.efficiency(point)),
@@ -118,6 +118,6 @@ def scaling_table(scalings: Sequence[Scaling]) -> Table:
     )
 
 
-def _workers_of(measurement: Measurement) -> Number:
+def _count_workers(measurement: Measurement) -> Number:
     workers, hosts = measurement.setting.num_workers, measurement.setting.num_hosts
     return Number(f"{workers:,} on {hosts} hosts", workers) if hosts else count(workers)

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from orchestrator.analysis.comparison.baseline import is_base
-from orchestrator.analysis.comparison.compare import Comparison, comparison_of, distinguishing_fields
+from orchestrator.analysis.comparison.compare import Comparison, build_comparison, distinguishing_fields
 from orchestrator.analysis.comparison.factors import DEVICE, PRECISION, alike, same_host
 from orchestrator.analysis.formatting import UNKNOWN, Number, ratio
 from orchestrator.analysis.measurements.measured import Measurement
-from orchestrator.analysis.measurements.setting import label_of
+from orchestrator.analysis.measurements.setting import format_label
 from orchestrator.analysis.table import Column, Table
 from orchestrator.core.placement import Baseline
 
@@ -33,7 +33,7 @@ class Matrix:
     cells: Mapping[tuple[str, str], Comparison | None]
 
 
-def matrices_of(measured: Sequence[Measurement], baseline: Baseline | None) -> tuple[Matrix, ...]:
+def find_matrices(measured: Sequence[Measurement], baseline: Baseline | None) -> tuple[Matrix, ...]:
     """A matrix for each set that differs in device and precision alone, where that is more than one.
 
     The reference is the slowest of the baseline's measurements in it. Without a baseline it is the same
@@ -45,13 +45,13 @@ def matrices_of(measured: Sequence[Measurement], baseline: Baseline | None) -> t
     usual = _usual_reference(groups)
     matrices = []
     for group in groups:
-        ranked = sorted(group, key=_rate_of)
+        ranked = sorted(group, key=_compute_rate)
         named = [member for member in ranked if baseline and is_base(member, baseline)]
-        shared = [member for member in ranked if _cell_of(member) == usual]
+        shared = [member for member in ranked if _find_cell(member) == usual]
         reference = (named or shared or ranked)[0]
         near = [member for member in group if same_host(member, reference)]
         if len(near) > 1:
-            matrices.append(_matrix_of(near, reference, distinct=distinct))
+            matrices.append(_build_matrix(near, reference, distinct=distinct))
     return tuple(matrices)
 
 
@@ -60,32 +60,32 @@ def _usual_reference(groups: Sequence[Sequence[Measurement]]) -> tuple[str, str]
     logs: dict[tuple[str, str], list[float]] = defaultdict(list)
     for group in groups:
         slowest: dict[tuple[str, str], float] = {}
-        for member in sorted(group, key=_rate_of):
-            slowest.setdefault(_cell_of(member), math.log(_rate_of(member)))
+        for member in sorted(group, key=_compute_rate):
+            slowest.setdefault(_find_cell(member), math.log(_compute_rate(member)))
         for cell, log in slowest.items():
             logs[cell].append(log)
     return min(logs, key=lambda cell: (-len(logs[cell]), fmean(logs[cell])), default=None)
 
 
-def _cell_of(measurement: Measurement) -> tuple[str, str]:
+def _find_cell(measurement: Measurement) -> tuple[str, str]:
     return measurement.setting.device, measurement.setting.precision
 
 
-def _rate_of(measurement: Measurement) -> float:
+def _compute_rate(measurement: Measurement) -> float:
     return measurement.samples_per_second.median
 
 
-def _matrix_of(group: Sequence[Measurement], reference: Measurement, *, distinct: Sequence[str]) -> Matrix:
+def _build_matrix(group: Sequence[Measurement], reference: Measurement, *, distinct: Sequence[str]) -> Matrix:
     return Matrix(
-        where=label_of(reference.setting, [name for name in distinct if name not in _APART]),
+        where=format_label(reference.setting, [name for name in distinct if name not in _APART]),
         cells={
             (
-                label_of(measurement.setting, ("device", "replicas", "ran_with")),
+                format_label(measurement.setting, ("device", "replicas", "ran_with")),
                 measurement.setting.precision,
             ): (
                 None
                 if measurement is reference
-                else comparison_of((DEVICE, PRECISION), (measurement, reference), distinct=distinct)
+                else build_comparison((DEVICE, PRECISION), (measurement, reference), distinct=distinct)
             )
             for measurement in group
         },

@@ -8,7 +8,7 @@ from orchestrator.analysis.comparison.compare import distinguishing_fields
 from orchestrator.analysis.comparison.factors import BATCH, alike
 from orchestrator.analysis.formatting import UNKNOWN, share, spread
 from orchestrator.analysis.measurements.measured import Measurement
-from orchestrator.analysis.measurements.setting import label_of
+from orchestrator.analysis.measurements.setting import format_label
 from orchestrator.analysis.metrics.student import t_95
 from orchestrator.analysis.table import Column, Table
 from orchestrator.core.interval import Spread
@@ -68,21 +68,21 @@ class StepTimeFit:
         return 1 - last / first
 
 
-def step_costs_of(measured: Sequence[Measurement]) -> tuple[StepTimeFit, ...]:
+def fit_step_costs(measured: Sequence[Measurement]) -> tuple[StepTimeFit, ...]:
     """Every set of more than one batch size that is alike in all else."""
     training = [measurement for measurement in measured if measurement.trains]
     distinct = [name for name in distinguishing_fields(training) if name != BATCH.field]
     return tuple(
-        _cost_of(sorted(group, key=lambda member: member.setting.global_batch_size), distinct=distinct)
+        _compute_cost(sorted(group, key=lambda member: member.setting.global_batch_size), distinct=distinct)
         for group in alike(training, BATCH)
         if len(group) > 1
     )
 
 
-def _cost_of(points: Sequence[Measurement], *, distinct: Sequence[str]) -> StepTimeFit:
+def _compute_cost(points: Sequence[Measurement], *, distinct: Sequence[str]) -> StepTimeFit:
     pairs = [(point.setting.global_batch_size, point.step_seconds.median) for point in points]
     return StepTimeFit(
-        where=label_of(points[0].setting, distinct),
+        where=format_label(points[0].setting, distinct),
         points=tuple(points),
         line=line_through(pairs) if len(points) >= LEAST_BATCHES else None,
     )

@@ -81,7 +81,7 @@ _CONFIG: Spec = {
 }
 
 
-def svg_of(figure: Figure, *, width: int) -> str:
+def draw_svg(figure: Figure, *, width: int) -> str:
     """Draw a figure about as wide as requested; its colours are variables of the page.
 
     A mark with a description gets a title, where a pointer can be on it, and the id of its row as `data-row`.
@@ -113,10 +113,10 @@ def _own_code() -> bytes:
 def whole_spec(figure: Figure, width: int) -> Spec:
     """Return the specification of a figure about as wide as requested, inert and in the page's style."""
     room = width - _PADDING["left"] - _PADDING["right"]
-    return {**_inert(figure.spec_of(room)), "config": _config_for(width), "padding": _PADDING}
+    return {**_inert(figure.build_spec(room)), "config": _config_for(width), "padding": _PADDING}
 
 
-def png_of(svg: str, *, scale: float) -> bytes:
+def draw_png(svg: str, *, scale: float) -> bytes:
     """Turn a drawn figure into a PNG on white.
 
     Args:

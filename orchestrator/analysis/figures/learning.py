@@ -21,7 +21,7 @@ from orchestrator.analysis.figures.vega_lite import (
     panels,
 )
 from orchestrator.analysis.formatting import counted, data_name, number
-from orchestrator.analysis.measurements.setting import DETAILS, Setting, label_of, setting_of, varying
+from orchestrator.analysis.measurements.setting import DETAILS, Setting, build_setting, format_label, varying
 from orchestrator.core.result import TrialRecord
 
 _MOST_PANELS, _MOST_FOLDED_PANELS = 24, 6
@@ -88,7 +88,7 @@ def quality_figures(records: Iterable[TrialRecord]) -> Iterator[Figure]:
             is_log=False,
             target=value,
         )
-        if curves := curves_of(group, _quality_points):
+        if curves := build_curves(group, _quality_points):
             yield _figure(curves, view)
 
 
@@ -99,7 +99,7 @@ def loss_figures(records: Iterable[TrialRecord]) -> Iterator[Figure]:
         if record.result is not None and record.result.losses and record.provenance == "measured":
             groups[record.spec.workload, record.spec.data].append(record)
     for (workload, data), group in groups.items():
-        curves = curves_of(group, _loss_points)
+        curves = build_curves(group, _loss_points)
         if not curves:
             continue
         view = _View(
@@ -125,12 +125,14 @@ def _loss_points(record: TrialRecord) -> list[Point]:
     return [(float(step), loss) for step, loss in record.result.losses] if record.result else []
 
 
-def curves_of(records: Sequence[TrialRecord], points_of: Callable[[TrialRecord], list[Point]]) -> list[Curve]:
+def build_curves(
+    records: Sequence[TrialRecord], load_points: Callable[[TrialRecord], list[Point]]
+) -> list[Curve]:
     """Join the trials of each setting: the first points of all, the second points, and so on."""
     groups: dict[Setting, list[list[Point]]] = defaultdict(list)
     for record in records:
-        groups[setting_of(record.spec)].append(
-            [(place, value) for place, value in points_of(record) if math.isfinite(value)]
+        groups[build_setting(record.spec)].append(
+            [(place, value) for place, value in load_points(record) if math.isfinite(value)]
         )
     return [_curve(setting, trials) for setting, trials in groups.items() if any(trials)]
 
@@ -164,19 +166,19 @@ def _grouped(points: list[tuple[float, float, float, float]]) -> Iterator[tuple[
 def _figure(curves: Sequence[Curve], view: _View) -> Figure:
     settings = [curve.setting for curve in curves]
     apart = ("device", *varying(settings, DETAILS))
-    found = list(dict.fromkeys(label_of(setting, apart) for setting in settings))
+    found = list(dict.fromkeys(format_label(setting, apart) for setting in settings))
     most = _MOST_FOLDED_PANELS if view.is_detail else _MOST_PANELS
     names = found[:most]
     values = [
         value
         for curve in curves
-        if (panel := label_of(curve.setting, apart)) in names
-        for value in _values_of(curve, panel)
+        if (panel := format_label(curve.setting, apart)) in names
+        for value in _list_values(curve, panel)
     ]
     spec = _spec(values, view)
     longest = max(curves, key=lambda curve: curve.num_points)
 
-    def spec_of(width: int) -> Spec:
+    def build_spec(width: int) -> Spec:
         return panels(names, spec, by="panel", width=width, height=_HEIGHT_PIXELS)
 
     return Figure(
@@ -185,7 +187,7 @@ def _figure(curves: Sequence[Curve], view: _View) -> Figure:
         + drawn_as_groups(longest.num_points, _MOST_POINTS, len(longest.points), "points of a curve")
         + left_out(len(found), most, "groups of settings, the first"),
         alternative=_describe(curves, view),
-        spec_of=spec_of,
+        build_spec=build_spec,
         is_detail=view.is_detail,
     )
 
@@ -198,7 +200,7 @@ def _differ(curves: Sequence[Curve]) -> bool:
     return is_apart and max(medians) - min(medians) > _DIFFERENCE * abs(min(medians))
 
 
-def _values_of(curve: Curve, panel: str) -> Iterator[dict[str, Any]]:
+def _list_values(curve: Curve, panel: str) -> Iterator[dict[str, Any]]:
     setting = curve.setting
     line = f"{setting.trainer}, {setting.precision}"
     for index, (place, middle, low, high) in enumerate(curve.points):
@@ -260,7 +262,7 @@ def _spec(values: Sequence[Mapping[str, Any]], view: _View) -> Spec:
 def _describe(curves: Sequence[Curve], view: _View) -> str:
     names = ("device", "trainer", "precision")
     ends = [
-        f"{label_of(curve.setting, names)} ends at {number(curve.points[-1][1])}"
+        f"{format_label(curve.setting, names)} ends at {number(curve.points[-1][1])}"
         for curve in curves[:_MOST_WORDS]
     ]
     return f"Curves of {view.y} of {counted(len(curves), 'setting')}: {'; '.join(ends)}."

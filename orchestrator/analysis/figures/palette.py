@@ -49,7 +49,7 @@ PRECISIONS: Mapping[str, Colour] = {
 _VARIABLE = re.compile(r"var\((--[a-z]+), (#[0-9a-f]{6})\)")
 
 
-def colour_of(precision: str) -> Colour:
+def choose_colour(precision: str) -> Colour:
     """Return the colour of a precision; of one that a user added, the neutral one."""
     return PRECISIONS.get(precision, NEUTRAL)
 

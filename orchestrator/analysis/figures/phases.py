@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from orchestrator.analysis.figures.palette import BLUE, GREEN, NEUTRAL, ORANGE, PURPLE, RED, TEAL, Colour
-from orchestrator.analysis.metrics.cost import parts_of
+from orchestrator.analysis.metrics.cost import find_parts
 from orchestrator.core.result import TrialRecord
 
 _PARTS: Mapping[str, tuple[str, ...]] = {
@@ -36,13 +36,13 @@ PHASES = (
 )
 
 
-def phases_of(record: TrialRecord) -> dict[str, float]:
+def split_phases(record: TrialRecord) -> dict[str, float]:
     """Divide the seconds of an attempt: measured phases and the rest of them, or one phase for all."""
     whole = max(0.0, record.ended_at - record.started_at)
     if record.provenance == "rehearsed":
         return {REHEARSAL_FAILED if record.failure else REHEARSED: whole}
     if record.result is None:
         return {PRUNED if record.is_pruned else FAILED: whole}
-    parts = parts_of(record.result)
+    parts = find_parts(record.result)
     phases = {phase: sum(parts[name] for name in names) for phase, names in _PARTS.items()}
     return {**phases, REST: max(0.0, whole - sum(phases.values()))}

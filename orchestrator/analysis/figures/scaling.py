@@ -27,12 +27,14 @@ def scaling_figures(scalings: Sequence[Scaling]) -> Iterator[Figure]:
     """Draw one figure for all sets of numbers of workers."""
     if not scalings:
         return
-    found = list(dict.fromkeys(map(_panel_of, scalings)))
+    found = list(dict.fromkeys(map(_format_panel, scalings)))
     names = found[:_MOST_PANELS]
-    values = [value for scaling in scalings if _panel_of(scaling) in names for value in _values_of(scaling)]
+    values = [
+        value for scaling in scalings if _format_panel(scaling) in names for value in _list_values(scaling)
+    ]
     spec = _spec(values)
 
-    def spec_of(width: int) -> Spec:
+    def build_spec(width: int) -> Spec:
         return panels(names, spec, by="panel", width=width, height=_HEIGHT_PIXELS)
 
     yield Figure(
@@ -42,22 +44,22 @@ def scaling_figures(scalings: Sequence[Scaling]) -> Iterator[Figure]:
             "workers." + left_out(len(found), _MOST_PANELS, "sets of workers, the first")
         ),
         alternative=_describe(scalings),
-        spec_of=spec_of,
+        build_spec=build_spec,
     )
 
 
-def _panel_of(scaling: Scaling) -> str:
+def _format_panel(scaling: Scaling) -> str:
     return f"{scaling.where}, batch {scaling.batch}" if scaling.where else f"batch {scaling.batch}"
 
 
-def _values_of(scaling: Scaling) -> Iterator[dict[str, Any]]:
+def _list_values(scaling: Scaling) -> Iterator[dict[str, Any]]:
     fewest = scaling.points[0]
     for point in scaling.points:
         rate, workers = point.samples_per_second, point.setting.num_workers
         ideal = fewest.samples_per_second.median * workers / fewest.setting.num_workers
         words = f"{counted(workers, 'worker')}: {number(rate.median)} samples/s"
         yield {
-            "panel": _panel_of(scaling),
+            "panel": _format_panel(scaling),
             "kind": _KINDS[scaling.kind],
             "precision": point.setting.precision,
             "workers": workers,
@@ -104,7 +106,8 @@ def _spec(values: Sequence[Mapping[str, Any]]) -> Spec:
 
 def _describe(scalings: Sequence[Scaling]) -> str:
     sentences = [
-        f"{scaling.kind}, {_panel_of(scaling)}: {percent(scaling.efficiency(scaling.points[-1]))} efficiency "
+        f"{scaling.kind}, {_format_panel(scaling)}: "
+        f"{percent(scaling.efficiency(scaling.points[-1]))} efficiency "
         f"at {scaling.points[-1].setting.num_workers:,} workers"
         for scaling in scalings[:_MOST_PANELS]
     ]

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from orchestrator.analysis.figures.palette import TEXT
-from orchestrator.analysis.figures.phases import COLOURS, PHASES, REST, phases_of
+from orchestrator.analysis.figures.phases import COLOURS, PHASES, REST, split_phases
 from orchestrator.analysis.figures.vega_lite import Figure, Spec, left_out, mark_label, single
 from orchestrator.analysis.formatting import counted, number
-from orchestrator.analysis.measurements.setting import DETAILS, label_of, setting_of, varying
+from orchestrator.analysis.measurements.setting import DETAILS, build_setting, format_label, varying
 from orchestrator.analysis.metrics.cost import bill_of_all
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.trial_spec import setting_id
@@ -37,13 +37,13 @@ class Spending:
 
 def spending_figures(attempts: Iterable[TrialRecord]) -> Iterator[Figure]:
     """Draw one figure of all measured attempts."""
-    found = spendings_of(attempts)
+    found = sum_spendings(attempts)
     if not found:
         return
     shown = found[:_MOST_BARS]
-    values = [value for one in shown for value in _values_of(one)]
+    values = [value for one in shown for value in _list_values(one)]
 
-    def spec_of(width: int) -> Spec:
+    def build_spec(width: int) -> Spec:
         room = min(_LABEL_PIXELS, width // 3)
         spec = _spec(values, [one.name for one in shown], label_pixels=room)
         return single(spec, width=width - room - _TOTAL_PIXELS + 64, height={"step": _BAR_PIXELS})
@@ -56,7 +56,7 @@ def spending_figures(attempts: Iterable[TrialRecord]) -> Iterator[Figure]:
             + left_out(len(found), _MOST_BARS, "settings, those that took longest")
         ),
         alternative=_describe(found),
-        spec_of=spec_of,
+        build_spec=build_spec,
     )
 
 
@@ -69,30 +69,30 @@ def _explain_rest(found: Sequence[Spending]) -> str:
     return f" Rest is {rest / total:.0%} here: short trials spend much of their time on starting processes."
 
 
-def spendings_of(attempts: Iterable[TrialRecord]) -> list[Spending]:
+def sum_spendings(attempts: Iterable[TrialRecord]) -> list[Spending]:
     """Add up the attempts of each setting, the longest first. Names tell what differs."""
     attempts = tuple(attempts)
     groups: dict[str, list[TrialRecord]] = defaultdict(list)
     for record in attempts:
         groups[setting_id(record.spec)].append(record)
-    settings = {setting: setting_of(group[0].spec) for setting, group in groups.items()}
+    settings = {setting: build_setting(group[0].spec) for setting, group in groups.items()}
     apart = varying(list(settings.values()), _NAMED) or ("device",)
     found = []
     for setting, group in groups.items():
         seconds: dict[str, float] = defaultdict(float)
         for record in group:
-            for phase, part in phases_of(record).items():
+            for phase, part in split_phases(record).items():
                 seconds[phase] += part
         if sum(seconds.values()) > 0:
             bill = bill_of_all(group)
-            name = label_of(settings[setting], apart)
+            name = format_label(settings[setting], apart)
             found.append(Spending(name=name, seconds=dict(seconds), usd=bill.usd if bill else None))
     return sorted(found, key=lambda one: -sum(one.seconds.values()))
 
 
-def _values_of(one: Spending) -> Iterator[dict[str, Any]]:
+def _list_values(one: Spending) -> Iterator[dict[str, Any]]:
     whole, start = sum(one.seconds.values()), 0.0
-    total = _total_of(one)
+    total = _format_total(one)
     for phase in COLOURS:
         seconds = one.seconds.get(phase, 0.0)
         if seconds > 0:
@@ -109,7 +109,7 @@ def _values_of(one: Spending) -> Iterator[dict[str, Any]]:
             start += share
 
 
-def _total_of(one: Spending) -> str:
+def _format_total(one: Spending) -> str:
     seconds = f"{number(sum(one.seconds.values()), digits=3)} s"
     return seconds if one.usd is None else f"{seconds}, ${number(one.usd, digits=2)}"
 

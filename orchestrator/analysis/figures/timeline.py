@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from orchestrator.analysis.figures.palette import LINE, NEUTRAL
-from orchestrator.analysis.figures.phases import COLOURS, PHASES, phases_of
+from orchestrator.analysis.figures.phases import COLOURS, PHASES, split_phases
 from orchestrator.analysis.figures.vega_lite import Figure, Spec, left_out, mark_label, single
 from orchestrator.analysis.formatting import counted, day_and_time, number
 from orchestrator.analysis.measurements.setting import Namer
@@ -48,18 +48,18 @@ class Timeline:
     pauses: tuple[tuple[float, float], ...]
 
 
-def timeline_of(ran: Sequence[TrialRecord], name_of: Namer) -> Timeline:
+def build_timeline(ran: Sequence[TrialRecord], build_name: Namer) -> Timeline:
     """Lay the attempts, sorted by their start, on the rows of their nodes: one on several is on each."""
     pauses = tuple(_pauses_in(ran))
     parts = [
         (record, node) for record in ran for node in (record.placement.node, *record.placement.other_nodes)
     ]
-    spans = [_span_of(attempt, ran[0].started_at, pauses) for attempt, _ in parts]
-    rows, places = _rows_of([node for _, node in parts], spans)
+    spans = [_find_span(attempt, ran[0].started_at, pauses) for attempt, _ in parts]
+    rows, places = _build_rows([node for _, node in parts], spans)
     stretches = [
         stretch
         for (record, _), row, span in zip(parts, places, spans, strict=True)
-        for stretch in _stretches_of(record, span, row=row, label=name_of(record.spec))
+        for stretch in _list_stretches(record, span, row=row, label=build_name(record.spec))
     ]
     return Timeline(
         rows=tuple(rows), stretches=(*stretches, *_idle(rows, places, spans=spans)), pauses=_placed(pauses)
@@ -83,14 +83,16 @@ def _placed(pauses: Sequence[tuple[float, float]]) -> tuple[tuple[float, float],
     )
 
 
-def _span_of(record: TrialRecord, first: float, pauses: Sequence[tuple[float, float]]) -> tuple[float, float]:
+def _find_span(
+    record: TrialRecord, first: float, pauses: Sequence[tuple[float, float]]
+) -> tuple[float, float]:
     """Start and end of an attempt, pauses before it left out."""
     start = record.started_at - first
     start -= sum(seconds for pause, seconds in pauses if pause < start)
     return start, start + max(0.0, record.ended_at - record.started_at)
 
 
-def _rows_of(nodes: Sequence[str], spans: Sequence[tuple[float, float]]) -> tuple[list[str], list[int]]:
+def _build_rows(nodes: Sequence[str], spans: Sequence[tuple[float, float]]) -> tuple[list[str], list[int]]:
     """The node of each row, and the row of each part of an attempt: the first of its node that is free."""
     rows: list[str] = []
     free_at: list[float] = []
@@ -106,12 +108,12 @@ def _rows_of(nodes: Sequence[str], spans: Sequence[tuple[float, float]]) -> tupl
     return rows, places
 
 
-def _stretches_of(
+def _list_stretches(
     record: TrialRecord, span: tuple[float, float], *, row: int, label: str
 ) -> Iterator[Stretch]:
     """The phases of a measurement end to end, as far as its time goes; anything else is one stretch."""
     now, end = span
-    for phase, seconds in phases_of(record).items():
+    for phase, seconds in split_phases(record).items():
         part = min(seconds, end - now)
         if part > 0:
             yield Stretch(
@@ -146,24 +148,24 @@ _LOOKS = {**{phase: colour.css for phase, colour in COLOURS.items()}, IDLE: LINE
 _UNITS = ((7200.0, 3600.0, "hours"), (600.0, 60.0, "minutes"), (0.0, 1.0, "seconds"))
 
 
-def timeline_figures(records: Iterable[TrialRecord], name_of: Namer) -> tuple[Figure, ...]:
+def timeline_figures(records: Iterable[TrialRecord], build_name: Namer) -> tuple[Figure, ...]:
     """Draw one figure of all attempts that had hardware; none of a sweep in which nothing was measured."""
     ran_somewhere = [record for record in records if _had_hardware(record)]
     here = [record for record in ran_somewhere if record.reused_from is None]
     if not any(record.provenance == "measured" for record in here):
         return ()
     ran = sorted(here, key=lambda attempt: (attempt.started_at, attempt.trial_id))[-_MOST_ATTEMPTS:]
-    timeline = timeline_of(ran, name_of)
+    timeline = build_timeline(ran, build_name)
     if not timeline.stretches:  # the clock went back
         return ()
     return (
         Figure(
             title="Timeline of the sweep",
-            caption=_caption_of(timeline, since=ran[0].started_at)
+            caption=_format_caption(timeline, since=ran[0].started_at)
             + left_out(len(here), _MOST_ATTEMPTS, "attempts, the last")
             + _elsewhere(len(ran_somewhere) - len(here)),
-            alternative=_alternative_of(timeline, num_attempts=len(ran)),
-            spec_of=lambda width: single(_spec_of(timeline), width=width, height={"step": _ROW_PIXELS}),
+            alternative=_format_alternative(timeline, num_attempts=len(ran)),
+            build_spec=lambda width: single(_build_spec(timeline), width=width, height={"step": _ROW_PIXELS}),
             is_detail=True,
         ),
     )
@@ -177,7 +179,7 @@ def _had_hardware(record: TrialRecord) -> bool:
     return not (record.failure and record.failure.kind == "infeasible")
 
 
-def _caption_of(timeline: Timeline, *, since: float) -> str:
+def _format_caption(timeline: Timeline, *, since: float) -> str:
     hours = sum(seconds for _, seconds in timeline.pauses) / 3600
     pauses = f"Left out at the dotted lines: {counted(len(timeline.pauses), 'pause')} without any attempt, "
     return " ".join(
@@ -191,21 +193,21 @@ def _caption_of(timeline: Timeline, *, since: float) -> str:
     )
 
 
-def _totals_of(timeline: Timeline) -> dict[str, float]:
+def _find_totals(timeline: Timeline) -> dict[str, float]:
     totals: dict[str, float] = defaultdict(float)
     for stretch in timeline.stretches:
         totals[stretch.phase] += stretch.seconds
     return {phase: totals[phase] for phase in _LOOKS if totals[phase] > 0}
 
 
-def _alternative_of(timeline: Timeline, *, num_attempts: int) -> str:
-    totals = _totals_of(timeline)
+def _format_alternative(timeline: Timeline, *, num_attempts: int) -> str:
+    totals = _find_totals(timeline)
     parts = ", ".join(f"{phase} {number(seconds)} s" for phase, seconds in totals.items())
     nodes = counted(len(set(timeline.rows)), "node")
     return f"Timeline of {counted(num_attempts, 'attempt')} on {nodes}. Their time: {parts}."
 
 
-def _spec_of(timeline: Timeline) -> Spec:
+def _build_spec(timeline: Timeline) -> Spec:
     end = max(stretch.start + stretch.seconds for stretch in timeline.stretches)
     _, scale, unit = next(unit for unit in _UNITS if end >= unit[0])
     rows = [f"{row + 1} {node}" for row, node in enumerate(timeline.rows)]
@@ -219,7 +221,7 @@ def _spec_of(timeline: Timeline) -> Spec:
         }
         for stretch in timeline.stretches
     ]
-    phases = list(_totals_of(timeline))
+    phases = list(_find_totals(timeline))
     colours = {"domain": phases, "range": [_LOOKS[phase] for phase in phases]}
     bars: Spec = {
         "mark": {"type": "bar", "height": {"band": 0.7}, "aria": True},

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from orchestrator.analysis.figures.palette import colour_of
+from orchestrator.analysis.figures.palette import choose_colour
 from orchestrator.analysis.figures.ticks import log_ticks
 
 Spec = dict[str, Any]
@@ -22,14 +22,14 @@ class Figure:
 
     Attributes:
         alternative: text alternative of the figure, for screen readers.
-        spec_of: specification for a width in pixels.
+        build_spec: specification for a width in pixels.
         is_detail: shown on demand only.
     """
 
     title: str
     caption: str
     alternative: str
-    spec_of: Callable[[int], Spec]
+    build_spec: Callable[[int], Spec]
     is_detail: bool = False
 
 
@@ -96,7 +96,7 @@ def counts_axis(field: str, title: str, values: Sequence[int]) -> Spec:
 def colours(values: Sequence[str], *, field: str = "precision") -> Spec:
     """Encode the precision as its fixed colour."""
     names = sorted(set(values))
-    scale = {"domain": names, "range": [colour_of(name).css for name in names]}
+    scale = {"domain": names, "range": [choose_colour(name).css for name in names]}
     return {"field": field, "type": "nominal", "title": field, "scale": scale}
 
 

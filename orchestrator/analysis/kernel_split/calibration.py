@@ -10,8 +10,8 @@ from statistics import fmean, harmonic_mean
 import numpy as np
 
 from orchestrator.analysis.formatting import counted
-from orchestrator.analysis.kernel_split.step_time import SplitLayer, layers_of
-from orchestrator.analysis.measurements.noise import noise_of
+from orchestrator.analysis.kernel_split.step_time import SplitLayer, find_layers
+from orchestrator.analysis.measurements.noise import describe_noise
 from orchestrator.core.estimate import Refusal
 from orchestrator.core.result import DeviceFacts, TrialRecord
 from orchestrator.core.trial_spec import Option, setting_id
@@ -139,7 +139,7 @@ def splits(trainer: str) -> bool:
     return info is not None and info.splits_convolutions
 
 
-def machine_of(record: TrialRecord) -> Platform:
+def find_machine(record: TrialRecord) -> Platform:
     """Return the platform whose speeds a record measured."""
     spec = record.spec
     return Platform(
@@ -161,13 +161,13 @@ def split_layers(
         return Refusal(reason=reason, to_measure="each setting")
     if precision not in PRECISIONS:
         return Refusal(reason=f"nothing is known of precision {precision}", to_measure="another precision")
-    layers = layers_of(network, batch=batch, value_bytes=PRECISIONS[precision].value_bytes)
+    layers = find_layers(network, batch=batch, value_bytes=PRECISIONS[precision].value_bytes)
     if not layers:
         return Refusal(reason=f"{name} has no convolution to split", to_measure="another workload")
     return tuple(layers)
 
 
-def trial_of(record: TrialRecord) -> SplitTrial:
+def build_trial(record: TrialRecord) -> SplitTrial:
     """Extract the calibration data of a measurement."""
     spec, devices = record.spec, record.result.devices if record.result else ()
     shares = split_layers(
@@ -178,7 +178,7 @@ def trial_of(record: TrialRecord) -> SplitTrial:
     return SplitTrial(
         setting_id=setting_id(spec),
         threads=record.placement.threads,
-        is_noisy=bool(noise_of(record)),
+        is_noisy=bool(describe_noise(record)),
         workers=len(devices),
         speeds=tuple(_speeds(layers, devices)),
         rest_seconds=devices[0].kernel_rest_seconds if devices else None,
@@ -206,7 +206,7 @@ def _share_in(device: DeviceFacts, layer: SplitLayer) -> KernelShare | None:
     return next((share for share in device.kernel_shares if share.layer == name), None)
 
 
-def calibrations_of(trials: Iterable[SplitTrial]) -> dict[int, PlatformCalibration]:
+def build_calibrations(trials: Iterable[SplitTrial]) -> dict[int, PlatformCalibration]:
     """Build the calibrations of one platform by number of workers."""
     of_workers: dict[int, list[SplitTrial]] = defaultdict(list)
     for trial in trials:

@@ -159,7 +159,7 @@ def _over_links(family: PlatformResults) -> _View:
     """Plot speed-ups over link rates, with marks at the measured link."""
     lines = [
         _SpeedupCurve(
-            name=_name_of(family, split),
+            name=_find_name(family, split),
             marks=[(link / 1e9, split.speed_up)] if split.speed_up else [],
             curve=[(factor * link / 1e9, model.over(factor * link).speed_up) for factor in _BANDWIDTHS],
         )
@@ -189,7 +189,7 @@ def _lines(
 ) -> list[_SpeedupCurve]:
     alike: dict[str, list[SplitMeasurement]] = defaultdict(list)
     for split in _largest_first(family.splits):
-        alike[_name_of(family, split, without=without)].append(split)
+        alike[_find_name(family, split, without=without)].append(split)
     return [
         _SpeedupCurve(
             name=name,
@@ -202,7 +202,7 @@ def _lines(
     ]
 
 
-def _name_of(family: PlatformResults, split: SplitMeasurement, *, without: str = "") -> str:
+def _find_name(family: PlatformResults, split: SplitMeasurement, *, without: str = "") -> str:
     ran_with = split.measured.setting.ran_with
     words = work_words(family.machine.workload, split.work, without=without)
     return f"{words}, {ran_with}" if ran_with else words
@@ -236,7 +236,7 @@ def _figure(family: PlatformResults, view: _View) -> Figure:
         title=f"Speed-up over {view.over} of {machine_words(family.machine)}, split",
         caption=f"{_READING}{view.told}" + left_out(len(drawn), _MOST_LINES, _WHICH),
         alternative=_describe_curves(view.over, lines),
-        spec_of=lambda width: single(_spec_of(lines, view), width=width, height=_HEIGHT_PIXELS),
+        build_spec=lambda width: single(_build_spec(lines, view), width=width, height=_HEIGHT_PIXELS),
     )
 
 
@@ -254,7 +254,7 @@ _X, _Y = "x", "speed_up"
 _SPEED_UP = "speed-up over one worker"
 
 
-def _spec_of(lines: Sequence[_SpeedupCurve], view: _View) -> Spec:
+def _build_spec(lines: Sequence[_SpeedupCurve], view: _View) -> Spec:
     names = [line.name for line in lines]
     colours = [shape.css for shape in SHAPES[: len(names)]]
     colour: Spec = {
@@ -268,7 +268,7 @@ def _spec_of(lines: Sequence[_SpeedupCurve], view: _View) -> Spec:
     curves = [
         {"line": line.name, _X: place, _Y: speed_up} for line in lines for place, speed_up in line.curve
     ]
-    marks = [_mark_of(line.name, place, value) for line in lines for place, value in line.marks]
+    marks = [_find_mark(line.name, place, value) for line in lines for place, value in line.marks]
     one: Spec = {"mark": {"type": "rule", "color": NEUTRAL.css}, "encoding": {"x": None, "y": {"datum": 1}}}
     return {
         "encoding": {"x": view.axis},
@@ -294,7 +294,7 @@ def _spec_of(lines: Sequence[_SpeedupCurve], view: _View) -> Spec:
     }
 
 
-def _mark_of(name: str, place: float, value: Spread) -> dict[str, Any]:
+def _find_mark(name: str, place: float, value: Spread) -> dict[str, Any]:
     return {
         "line": name,
         _X: place,

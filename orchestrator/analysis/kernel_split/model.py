@@ -9,7 +9,7 @@ from orchestrator.analysis.kernel_split.calibration import PlatformCalibration
 from orchestrator.analysis.kernel_split.step_time import SplitLayer, bound, step_seconds
 from orchestrator.core.estimate import Refusal
 from orchestrator.core.work_share import KernelLink
-from orchestrator.train.trainers.kernel_split.shares import shares_of
+from orchestrator.train.trainers.kernel_split.shares import divide_shares
 
 _AGAIN = "them again, for they are of before that was looked at"
 _SEVERAL = "another setting with several workers"
@@ -119,7 +119,7 @@ def modelled(query: SplitQuery, calibrations: Mapping[int, PlatformCalibration])
     return SplitModel(
         layers=query.layers,
         shares=tuple(
-            shares_of(layer.kernels, [1.0] * query.workers if query.is_even else speeds)
+            divide_shares(layer.kernels, [1.0] * query.workers if query.is_even else speeds)
             for layer, speeds in zip(query.layers, together.speeds, strict=True)
         ),
         speeds=together.speeds,

@@ -6,21 +6,21 @@ from collections.abc import Container, Hashable, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass, fields, replace
 from functools import partial
 
-from orchestrator.analysis.comparison.compare import ratio_of
+from orchestrator.analysis.comparison.compare import compute_ratio
 from orchestrator.analysis.comparison.factors import TRAINER, WORKERS, alike
 from orchestrator.analysis.kernel_split.calibration import (
     Platform,
     PlatformCalibration,
-    calibrations_of,
-    machine_of,
+    build_calibrations,
+    build_trial,
+    find_machine,
     split_layers,
     splits,
-    trial_of,
 )
 from orchestrator.analysis.kernel_split.model import SplitModel, SplitQuery, modelled
 from orchestrator.analysis.measurements.measured import Measurement
-from orchestrator.analysis.measurements.noise import noise_of
-from orchestrator.analysis.metrics.metric import step_seconds_of
+from orchestrator.analysis.measurements.noise import describe_noise
+from orchestrator.analysis.metrics.metric import find_step_seconds
 from orchestrator.core.deciding import choose_deciding, repeat_key
 from orchestrator.core.estimate import Refusal
 from orchestrator.core.interval import Spread
@@ -90,7 +90,7 @@ class SplitMeasurement:
         """Speed-up over the baseline, of the repeats that decide on both sides."""
         if self.baseline is None:
             return None
-        return ratio_of(self.measured.deciding_rates, self.baseline.deciding_rates)
+        return compute_ratio(self.measured.deciding_rates, self.baseline.deciding_rates)
 
     @property
     def is_noisy(self) -> bool:
@@ -136,7 +136,7 @@ class PlatformResults:
 
     def model(self, work: SplitConfig) -> SplitModel | Refusal:
         """Model a step of any configuration on this platform."""
-        return model_of(work, self.machine, self.calibrations)
+        return model_step(work, self.machine, self.calibrations)
 
     def bracketed(self, speed_up: float) -> Spread:
         """Return the speed-up with the interval of its prediction, where there is one."""
@@ -144,12 +144,14 @@ class PlatformResults:
         return Spread(median=speed_up, low=speed_up / factor, high=speed_up * factor)
 
 
-def splits_of(measured: Sequence[Measurement], records: Iterable[TrialRecord]) -> tuple[PlatformResults, ...]:
+def find_splits(
+    measured: Sequence[Measurement], records: Iterable[TrialRecord]
+) -> tuple[PlatformResults, ...]:
     """One for each machine that has trials of a trainer that splits, whatever their number of workers."""
     families: dict[Platform, list[TrialRecord]] = defaultdict(list)
     for record in records:
         if record.provenance == "measured" and record.result is not None and splits(record.spec.trainer):
-            families[machine_of(record)].append(record)
+            families[find_machine(record)].append(record)
     if not families:
         return ()
     several: dict[str, list[tuple[Measurement, Measurement | None]]] = defaultdict(list)
@@ -158,7 +160,7 @@ def splits_of(measured: Sequence[Measurement], records: Iterable[TrialRecord]) -
     return tuple(_family(machine, pairs, several) for machine, pairs in families.items())
 
 
-def model_of(
+def model_step(
     work: SplitConfig, machine: Platform, calibrations: Mapping[int, PlatformCalibration]
 ) -> SplitModel | Refusal:
     """Model one step of a configuration."""
@@ -243,13 +245,13 @@ def _family(
     several: Mapping[str, Sequence[tuple[Measurement, Measurement | None]]],
 ) -> PlatformResults:
     decisive = _deciding(records)
-    trials = [trial_of(record) for record in decisive]
+    trials = [build_trial(record) for record in decisive]
     specs = {trial.setting_id: record.spec for trial, record in zip(trials, decisive, strict=True)}
     splits = []
     for setting in (spec for spec in specs if spec in several):
-        work = _work_of(specs[setting])
-        others = calibrations_of(trial for trial in trials if trial.setting_id != setting)
-        model = model_of(work, machine, others)
+        work = _build_work(specs[setting])
+        others = build_calibrations(trial for trial in trials if trial.setting_id != setting)
+        model = model_step(work, machine, others)
         held = next(trial.held for trial in trials if trial.setting_id == setting)
         splits += [
             SplitMeasurement(measured=measured, work=work, held=held, baseline=baseline, model=model)
@@ -257,8 +259,8 @@ def _family(
         ]
     return PlatformResults(
         machine=machine,
-        calibrations=calibrations_of(trials),
-        splits=tuple(sorted(splits, key=_order_of)),
+        calibrations=build_calibrations(trials),
+        splits=tuple(sorted(splits, key=_find_order)),
     )
 
 
@@ -266,7 +268,7 @@ def _deciding(records: Iterable[TrialRecord]) -> list[TrialRecord]:
     """Choose the trials of each setting that decide; all of a setting where none does."""
     repeats: dict[Hashable, list[tuple[TrialRecord, float]]] = defaultdict(list)
     for record in records:
-        if record.result and (step := step_seconds_of(record.result)):
+        if record.result and (step := find_step_seconds(record.result)):
             repeats[repeat_key(record)].append((record, 1 / step.median))
     return [
         record
@@ -274,12 +276,12 @@ def _deciding(records: Iterable[TrialRecord]) -> list[TrialRecord]:
         for record in choose_deciding(
             [record for record, _ in group],
             [rate for _, rate in group],
-            [not noise_of(record) for record, _ in group],
+            [not describe_noise(record) for record, _ in group],
         )
     ]
 
 
-def _order_of(split: SplitMeasurement) -> tuple[object, ...]:
+def _find_order(split: SplitMeasurement) -> tuple[object, ...]:
     """Return a sort key made of numbers, so that 1000 follows 500."""
     work, setting = split.work, split.measured.setting
     options = [
@@ -291,7 +293,7 @@ def _order_of(split: SplitMeasurement) -> tuple[object, ...]:
     return kernels, options, work.batch, work.workers, work.is_even, setting.ran_with
 
 
-def _work_of(spec: TrialSpec) -> SplitConfig:
+def _build_work(spec: TrialSpec) -> SplitConfig:
     return SplitConfig(
         options=spec.workload_options,
         batch=spec.global_batch_size,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from orchestrator.core.work_share import KernelLink
 from workloads.layers import Conv2d, pair
 from workloads.network import INPUT, Network
-from workloads.shapes import input_shapes_of, shapes_of
+from workloads.shapes import find_input_shapes, find_shapes
 
 _FLOAT32_BYTES = 4
 
@@ -39,10 +39,10 @@ class SplitLayer:
     needs_input_gradient: bool
 
 
-def layers_of(network: Network, *, batch: int, value_bytes: int = _FLOAT32_BYTES) -> list[SplitLayer]:
+def find_layers(network: Network, *, batch: int, value_bytes: int = _FLOAT32_BYTES) -> list[SplitLayer]:
     """The convolutions of a network in their order."""
     layers = []
-    shapes = zip(network.nodes, input_shapes_of(network), shapes_of(network), strict=True)
+    shapes = zip(network.nodes, find_input_shapes(network), find_shapes(network), strict=True)
     for index, (node, read, made) in enumerate(shapes):
         if isinstance(node.layer, Conv2d):
             height, width = pair(node.layer.kernel)

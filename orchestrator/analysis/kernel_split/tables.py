@@ -17,7 +17,7 @@ from orchestrator.analysis.kernel_split.wording import (
     network_words,
     speed_up_words,
 )
-from orchestrator.analysis.predictions.forecasts import origin_of
+from orchestrator.analysis.predictions.forecasts import find_origin
 from orchestrator.analysis.table import Column, Table
 from orchestrator.core.estimate import Refusal
 from orchestrator.core.interval import exactly
@@ -71,7 +71,7 @@ def _row(family: PlatformResults, split: SplitMeasurement) -> tuple[str, ...]:
         _baseline(split),
         speed_up_words(split),
         *(_predicted(family, split, model) if isinstance(model, SplitModel) else (UNKNOWN,) * 5),
-        model.stretched if isinstance(model, SplitModel) else origin_of(model),
+        model.stretched if isinstance(model, SplitModel) else find_origin(model),
     )
 
 
@@ -140,7 +140,7 @@ def is_of_paper(machine: Platform) -> bool:
 
 def paper_table(families: Sequence[PlatformResults]) -> Table:
     """The paper's points beside the setting with the most convolutions of each machine; none without one."""
-    own = [row for family in families if is_of_paper(family.machine) for row in _rows_of(family)]
+    own = [row for family in families if is_of_paper(family.machine) for row in _build_rows(family)]
     paper = [
         (
             f"the paper, {paper_point.words}",
@@ -161,7 +161,7 @@ def paper_table(families: Sequence[PlatformResults]) -> Table:
     )
 
 
-def _rows_of(family: PlatformResults) -> Iterator[tuple[str, ...]]:
+def _build_rows(family: PlatformResults) -> Iterator[tuple[str, ...]]:
     modelled = [(split.work, split.model) for split in family.splits if not isinstance(split.model, Refusal)]
     if not modelled:
         return

@@ -4,13 +4,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
-from orchestrator.analysis.measurements.noise import noise_of
-from orchestrator.analysis.measurements.setting import Setting, plain_setting, setting_of
-from orchestrator.analysis.metrics.cost import COSTS, attempts_of, bill_of_all, price_label
-from orchestrator.analysis.metrics.definitions import METRICS, metrics_of
+from orchestrator.analysis.measurements.noise import describe_noise
+from orchestrator.analysis.measurements.setting import Setting, build_setting, plain_setting
+from orchestrator.analysis.metrics.cost import COSTS, bill_of_all, find_attempts, price_label
+from orchestrator.analysis.metrics.definitions import METRICS, collect_metrics
 from orchestrator.core.price import Price
-from orchestrator.core.price_label import marks_of
-from orchestrator.core.result import TrainResult, TrialRecord, latest, variables_of, versions_of
+from orchestrator.core.price_label import find_marks
+from orchestrator.core.result import TrainResult, TrialRecord, find_variables, find_versions, latest
 from orchestrator.core.trial_spec import point_id, setting_id
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ COLUMNS: tuple[str, ...] = (
 _QUALITY = "quality."
 
 
-def frame_of(records: Iterable[TrialRecord]) -> "pd.DataFrame":
+def build_frame(records: Iterable[TrialRecord]) -> "pd.DataFrame":
     """One row per trial, of the record that stands, in the order in which trials first appear.
 
     A trial costs what its attempts did that are among the records.
@@ -52,8 +52,8 @@ def frame_of(records: Iterable[TrialRecord]) -> "pd.DataFrame":
     import pandas as pd
 
     records = tuple(records)
-    attempts = attempts_of(records)
-    rows = [_row_of(record, attempts.get(trial, ())) for trial, record in latest(records).items()]
+    attempts = find_attempts(records)
+    rows = [_build_row(record, attempts.get(trial, ())) for trial, record in latest(records).items()]
     names = dict.fromkeys(name for row in rows for name in row)
     return pd.DataFrame(rows, columns=[*COLUMNS, *(name for name in names if name not in COLUMNS)])
 
@@ -63,30 +63,30 @@ def quality_columns(frame: "pd.DataFrame") -> Mapping[str, str]:
     return {name.removeprefix(_QUALITY): name for name in frame.columns if name not in COLUMNS}
 
 
-def _row_of(record: TrialRecord, attempts: Sequence[TrialRecord]) -> dict[str, object]:
+def _build_row(record: TrialRecord, attempts: Sequence[TrialRecord]) -> dict[str, object]:
     spec, result = record.spec, record.result
     is_measured = record.provenance == "measured"
     quality = result.quality if result and is_measured else {}
-    numbers, bill = metrics_of(record), bill_of_all(attempts) if attempts else None
+    numbers, bill = collect_metrics(record), bill_of_all(attempts) if attempts else None
     return {
         "trial_id": record.trial_id,
         "setting_id": setting_id(spec),
         "point": point_id(spec),
         "provenance": record.provenance,
         "state": record.failure.kind if record.failure else "done",
-        **plain_setting(setting_of(spec)),
+        **plain_setting(build_setting(spec)),
         "seed": spec.seed,
         "repeat": spec.repeat,
         "trains": record.placement.trains,
-        "versions": _listed(versions_of(record)),
-        "variables": _listed(variables_of(record)),
-        "noise": noise_of(record) if is_measured else "",
-        "num_blocks": _num_blocks_of(result),
+        "versions": _listed(find_versions(record)),
+        "variables": _listed(find_variables(record)),
+        "noise": describe_noise(record) if is_measured else "",
+        "num_blocks": _count_blocks(result),
         **_held_out_in(result if is_measured else None),
         **{name: numbers[name] for name in (*METRICS, *COSTS) if name in numbers},
         **({"trial_usd": bill.usd} if bill else {}),
         "price": price_label(record),
-        "price_marks": ", ".join(marks_of(record.price)) if isinstance(record.price, Price) else "",
+        "price_marks": ", ".join(find_marks(record.price)) if isinstance(record.price, Price) else "",
         **{f"{_QUALITY}{name}": value for name, value in quality.items()},
     }
 
@@ -100,5 +100,5 @@ def _listed(facts: Mapping[str, str]) -> str:
     return "; ".join(f"{name} {value}" for name, value in facts.items())
 
 
-def _num_blocks_of(result: TrainResult | None) -> int:
+def _count_blocks(result: TrainResult | None) -> int:
     return min((len(blocks) for blocks in result.block_seconds), default=0) if result else 0

@@ -12,7 +12,7 @@ from orchestrator.analysis.measurements.frame import quality_columns
 from orchestrator.analysis.measurements.setting import Setting
 from orchestrator.analysis.metrics.quality import QualityInterval, quality_interval
 from orchestrator.core.deciding import choose_deciding, find_deciding
-from orchestrator.core.interval import Spread, spread_of
+from orchestrator.core.interval import Spread, compute_spread
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -129,7 +129,7 @@ def marks_of_repeats(measurement: Measurement) -> str:
     )
 
 
-def measured_of(frame: "pd.DataFrame") -> tuple[Measurement, ...]:
+def find_measured(frame: "pd.DataFrame") -> tuple[Measurement, ...]:
     """Return every setting whose steps were measured: like ones together, the fastest of them first."""
     done = frame[
         (frame["provenance"] == "measured")
@@ -140,17 +140,17 @@ def measured_of(frame: "pd.DataFrame") -> tuple[Measurement, ...]:
     for row in done.to_dict("records"):  # groups of pandas take milliseconds each
         alike[row["setting_id"], row["versions"], row["variables"]].append(row)
     measurements = _with_distinguishing_fields(
-        [_one_of(rows, quality_columns(frame)) for rows in alike.values()]
+        [_build_one(rows, quality_columns(frame)) for rows in alike.values()]
     )
-    return tuple(sorted(measurements, key=_order_of))
+    return tuple(sorted(measurements, key=_find_order))
 
 
-def _one_of(rows: Sequence[_Row], quality: Mapping[str, str]) -> Measurement:
+def _build_one(rows: Sequence[_Row], quality: Mapping[str, str]) -> Measurement:
     first = rows[0]
     rates = tuple(row["steady_samples_per_second"] for row in rows)
     quiet = tuple(row["noise"] == "" for row in rows)
     timed = choose_deciding(rows, rates, quiet)
-    step_seconds, samples_per_second = _timing_of(timed)
+    step_seconds, samples_per_second = _build_timing(timed)
     has_phases = bool(_known(timed, "last_phase_step_seconds"))
     price = first["price"] if len({row["price"] for row in rows}) == 1 else ""
     whole = [row for row in rows if not row["resumed_from_step"] > 0]
@@ -172,7 +172,7 @@ def _one_of(rows: Sequence[_Row], quality: Mapping[str, str]) -> Measurement:
         first_step_seconds=_over(timed, "first_step_seconds"),
         setup_seconds=_over(timed, "setup_seconds"),
         final_loss=_median_over(rows, "final_loss"),
-        job_seconds=spread_of(_job_seconds(timed)),
+        job_seconds=compute_spread(_job_seconds(timed)),
         all_job_seconds=_job_seconds(rows),
         price=price,
         price_marks=first["price_marks"] if price else "",
@@ -181,7 +181,9 @@ def _one_of(rows: Sequence[_Row], quality: Mapping[str, str]) -> Measurement:
         all_job_usd=tuple(_known(whole, "attempt_usd")) if price else (),
         where_known={name: _over(timed, name) for name in WHERE_KNOWN if _known(timed, name)},
         quality={
-            name: _quality_of(rows, name, column) for name, column in quality.items() if _known(rows, column)
+            name: _find_quality(rows, name, column)
+            for name, column in quality.items()
+            if _known(rows, column)
         },
     )
 
@@ -190,7 +192,7 @@ def _job_seconds(rows: Sequence[_Row]) -> tuple[float, ...]:
     return tuple(sum(row[key] for key in _JOB) for row in rows)
 
 
-def _quality_of(rows: Sequence[_Row], metric: str, column: str) -> QualityInterval:
+def _find_quality(rows: Sequence[_Row], metric: str, column: str) -> QualityInterval:
     """Return the quality over seeds; the median of a seed's repeats counts once, because they hardly
     differ.
     """
@@ -204,7 +206,7 @@ def _quality_of(rows: Sequence[_Row], metric: str, column: str) -> QualityInterv
     )
 
 
-def _timing_of(rows: Sequence[_Row]) -> tuple[Spread, Spread]:
+def _build_timing(rows: Sequence[_Row]) -> tuple[Spread, Spread]:
     """Return seconds per step and samples per second: over repeats, or over the blocks of the only one."""
     if len(rows) > 1:
         return _over(rows, "step_seconds_median"), _over(rows, "steady_samples_per_second")
@@ -226,7 +228,7 @@ def _cost_at(rate: Spread, row: _Row) -> Spread:
 
 def _over(rows: Sequence[_Row], column: str) -> Spread:
     values = _known(rows, column)
-    return spread_of(values) if values else _UNKNOWN
+    return compute_spread(values) if values else _UNKNOWN
 
 
 def _median_over(rows: Sequence[_Row], column: str) -> Spread:
@@ -251,16 +253,16 @@ def _with_distinguishing_fields(measured: Iterable[Measurement]) -> list[Measure
 
 
 def _differing(one: Measurement, group: Sequence[Measurement]) -> str:
-    facts = [set(_facts_of(measurement)) for measurement in group]
-    return "; ".join(fact for fact in _facts_of(one) if not all(fact in fact_set for fact_set in facts))
+    facts = [set(_list_facts(measurement)) for measurement in group]
+    return "; ".join(fact for fact in _list_facts(one) if not all(fact in fact_set for fact_set in facts))
 
 
-def _facts_of(measurement: Measurement) -> list[str]:
+def _list_facts(measurement: Measurement) -> list[str]:
     texts = (measurement.versions, measurement.variables)
     return [fact for text in texts for fact in text.split("; ") if fact]
 
 
-def _order_of(measurement: Measurement) -> tuple[object, ...]:
+def _find_order(measurement: Measurement) -> tuple[object, ...]:
     setting = measurement.setting
     return (
         not measurement.trains,

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from statistics import median
 
 from orchestrator.analysis.formatting import number
-from orchestrator.analysis.metrics.metric import step_seconds_of
+from orchestrator.analysis.metrics.metric import find_step_seconds
 from orchestrator.core.deciding import MOST_APART
 from orchestrator.core.interval import median_interval
 from orchestrator.core.placement import Placement
@@ -81,10 +81,10 @@ def has_impossible_times(record: TrialRecord) -> bool:
     result = record.result
     if result is None or record.provenance != "measured" or not any(result.block_seconds):
         return False
-    return step_seconds_of(result) is None
+    return find_step_seconds(result) is None
 
 
-def noise_of(record: TrialRecord) -> str:
+def describe_noise(record: TrialRecord) -> str:
     """Describe the disturbance of a result's timing with its numbers; empty where there was none or nothing
     was timed.
 
@@ -97,7 +97,7 @@ def noise_of(record: TrialRecord) -> str:
     if not any(map(sum, result.block_seconds)):
         return ""  # the clock saw no time pass
     cores = sum(group.cpus for group in record.placement.on_host(0))
-    load, busy = max(result.load_average), _busy_cores_of(result)
+    load, busy = max(result.load_average), _compute_busy_cores(result)
     causes = []
     if result.core_wait_seconds and result.busy_core_seconds:
         waiting = median(_shares_without_core(result, record.placement))
@@ -135,7 +135,7 @@ def _shares_without_core(result: TrainResult, placement: Placement) -> Iterator[
         yield max(shares)
 
 
-def _busy_cores_of(result: TrainResult) -> float:
+def _compute_busy_cores(result: TrainResult) -> float:
     """Cores that all ranks together kept busy while blocks were timed; at most, for the clock is coarse."""
     timed: float = sum(max(ranks) for ranks in zip(*result.block_seconds, strict=True))
     return sum(seconds + _TICK_SECONDS for seconds in result.cpu_seconds) / timed

@@ -77,7 +77,7 @@ class Setting:
     ran_with: str = ""
 
 
-def setting_of(spec: TrialSpec) -> Setting:
+def build_setting(spec: TrialSpec) -> Setting:
     """Return the setting of a trial: equal in all its seeds and repeats, and in nothing else."""
     return _setting(spec, steps=spec.steps, timing=_timing_text(spec.timing))
 
@@ -98,10 +98,10 @@ def _setting(spec: TrialSpec, *, steps: int, timing: str) -> Setting:
         replicas="" if spec.replicas == spec.num_workers else str(spec.replicas),
         global_batch_size=spec.global_batch_size,
         steps=steps,
-        workload_options=_options_of(
+        workload_options=_list_options(
             "script" if spec.workload == "script" else "workload", spec.workload_options
         ),
-        trainer_options=_options_of("trainer", spec.trainer_options),
+        trainer_options=_list_options("trainer", spec.trainer_options),
         process_model=spec.process_model,
         timing=timing,
         data=spec.data,
@@ -142,7 +142,7 @@ def _varies(settings: Sequence[Setting], name: str) -> bool:
     return any(len(values) > 1 for values in alike.values())
 
 
-def words_of(setting: Setting, name: str) -> str:
+def format_field(setting: Setting, name: str) -> str:
     """Format one field for a sentence: `bf16`, `2 workers`, `batch 64`, `stand-in 1f2e3d4c`."""
     value = getattr(setting, name)
     if name in ("num_workers", "num_hosts", "replicas", "steps"):
@@ -152,9 +152,9 @@ def words_of(setting: Setting, name: str) -> str:
     return f"{DETAILS[name]} {value}" if isinstance(value, int) else str(value)
 
 
-def label_of(setting: Setting, names: Iterable[str]) -> str:
+def format_label(setting: Setting, names: Iterable[str]) -> str:
     """Name a setting by some of its fields: `torch_ddp, bf16, cpu, 2 workers`."""
-    return ", ".join(words_of(setting, name) for name in names if getattr(setting, name) != "")
+    return ", ".join(format_field(setting, name) for name in names if getattr(setting, name) != "")
 
 
 def names_in(plan: Plan) -> Namer:
@@ -167,27 +167,27 @@ def namer(trials: Iterable[TrialSpec]) -> Namer:
 
     What all of them share is left out, apart from the words that every name begins with and what is unusual.
     """
-    settings = tuple({setting_of(trial) for trial in trials})
+    settings = tuple({build_setting(trial) for trial in trials})
     differ = {name for name in DETAILS if varying(settings, [name])}
     fields = [*_FIRST, *(name for name in DETAILS if name in _USUAL or name in differ)]
 
-    def name_of(trial: TrialSpec) -> str:
-        setting = setting_of(trial)
+    def build_name(trial: TrialSpec) -> str:
+        setting = build_setting(trial)
         shared = {"workload_options"} - differ if setting.workload == "script" else set()
         names = [name for name in fields if getattr(setting, name) != _USUAL.get(name, "")]
         names = [name for name in names if name not in shared]
         apart = [f"{name} {value}" for name in ("seed", "repeat") if (value := getattr(trial, name))]
-        return " ".join([*(words_of(setting, name) for name in names), *apart])
+        return " ".join([*(format_field(setting, name) for name in names), *apart])
 
-    return name_of
+    return build_name
 
 
 @cache
 def _timing_text(timing: TimingSpec) -> str:
-    return _options_of("measure", timing_options(timing))
+    return _list_options("measure", timing_options(timing))
 
 
-def _options_of(group: str, options: Mapping[str, Option]) -> str:
+def _list_options(group: str, options: Mapping[str, Option]) -> str:
     return " ".join(f"{group}.{name}={options[name]}" for name in sorted(options)) if options else ""
 
 

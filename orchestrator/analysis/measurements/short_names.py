@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from orchestrator.analysis.measurements.setting import DETAILS, Setting, setting_of, varying, words_of
+from orchestrator.analysis.measurements.setting import DETAILS, Setting, build_setting, format_field, varying
 from orchestrator.core.trial_spec import TrialSpec
 
 _FIRST = ("workload", "device", "trainer", "precision")
@@ -28,7 +28,7 @@ class ShortNames:
 
     def setting(self, trial: TrialSpec) -> str:
         """Name the setting of a trial: `cpu torch_ddp bf16`."""
-        return _words(setting_of(trial), self.fields)
+        return _words(build_setting(trial), self.fields)
 
     def trial(self, trial: TrialSpec) -> str:
         """Name a trial: `cpu torch_ddp bf16 seed 1 #0`."""
@@ -40,7 +40,7 @@ class ShortNames:
 def short_names(trials: Iterable[TrialSpec]) -> ShortNames:
     """Find what these trials differ in; where it is nothing, a name has device, trainer and precision."""
     trials = tuple(trials)
-    settings = tuple({setting_of(trial) for trial in trials})
+    settings = tuple({build_setting(trial) for trial in trials})
     with_host = tuple(setting for setting in settings if setting.host)  # trials of other devices have none
     varied = varying(settings, (name for name in (*_FIRST, *DETAILS) if name != "host"))
     fields = (*varied, *varying(with_host, ["host"])) or _WHERE_NOTHING_DIFFERS
@@ -54,11 +54,11 @@ def short_names(trials: Iterable[TrialSpec]) -> ShortNames:
 
 
 def _words(setting: Setting, names: Iterable[str]) -> str:
-    return " ".join(words_of(setting, name) for name in names if getattr(setting, name) != "")
+    return " ".join(format_field(setting, name) for name in names if getattr(setting, name) != "")
 
 
 def _shared_words(setting: Setting, names: Iterable[str]) -> str:
     """Tell `mnist_cnn, batch 64, AMD EPYC x2`: one worker is usual, and not worth a word."""
     usual = {"num_workers": 1}
     worth = [name for name in names if getattr(setting, name) not in ("", usual.get(name))]
-    return ", ".join(words_of(setting, name) for name in worth)
+    return ", ".join(format_field(setting, name) for name in worth)

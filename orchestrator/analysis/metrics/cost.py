@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from orchestrator.analysis.metrics.metric import Metric
 from orchestrator.core.price import Price
-from orchestrator.core.price_label import marks_of, priced_as
+from orchestrator.core.price_label import find_marks, priced_as
 from orchestrator.core.result import TrainResult, TrialRecord, latest
 
 _MILLION = 1e6
@@ -52,14 +52,14 @@ class Bill:
         )
 
 
-def bill_of(record: TrialRecord) -> Bill | None:
+def compute_bill(record: TrialRecord) -> Bill | None:
     """Return the bill of one attempt: zero if it got no hardware, None without a price."""
     price = record.price
     if not isinstance(price, Price):
         return None
     if record.failure and record.failure.kind == "infeasible":
         return Bill()
-    parts = parts_of(record.result) if record.result else {}
+    parts = find_parts(record.result) if record.result else {}
     billed = price.billed_seconds(record.seconds)
     rest = "other_seconds" if record.result else "failed_seconds"
     parts[rest] = max(0.0, billed - sum(parts.values()))
@@ -67,7 +67,7 @@ def bill_of(record: TrialRecord) -> Bill | None:
     return Bill(**{name: price.num_nodes * value for name, value in parts.items()}, usd=usd)
 
 
-def attempts_of(records: Iterable[TrialRecord]) -> dict[str, tuple[TrialRecord, ...]]:
+def find_attempts(records: Iterable[TrialRecord]) -> dict[str, tuple[TrialRecord, ...]]:
     """trial_id -> the measured attempts billed for it: the one that stands, and every one that failed."""
     records = tuple(records)
     standing = latest(record for record in records if record.provenance == "measured")
@@ -81,14 +81,14 @@ def attempts_of(records: Iterable[TrialRecord]) -> dict[str, tuple[TrialRecord, 
 def bill_of_all(attempts: Iterable[TrialRecord]) -> Bill | None:
     """Return the joint bill of these attempts; None if one bill is unknown."""
     total = Bill()
-    for bill in map(bill_of, attempts):
+    for bill in map(compute_bill, attempts):
         if bill is None:
             return None
         total += bill
     return total
 
 
-def costs_of(record: TrialRecord, *, samples_per_second: float | None = None) -> dict[str, float]:
+def compute_costs(record: TrialRecord, *, samples_per_second: float | None = None) -> dict[str, float]:
     """Return named costs of an attempt that has a price, failed or not; none without a price."""
     if not isinstance(record.price, Price):
         return {}
@@ -103,14 +103,14 @@ def price_label(record: TrialRecord) -> str:
 
 def marks_in(records: Iterable[TrialRecord]) -> tuple[str, ...]:
     """Marks of the prices of these records, with `partly` where one is not that of every price."""
-    marks = [marks_of(record.price) for record in records if isinstance(record.price, Price)]
+    marks = [find_marks(record.price) for record in records if isinstance(record.price, Price)]
     distinct = dict.fromkeys(mark for marks_of_one in marks for mark in marks_of_one)
     return tuple(
         mark if all(mark in marks_of_one for marks_of_one in marks) else f"partly {mark}" for mark in distinct
     )
 
 
-def parts_of(result: TrainResult) -> dict[str, float]:
+def find_parts(result: TrainResult) -> dict[str, float]:
     """Seconds of each part of an attempt that was measured by itself; names as in `Bill`."""
     first_step, warmup = result.first_step_seconds, result.warmup_seconds
     return {
@@ -148,7 +148,7 @@ def _usd_per_million_samples(
 
 def _of_bill(part: Callable[[Bill], float]) -> Callable[[TrialRecord, Price, float | None], float | None]:
     def of(record: TrialRecord, _price: Price, _samples_per_second: float | None) -> float | None:
-        bill = bill_of(record)
+        bill = compute_bill(record)
         return part(bill) if bill else None
 
     return of

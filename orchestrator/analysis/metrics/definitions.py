@@ -5,8 +5,8 @@ from dataclasses import replace
 from functools import cache
 from types import MappingProxyType
 
-from orchestrator.analysis.metrics.cost import COSTS, costs_of
-from orchestrator.analysis.metrics.metric import Metric, find_training_step, has_phases, step_seconds_of
+from orchestrator.analysis.metrics.cost import COSTS, compute_costs
+from orchestrator.analysis.metrics.metric import Metric, find_step_seconds, find_training_step, has_phases
 from orchestrator.analysis.metrics.utilisation import (
     calibrated_flops_per_second,
     communication_share,
@@ -28,7 +28,7 @@ _IN_PLACE_OF_ALL = ("standin:", "synthetic:")  # data that take the place of a j
 _CURVES = ("loss",)  # what MLflow has beside the metrics of an attempt
 
 
-def metrics_of(record: TrialRecord) -> dict[str, float]:
+def collect_metrics(record: TrialRecord) -> dict[str, float]:
     """Return the named numbers of one attempt, its quality last; numbers that could mislead a comparison are
     left out.
 
@@ -37,16 +37,16 @@ def metrics_of(record: TrialRecord) -> dict[str, float]:
     """
     result = record.result
     if result is None:
-        return costs_of(record)
+        return compute_costs(record)
     samples = _epoch_samples(record, result)
     if samples != result.train_samples:  # a copy of a result takes as long as its metrics
         result = replace(result, train_samples=samples)
-    keys = _keys_of(record, result)
+    keys = _list_keys(record, result)
     values = {key: METRICS[key].of(record.spec.global_batch_size, result) for key in keys}
     return {
         **{key: value for key, value in values.items() if value is not None},
-        **costs_of(record, samples_per_second=values.get("steady_samples_per_second")),
-        **({**_phases_of(result), **_quality_of(result)} if record.provenance == "measured" else {}),
+        **compute_costs(record, samples_per_second=values.get("steady_samples_per_second")),
+        **({**_find_phases(result), **_find_quality(result)} if record.provenance == "measured" else {}),
     }
 
 
@@ -57,20 +57,20 @@ def _epoch_samples(record: TrialRecord, result: TrainResult) -> int | None:
     return None if record.spec.data.startswith(_IN_PLACE_OF_ALL) else result.train_samples
 
 
-def _keys_of(record: TrialRecord, result: TrainResult) -> tuple[str, ...]:
+def _list_keys(record: TrialRecord, result: TrainResult) -> tuple[str, ...]:
     if record.provenance == "rehearsed":
         return _IN_A_REHEARSAL
     return _OF_A_RUN if result.run_seconds else tuple(METRICS)
 
 
-def _phases_of(result: TrainResult) -> dict[str, float]:
+def _find_phases(result: TrainResult) -> dict[str, float]:
     """Return the seconds of the steps of each phase, where there are several."""
     if not has_phases(result):
         return {}
     return {f"phase_seconds.{name}": seconds for name, seconds in result.phase_seconds.items()}
 
 
-def _quality_of(result: TrainResult) -> dict[str, float]:
+def _find_quality(result: TrainResult) -> dict[str, float]:
     """Whatever a workload calls its quality; a name that a number or a parameter has gets a prefix."""
     taken = _taken_names()
     return {f"quality.{name}" if name in taken else name: value for name, value in result.quality.items()}
@@ -97,7 +97,7 @@ def _step(part: Callable[[Interval], float]) -> Callable[[int, TrainResult], flo
 
 
 def _last_phase_step_seconds(_batch: int, result: TrainResult) -> float | None:
-    timed = step_seconds_of(result) if has_phases(result) else None
+    timed = find_step_seconds(result) if has_phases(result) else None
     return timed.median if timed else None
 
 

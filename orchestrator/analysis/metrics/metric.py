@@ -33,7 +33,7 @@ class Metric(Generic[Of]):
     header: str = ""
 
 
-def step_seconds_of(result: TrainResult) -> Interval | None:
+def find_step_seconds(result: TrainResult) -> Interval | None:
     """Steady-state seconds of one optimizer step: median and interval over blocks.
 
     None if no block was timed, and for times that no clock can have shown, of which a record may hold any. A
@@ -43,12 +43,12 @@ def step_seconds_of(result: TrainResult) -> Interval | None:
 
 
 def find_training_step(result: TrainResult) -> Interval | None:
-    """Seconds of one optimizer step of the whole training: `step_seconds_of`, where all steps are alike.
+    """Seconds of one optimizer step of the whole training: `find_step_seconds`, where all steps are alike.
 
     Steps of several phases take unequal times, and only those of the last one are in blocks. Of such a
     training it is the mean of all steps, with an interval as wide, for its size, as that of the blocks.
     """
-    steady = step_seconds_of(result)
+    steady = find_step_seconds(result)
     if steady is None or not has_phases(result):
         return steady
     mean = mean_step_seconds(result)

@@ -3,19 +3,19 @@
 from collections.abc import Callable
 from statistics import median
 
-from orchestrator.analysis.metrics.metric import step_seconds_of
+from orchestrator.analysis.metrics.metric import find_step_seconds
 from orchestrator.core.result import TrainResult
 
 
 def mfu(_batch: int, result: TrainResult) -> float | None:
     """PaLM (Chowdhery et al. 2022), appendix B, of the steady state."""
-    steady, seconds = step_seconds_of(result), _compute_seconds(result)
+    steady, seconds = find_step_seconds(result), _compute_seconds(result)
     return seconds / steady.median if steady and seconds else None
 
 
 def mfu_calibrated(_batch: int, result: TrainResult) -> float | None:
     """The same of the calibrated peak. Above 1 the products were disturbed, and it says nothing."""
-    steady, calibration = step_seconds_of(result), result.calibration
+    steady, calibration = find_step_seconds(result), result.calibration
     if steady is None or calibration is None:
         return None
     value = result.flops_per_step / calibration.flops_per_second / steady.median
@@ -29,7 +29,7 @@ def calibrated_flops_per_second(_batch: int, result: TrainResult) -> float | Non
 
 def roofline_fraction(_batch: int, result: TrainResult) -> float | None:
     """Roofline model: Williams, Waterman and Patterson 2009."""
-    steady, bounds = step_seconds_of(result), (_compute_seconds(result), _traffic_seconds(result))
+    steady, bounds = find_step_seconds(result), (_compute_seconds(result), _traffic_seconds(result))
     finite = [bound for bound in bounds if bound is not None]
     return max(finite) / steady.median if steady and len(finite) == len(bounds) else None
 

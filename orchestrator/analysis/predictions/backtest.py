@@ -7,7 +7,7 @@ from statistics import median
 from orchestrator.analysis.comparison.compare import distinguishing_fields
 from orchestrator.analysis.formatting import counted, number, share, spread
 from orchestrator.analysis.measurements.measured import Measurement
-from orchestrator.analysis.measurements.setting import label_of
+from orchestrator.analysis.measurements.setting import format_label
 from orchestrator.analysis.table import Column, Table
 from orchestrator.core.estimate import Estimate, TrackRecord
 from orchestrator.core.interval import Spread
@@ -44,7 +44,7 @@ class BacktestRow:
         return self.measured / self.predicted.likely
 
 
-def hindsights_of(
+def pair_backtests(
     measured: Sequence[Measurement], hindcasts: Mapping[str, Estimate]
 ) -> tuple[BacktestRow, ...]:
     """Pair every measurement with the prediction that would have been made without it, if any."""
@@ -53,17 +53,17 @@ def hindsights_of(
     own = dict.fromkeys(("workload", "device", "trainer", "precision", *distinct))
     return tuple(
         BacktestRow(
-            label=label_of(measurement.setting, own),
+            label=format_label(measurement.setting, own),
             predicted=predicted,
             measured=measurement.timed_step_seconds.median,
             is_noisy=not measurement.num_deciding,
         )
         for measurement in training
-        if (predicted := _hindcast_of(measurement, hindcasts)) is not None
+        if (predicted := _find_backtest(measurement, hindcasts)) is not None
     )
 
 
-def _hindcast_of(measurement: Measurement, hindcasts: Mapping[str, Estimate]) -> Estimate | None:
+def _find_backtest(measurement: Measurement, hindcasts: Mapping[str, Estimate]) -> Estimate | None:
     """The same for all seeds: of the first that has one."""
     return next((hindcasts[point] for point in measurement.points if point in hindcasts), None)
 
@@ -73,7 +73,7 @@ def hindsight_table(hindsights: Sequence[BacktestRow], so_far: TrackRecord) -> T
     headers = ("predicted ms [90%]", "measured ms", "measured / predicted")
     return Table(
         title="Predicted, then measured",
-        note=" ".join((_NOTE, *_calibration_of(hindsights, so_far, num_here=len(hindsights)))),
+        note=" ".join((_NOTE, *_find_calibration(hindsights, so_far, num_here=len(hindsights)))),
         columns=(
             Column(header="of"),
             *(Column(header=header, is_number=True) for header in headers),
@@ -105,10 +105,10 @@ def describe_hindsight(hindsights: Sequence[BacktestRow], so_far: TrackRecord) -
         measured = f"measured {number(_MS * only.measured)}"
         yield f"{only.label}: predicted {_format_estimate(only.predicted)} ms a step, {measured}."
     if quiet:
-        yield from _calibration_of(quiet, so_far, num_here=len(hindsights))
+        yield from _find_calibration(quiet, so_far, num_here=len(hindsights))
 
 
-def _calibration_of(
+def _find_calibration(
     hindsights: Sequence[BacktestRow], so_far: TrackRecord, *, num_here: int
 ) -> Iterator[str]:
     if len(hindsights) > 1:

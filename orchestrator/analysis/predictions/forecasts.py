@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from orchestrator.analysis.formatting import UNKNOWN, Number, count, counted, duration, spread
-from orchestrator.analysis.measurements.setting import label_of, setting_of, varying
+from orchestrator.analysis.measurements.setting import build_setting, format_label, varying
 from orchestrator.analysis.table import Column, Rank, Table
 from orchestrator.analysis.tables.machine_start import describe_start
 from orchestrator.core.estimate import Estimate, Forecast, Refusal
@@ -102,17 +102,17 @@ class Predicted:
         return scaled(self.step_seconds, usd_per_second * _MILLION / self.trial.global_batch_size)
 
 
-def predicted_of(forecasts: Iterable[Forecast]) -> tuple[Predicted, ...]:
+def list_predicted(forecasts: Iterable[Forecast]) -> tuple[Predicted, ...]:
     """Group predictions in the order of the plan; trainers with equal predictions are joined."""
     alike: dict[tuple[object, ...], list[Forecast]] = defaultdict(list)
     for forecast in forecasts:
-        setting = setting_of(forecast.trial)
+        setting = build_setting(forecast.trial)
         work = tuple(getattr(setting, name) for name in ("workload", "device", "precision", *_OTHERS))
         alike[(*work, forecast.trial.timing.target, forecast.step, forecast.price)].append(forecast)
     return tuple(
         Predicted(
             trial=group[0].trial,
-            trainers=tuple(dict.fromkeys(_trainer_of(forecast.trial) for forecast in group)),
+            trainers=tuple(dict.fromkeys(_find_trainer(forecast.trial) for forecast in group)),
             num_trials=sum(forecast.num_trials for forecast in group),
             num_phases=group[0].num_phases,
             step=group[0].step,
@@ -124,11 +124,11 @@ def predicted_of(forecasts: Iterable[Forecast]) -> tuple[Predicted, ...]:
 
 def predicted_table(predicted: Sequence[Predicted]) -> Table:
     """Build the table: one row for trials with equal predictions, and one for their sum."""
-    settings = [setting_of(forecast.trial) for forecast in predicted]
+    settings = [build_setting(forecast.trial) for forecast in predicted]
     named = ("workload", *varying(settings, _OTHERS))
     rows: list[tuple[str, ...]] = [
         (
-            label_of(setting_of(forecast.trial), named),
+            format_label(build_setting(forecast.trial), named),
             forecast.trial.device_label,
             forecast.trial.precision,
             ", ".join(forecast.trainers),
@@ -143,7 +143,7 @@ def predicted_table(predicted: Sequence[Predicted]) -> Table:
     ]
     complete = [forecast for forecast in predicted if forecast.seconds is not None]
     if len(complete) > 1:
-        rows.append(_total_of(complete))
+        rows.append(_format_total(complete))
     return Table(
         title=PREDICTED,
         note=" ".join(
@@ -172,17 +172,17 @@ def predicted_table(predicted: Sequence[Predicted]) -> Table:
 _TOTAL = "The total adds up the ends of the intervals, as if all of them erred alike."
 
 
-def _total_of(forecasts: Sequence[Predicted]) -> tuple[str, ...]:
+def _format_total(forecasts: Sequence[Predicted]) -> tuple[str, ...]:
     trials = sum(forecast.num_trials for forecast in forecasts)
-    seconds = _sum_of([(forecast.seconds, forecast.num_trials) for forecast in forecasts])
-    usd = _sum_of([(forecast.usd, forecast.num_trials) for forecast in forecasts])
+    seconds = _sum_parts([(forecast.seconds, forecast.num_trials) for forecast in forecasts])
+    usd = _sum_parts([(forecast.usd, forecast.num_trials) for forecast in forecasts])
     is_limit = any(forecast.is_limit for forecast in forecasts)
     sums = (_format_duration(seconds, is_limit=is_limit), _format_spread(usd, is_limit=is_limit))
     named = ("all with a time", "", "", "", count(trials), "", "")
     return (*named, *sums, f"{counted(trials, 'trial')}, once each")
 
 
-def _sum_of(parts: Sequence[tuple[Spread | None, int]]) -> Spread | None:
+def _sum_parts(parts: Sequence[tuple[Spread | None, int]]) -> Spread | None:
     """Add the parts up; None if one of them is unknown."""
     summands = [scaled(value, times) for value, times in parts if value is not None]
     if len(summands) < len(parts):
@@ -199,13 +199,13 @@ def scaled(value: Spread, factor: float) -> Spread:
     return Spread(median=factor * value.median, low=factor * value.low, high=factor * value.high)
 
 
-def origin_of(step: Estimate | Refusal) -> str:
+def find_origin(step: Estimate | Refusal) -> str:
     """Return the source of an estimate, or the reason for its refusal and the measurement that helps."""
     return step.source if isinstance(step, Estimate) else f"{step.reason}; measure {step.to_measure}"
 
 
 def _origin_and_price(predicted: Predicted) -> str:
-    origin = origin_of(predicted.step)
+    origin = find_origin(predicted.step)
     if predicted.step_seconds is None:
         return origin
     if predicted.num_phases > 1:
@@ -215,8 +215,8 @@ def _origin_and_price(predicted: Predicted) -> str:
     return f"{origin}; priced as {priced_as(predicted.price)}"
 
 
-def _trainer_of(trial: TrialSpec) -> str:
-    return label_of(setting_of(trial), ("trainer", "trainer_options"))
+def _find_trainer(trial: TrialSpec) -> str:
+    return format_label(build_setting(trial), ("trainer", "trainer_options"))
 
 
 def _format_spread(value: Spread | None, *, factor: float = 1.0, is_limit: bool = False) -> str:

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from orchestrator.analysis.formatting import about, digits_for, duration_of, number
+from orchestrator.analysis.formatting import about, digits_for, format_duration, number
 from orchestrator.analysis.predictions.forecasts import scaled
 from orchestrator.core.interval import Spread
 from orchestrator.core.price import Price, Unpriced
@@ -138,4 +138,4 @@ def _dollars(usd: Spread) -> str:
 
 
 def _duration(seconds: float) -> str:
-    return duration_of(seconds / _SECONDS_PER_HOUR, digits=2)
+    return format_duration(seconds / _SECONDS_PER_HOUR, digits=2)

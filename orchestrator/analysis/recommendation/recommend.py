@@ -10,15 +10,15 @@ from orchestrator.analysis.recommendation.answer.answer import (
     RankedSetting,
     Recommendation,
 )
-from orchestrator.analysis.recommendation.answer.decide import runner_up_of
+from orchestrator.analysis.recommendation.answer.decide import compare_runner_up
 from orchestrator.analysis.recommendation.answer.judgement import Judgement, judge
-from orchestrator.analysis.recommendation.answer.next_step import next_step_of
-from orchestrator.analysis.recommendation.answer.reasons import caveats_of, reasons_of
-from orchestrator.analysis.recommendation.answer.standings import standings_of
-from orchestrator.analysis.recommendation.answer.trials import trials_of
+from orchestrator.analysis.recommendation.answer.next_step import choose_next_step
+from orchestrator.analysis.recommendation.answer.reasons import list_caveats, list_reasons
+from orchestrator.analysis.recommendation.answer.standings import rank_settings
+from orchestrator.analysis.recommendation.answer.trials import list_next_trials
 from orchestrator.analysis.recommendation.jobs.jobs_of_plan import jobs_of_plan
 from orchestrator.analysis.recommendation.model.candidate import Job
-from orchestrator.analysis.recommendation.model.criteria import Criteria, criteria_of, describe_objective
+from orchestrator.analysis.recommendation.model.criteria import Criteria, build_criteria, describe_objective
 from orchestrator.analysis.recommendation.model.model import INDEPENDENT
 from orchestrator.core.estimate import ErrorModel
 from orchestrator.core.interval import Spread
@@ -45,7 +45,7 @@ def recommend(job: Job, criteria: Criteria, errors: ErrorModel) -> Recommendatio
     """Answer the question of one job."""
     view = judge(job, criteria, errors)
     excluded, candidates = view.excluded, view.candidates
-    besides_seconds = besides_seconds_of(job)
+    besides_seconds = compute_overhead_seconds(job)
     judged = _judge(view, job, criteria, besides_seconds=besides_seconds)
     is_by_quality = criteria.weights[2] == 1
     runs = [run for candidate in job.candidates for run in candidate.runs]
@@ -68,9 +68,9 @@ def recommend(job: Job, criteria: Criteria, errors: ErrorModel) -> Recommendatio
         ahead=judged.ahead,
         is_by_cost=criteria.objective.goal == "cheapest",
         is_by_quality=is_by_quality,
-        caveats=tuple(caveats_of(candidates, job, criteria)),
-        reasons=tuple(reasons_of(judged.state, judged.standings, excluded, tolerance=criteria.tolerance)),
-        next_step=next_step_of(
+        caveats=tuple(list_caveats(candidates, job, criteria)),
+        reasons=tuple(list_reasons(judged.state, judged.standings, excluded, tolerance=criteria.tolerance)),
+        next_step=choose_next_step(
             judged.state,
             job,
             excluded,
@@ -100,10 +100,10 @@ def _judge(view: Judgement, job: Job, criteria: Criteria, *, besides_seconds: fl
     chosen, is_answered = decision.chosen, decision.state in ("settled", "tie")
     runner_up, ahead = "", None
     if chosen is not None:
-        runner_up, ahead = runner_up_of(chosen, model, assessment, job, criteria, errors=errors)
+        runner_up, ahead = compare_runner_up(chosen, model, assessment, job, criteria, errors=errors)
     trials: list[NextTrial] = []
     if decision.state not in ("settled", "none"):
-        trials = trials_of(model, assessment, job, criteria, errors, besides_seconds or 0.0)
+        trials = list_next_trials(model, assessment, job, criteria, errors, besides_seconds or 0.0)
     return _Judged(
         state=decision.state,
         chosen=None if chosen is None else candidates[chosen].label,
@@ -111,14 +111,14 @@ def _judge(view: Judgement, job: Job, criteria: Criteria, *, besides_seconds: fl
         chosen_by=decision.chosen_by,
         runner_up=runner_up,
         ahead=ahead,
-        standings=standings_of(
+        standings=rank_settings(
             model, assessment, job, errors, first=chosen if is_answered else assessment.leader
         ),
         trials=tuple(trials),
     )
 
 
-def besides_seconds_of(job: Job) -> float | None:
+def compute_overhead_seconds(job: Job) -> float | None:
     """Compute what a trial takes beside its steps, the median over measured ones; None: there are none."""
     parts = [
         max(0.0, run.trial_seconds - run.samples / candidate.batch_size * run.step_seconds)
@@ -129,7 +129,7 @@ def besides_seconds_of(job: Job) -> float | None:
     return median(parts) if parts else None
 
 
-def recommendations_of(
+def build_recommendations(
     records: Sequence[TrialRecord], plan: Plan, objective: Objective
 ) -> tuple[Recommendation, ...]:
     """Answer the question of every job of a sweep.
@@ -137,6 +137,6 @@ def recommendations_of(
     Args:
         records: records that stand, of trials of the plan.
     """
-    criteria = criteria_of(plan.search, objective)
+    criteria = build_criteria(plan.search, objective)
     errors = plan.error_model or INDEPENDENT
     return tuple(recommend(job, criteria, errors) for job in jobs_of_plan(records, plan, objective))

@@ -8,8 +8,8 @@ from orchestrator.analysis.formatting import (
     Number,
     digits_for,
     duration,
-    duration_of,
     exact_percent,
+    format_duration,
     share,
     spread,
 )
@@ -57,7 +57,7 @@ def ranked_table(recommendations: Sequence[Recommendation]) -> Table:
         note=" ".join(
             [
                 f"Length of the job: {bases}.",
-                _RANKED.format(tolerance=_tolerance_of(shown), setup=describe_setup(shown)),
+                _RANKED.format(tolerance=_find_tolerance(shown), setup=describe_setup(shown)),
                 *([f"Noisy: {NOISY}."] if noisy else []),
                 *([f"Outlier: {OUTLIER}."] if outliers else []),
                 *([f"Resumed: {RESUMED}."] if resumed else []),
@@ -90,7 +90,7 @@ def ranked_table(recommendations: Sequence[Recommendation]) -> Table:
     )
 
 
-def _tolerance_of(recommendations: Sequence[Recommendation]) -> str:
+def _find_tolerance(recommendations: Sequence[Recommendation]) -> str:
     """Return the tolerance, which all recommendations of a sweep share."""
     return exact_percent(recommendations[0].tolerance) if recommendations else ""
 
@@ -134,7 +134,7 @@ def next_table(recommendations: Sequence[Recommendation]) -> Table:
             (
                 one.job,
                 trial.setting,
-                duration_of(trial.hours, digits=2),
+                format_duration(trial.hours, digits=2),
                 dollars(None if trial.usd is None else exactly(trial.usd), trial.price_marks),
                 chance(trial.chance),
                 f"+{share(trial.gain, decimals=1)}",
@@ -163,13 +163,13 @@ def left_out_table(recommendations: Sequence[Recommendation]) -> Table:
     )
 
 
-def tables_of(recommendations: Sequence[Recommendation]) -> tuple[Table, ...]:
+def build_tables(recommendations: Sequence[Recommendation]) -> tuple[Table, ...]:
     """Rank the settings, list what to measure and what is not judged; none of the tables is empty."""
     tables = (ranked_table(recommendations), next_table(recommendations), left_out_table(recommendations))
     return tuple(table for table in tables if table.rows)
 
 
-def plain_of(recommendation: Recommendation) -> dict[str, Any]:
+def convert_to_plain(recommendation: Recommendation) -> dict[str, Any]:
     """Give a recommendation to programs; what no number bounds is null."""
     plain = codec.to_nulls(recommendation)
     for standing, own in zip(plain["standings"], recommendation.standings, strict=True):

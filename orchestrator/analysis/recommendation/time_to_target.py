@@ -16,13 +16,13 @@ from orchestrator.analysis.formatting import (
     number,
     spread,
 )
-from orchestrator.analysis.measurements.noise import noise_of
-from orchestrator.analysis.measurements.setting import DETAILS, Setting, setting_of, varying
-from orchestrator.analysis.recommendation.jobs.settings_of_records import run_of
+from orchestrator.analysis.measurements.noise import describe_noise
+from orchestrator.analysis.measurements.setting import DETAILS, Setting, build_setting, varying
+from orchestrator.analysis.recommendation.jobs.settings_of_records import read_run
 from orchestrator.analysis.table import Column, Table
 from orchestrator.core.deciding import find_deciding
-from orchestrator.core.interval import Spread, spread_of
-from orchestrator.core.result import TrialRecord, environment_key, variables_of, versions_of
+from orchestrator.core.interval import Spread, compute_spread
+from orchestrator.core.result import TrialRecord, environment_key, find_variables, find_versions
 from orchestrator.core.target import Target, TargetRun
 
 _NOT_REACHED = "not reached"
@@ -64,14 +64,14 @@ class TimeToTarget:
     @property
     def seconds(self) -> Spread:
         """Training seconds to the target: mean and range; infinite for a training that did not reach it."""
-        return _seconds_of(self.deciding)
+        return _measure_seconds(self.deciding)
 
     @property
     def seconds_by_seed(self) -> dict[int, Spread]:
         """Seconds to the target per seed, the smallest seed first."""
         seeds = tuple(compress(self.seeds, self.decides))
         return {
-            seed: _seconds_of(one for one, own in zip(self.deciding, seeds, strict=True) if own == seed)
+            seed: _measure_seconds(one for one, own in zip(self.deciding, seeds, strict=True) if own == seed)
             for seed in sorted(set(seeds))
         }
 
@@ -86,7 +86,7 @@ class TimeToTarget:
         return _median_over(pursuit.evaluation_seconds for pursuit in self.deciding)
 
 
-def to_target_of(records: Iterable[TrialRecord]) -> tuple[TimeToTarget, ...]:
+def compute_times_to_target(records: Iterable[TrialRecord]) -> tuple[TimeToTarget, ...]:
     """Every setting that was measured with a target: what is alike together, and of that the fastest first.
 
     Trials that ran with other versions or variables are never one setting.
@@ -95,28 +95,30 @@ def to_target_of(records: Iterable[TrialRecord]) -> tuple[TimeToTarget, ...]:
     for record in records:
         if record.provenance == "measured" and record.result and record.result.pursuit:
             pursuit = record.result.pursuit
-            alike[setting_of(record.spec), environment_key(record), pursuit.target].append((record, pursuit))
-    return tuple(sorted(map(_one_of, alike.values()), key=_order_of))
+            alike[build_setting(record.spec), environment_key(record), pursuit.target].append(
+                (record, pursuit)
+            )
+    return tuple(sorted(map(_build_one, alike.values()), key=_find_order))
 
 
-def _one_of(runs: Sequence[tuple[TrialRecord, TargetRun]]) -> TimeToTarget:
+def _build_one(runs: Sequence[tuple[TrialRecord, TargetRun]]) -> TimeToTarget:
     first, pursuit = runs[0]
-    facts = {**versions_of(first), **variables_of(first)}
+    facts = {**find_versions(first), **find_variables(first)}
     ran_with = "; ".join(f"{name} {value}" for name, value in facts.items())
     return TimeToTarget(
-        setting=replace(setting_of(first.spec), ran_with=ran_with),
+        setting=replace(build_setting(first.spec), ran_with=ran_with),
         target=pursuit.target,
         pursuits=tuple(run for _, run in runs),
         seeds=tuple(record.spec.seed for record, _ in runs),
         decides=_decides([record for record, _ in runs]),
-        num_noisy=sum(noise_of(record) != "" for record, _ in runs),
+        num_noisy=sum(describe_noise(record) != "" for record, _ in runs),
         num_resumed=sum(bool(record.result and record.result.resumed_from_step) for record, _ in runs),
     )
 
 
 def _decides(records: Sequence[TrialRecord]) -> tuple[bool, ...]:
     """Tell which trainings decide in a recommendation; all where none does, or steps were not timed."""
-    timed = [run_of(record, None) for record in records]
+    timed = [read_run(record, None) for record in records]
     runs = [run for run in timed if run]
     every = (True,) * len(records)
     if len(runs) < len(records):
@@ -125,7 +127,7 @@ def _decides(records: Sequence[TrialRecord]) -> tuple[bool, ...]:
     return decides if any(decides) else every
 
 
-def _order_of(result: TimeToTarget) -> tuple[object, ...]:
+def _find_order(result: TimeToTarget) -> tuple[object, ...]:
     setting = result.setting
     key = (setting.workload, setting.workload_options, setting.data)
     return (*key, result.target.value, result.seconds.median)
@@ -159,7 +161,7 @@ def target_table(results: Sequence[TimeToTarget]) -> Table:
                 *(_format_field(result.setting, name) for name in named),
                 *_cells(result),
                 *([_by_seed(result)] if by_seed else []),
-                _basis_of(result),
+                _describe_basis(result),
             )
             for result in results
         ),
@@ -185,7 +187,7 @@ def _cells(result: TimeToTarget) -> Iterator[str]:
     yield Number(f"{result.num_reached} of {len(result.pursuits)}", result.num_reached)
     yield (
         _until(result.seconds)
-        or f"not reached in {counted(result.setting.steps, 'step')} (best {_best_of(result)})"
+        or f"not reached in {counted(result.setting.steps, 'step')} (best {_find_best(result)})"
     )
     yield _until(result.steps, said="{:,.0f}".format) or UNKNOWN
     yield spread(best)
@@ -199,13 +201,13 @@ def _by_seed(result: TimeToTarget) -> str:
     )
 
 
-def _basis_of(result: TimeToTarget) -> str:
+def _describe_basis(result: TimeToTarget) -> str:
     marked = counted_marks(num_noisy=result.num_noisy, num_outliers=0, num_resumed=result.num_resumed)
     seeds = counted(len(result.seconds_by_seed), "seed")
     return f"{counted(len(result.pursuits), 'training')}, {seeds}{marked}"
 
 
-def _best_of(result: TimeToTarget) -> str:
+def _find_best(result: TimeToTarget) -> str:
     qualities = [run.best_quality for run in result.pursuits if run.best_quality is not None]
     best = max if result.target.higher_is_better else min
     return number(best(qualities, default=math.nan))
@@ -221,7 +223,7 @@ def _until(value: Spread, *, said: Callable[[float], str] = number) -> str:
     return Number(f"{said(value.median)} [{said(value.low)}, {slowest}]", value.median)
 
 
-def _seconds_of(pursuits: Iterable[TargetRun]) -> Spread:
+def _measure_seconds(pursuits: Iterable[TargetRun]) -> Spread:
     return _mean_over(
         pursuit.reached.training_seconds if pursuit.reached else math.inf for pursuit in pursuits
     )
@@ -230,7 +232,7 @@ def _seconds_of(pursuits: Iterable[TargetRun]) -> Spread:
 def _mean_over(values: Iterable[float]) -> Spread:
     """Return the geometric mean; the median where a value is infinite."""
     sample = list(values)
-    return spread_of(sample) if all(map(math.isfinite, sample)) else _median_over(sample)
+    return compute_spread(sample) if all(map(math.isfinite, sample)) else _median_over(sample)
 
 
 def _median_over(values: Iterable[float]) -> Spread:

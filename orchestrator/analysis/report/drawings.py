@@ -50,7 +50,7 @@ class Drawings:
         except OSError:  # no process is left: each is drawn when it is asked for
             self._process = None
 
-    def svg_of(self, figure: Figure, *, width: int) -> str:
+    def draw_svg(self, figure: Figure, *, width: int) -> str:
         """Return the drawing of a figure about as wide as requested, with its hash as `data-drawing`."""
         spec = whole_spec(figure, width)
         key = drawing_key(spec)

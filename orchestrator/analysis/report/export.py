@@ -42,7 +42,7 @@ def comparisons_frame(findings: Findings) -> pd.DataFrame:
     """One row per comparison: those with the baseline, then the pairs that differ in one factor."""
     against = [("baseline", comparison) for comparison in findings.against.compared]
     pairs = [("pair", comparison) for group in findings.compared for comparison in group]
-    rows = [_row_of(kind, comparison) for kind, comparison in (*against, *pairs)]
+    rows = [_build_row(kind, comparison) for kind, comparison in (*against, *pairs)]
     return pd.DataFrame(rows, columns=list(COMPARISON_COLUMNS))
 
 
@@ -72,7 +72,7 @@ def _recommended(recommendation: Recommendation) -> tuple[object, ...]:
     )
 
 
-def _row_of(kind: str, comparison: Comparison) -> tuple[object, ...]:
+def _build_row(kind: str, comparison: Comparison) -> tuple[object, ...]:
     has_interval = comparison.ratio.low < comparison.ratio.high
     return (
         kind,
@@ -89,7 +89,7 @@ def _row_of(kind: str, comparison: Comparison) -> tuple[object, ...]:
     )
 
 
-def csv_of(frame: pd.DataFrame) -> str:
+def format_csv(frame: pd.DataFrame) -> str:
     """RFC 4180 with a header; what is missing is empty, and a text that a spreadsheet would compute is inert.
 
     Such a text begins with `=`, `+`, `-` or `@`; it gets an apostrophe in front.

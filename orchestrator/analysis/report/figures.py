@@ -29,7 +29,7 @@ def names_for(titles: Iterable[str]) -> Iterator[str]:
         yield name
 
 
-def row_ids_of(findings: Findings) -> RowIds:
+def name_rows(findings: Findings) -> RowIds:
     """Name the row of every ranked setting: `row:2-17` is the 18th of the third job."""
     return {
         (recommendation.job, standing.setting): f"row:{place}-{index}"
@@ -38,9 +38,9 @@ def row_ids_of(findings: Findings) -> RowIds:
     }
 
 
-def figures_of(findings: Findings) -> dict[str, Figure]:
+def build_figures(findings: Findings) -> dict[str, Figure]:
     """Name -> figure, in reading order."""
-    row_ids, name_of = row_ids_of(findings), names_in(findings.plan)
+    row_ids, build_name = name_rows(findings), names_in(findings.plan)
     figures = (
         *tradeoff_figures(findings.recommendations, row_ids),
         *throughput_figures(findings.recommendations, row_ids),
@@ -49,6 +49,6 @@ def figures_of(findings: Findings) -> dict[str, Figure]:
         *loss_figures(findings.records),
         *split_figures(findings.splits),
         *spending_figures(findings.attempts),
-        *timeline_figures((*findings.attempts, *findings.rehearsed), name_of),
+        *timeline_figures((*findings.attempts, *findings.rehearsed), build_name),
     )
     return dict(zip(names_for(figure.title for figure in figures), figures, strict=True))

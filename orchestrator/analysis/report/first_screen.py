@@ -11,13 +11,13 @@ from orchestrator.analysis.recommendation.answer.answer import Recommendation
 from orchestrator.analysis.recommendation.answer.question import question_of_all
 from orchestrator.analysis.recommendation.answer.summary import (
     Card,
-    answer_of,
     build_cards,
     chance,
+    find_answer,
     noise_banner,
     title_words,
 )
-from orchestrator.analysis.report.headline import counts_of, failures_of, inputs_in
+from orchestrator.analysis.report.headline import count_failures, count_outcomes, inputs_in
 from orchestrator.analysis.report.html import element, table_markup, text
 from orchestrator.analysis.report.method import uses_standin
 from orchestrator.analysis.table import Column, Table
@@ -28,7 +28,7 @@ _MOST_SENTENCES = 5  # of a card on the first screen of a phone
 _STANDIN = "Stand-in data: times are valid, quality is not."
 
 
-def title_of(findings: Findings, sweep: str) -> str:
+def format_title(findings: Findings, sweep: str) -> str:
     """Put what is known in one line, for the window's title too."""
     return f"{' '.join(filter(None, _verdict_and_state(findings, sweep)))}."
 
@@ -61,7 +61,7 @@ def header_markup(findings: Findings, sweep: str) -> str:
             text(f"{question} " if question else ""),
             element("span", text(f"{state}."), class_=f"state {tone}"),
         ),
-        element("p", text(" ".join(_provenance_of(findings))), class_="faint"),
+        element("p", text(" ".join(_find_provenance(findings))), class_="faint"),
     )
 
 
@@ -70,7 +70,7 @@ def footer_markup(plan: Plan, *, version: str) -> str:
     return element("footer", element("p", *_made_by(plan, version=version), class_="faint made"))
 
 
-def _provenance_of(findings: Findings) -> Iterator[str]:
+def _find_provenance(findings: Findings) -> Iterator[str]:
     """Yield the inputs, what was measured where and when, what was not, and on which data and prices."""
     yield from inputs_in(findings)
     measured = [
@@ -82,9 +82,9 @@ def _provenance_of(findings: Findings) -> Iterator[str]:
         )
         first, last = min(one.started_at for one in measured), max(one.ended_at for one in measured)
         when = day_and_time(first) if last - first < 60 else f"{day_and_time(first)} to {day_and_time(last)}"
-        yield f"{counts_of(findings)} Measured on {_named(list(hosts))}, {when}."
+        yield f"{count_outcomes(findings)} Measured on {_named(list(hosts))}, {when}."
     else:
-        yield counts_of(findings)
+        yield count_outcomes(findings)
     absent = dict.fromkeys(
         one.device
         for recommendation in findings.recommendations
@@ -124,9 +124,9 @@ def _made_by(plan: Plan, *, version: str) -> Iterator[str]:
         yield f" \N{MIDDLE DOT} {element('a', name, href=name)}"
 
 
-def notices_of(findings: Findings) -> Iterator[str]:
+def format_notices(findings: Findings) -> Iterator[str]:
     """Yield banners: failures, and a busy host."""
-    failures = failures_of(findings)
+    failures = count_failures(findings)
     if failures:
         link = element("a", "Causes and logs", href="#failed")
         yield element("p", text(f"{failures} "), link, ".", class_="notice failure")
@@ -191,7 +191,7 @@ def answers_table(
         rows.append(
             (
                 one.job,
-                answer_of(one),
+                find_answer(one),
                 duration(best.seconds, digits=3) if best else "",
                 number(best.usd.median, digits=3) if best and best.usd else "",
                 chance(best.chance) if best else "",

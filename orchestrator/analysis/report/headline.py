@@ -7,21 +7,21 @@ from orchestrator.analysis.findings import Findings
 from orchestrator.analysis.formatting import counted, list_inputs, number
 from orchestrator.analysis.metrics.cost import marks_in
 from orchestrator.analysis.predictions.backtest import describe_hindsight
-from orchestrator.analysis.recommendation.answer.summary import noise_banner, sentence_of
-from orchestrator.analysis.tables.costs import total_of
+from orchestrator.analysis.recommendation.answer.summary import format_sentence, noise_banner
+from orchestrator.analysis.tables.costs import sum_bills
 
 
-def headline_of(findings: Findings) -> tuple[str, ...]:
+def build_headline(findings: Findings) -> tuple[str, ...]:
     """List the state of every answer, then counts, noise, bills, failures and what is not measured."""
-    return (*map(sentence_of, findings.recommendations), *facts_of(findings))
+    return (*map(format_sentence, findings.recommendations), *list_sentences(findings))
 
 
-def facts_of(findings: Findings) -> tuple[str, ...]:
+def list_sentences(findings: Findings) -> tuple[str, ...]:
     """List all sentences but the answers."""
-    failures = failures_of(findings)
+    failures = count_failures(findings)
     return (
         *inputs_in(findings),
-        counts_of(findings),
+        count_outcomes(findings),
         *filter(None, [noise_banner(findings.recommendations)]),
         *([f"{failures} Causes and logs are in the table of failures."] if failures else []),
         *about(findings),
@@ -43,7 +43,7 @@ def inputs_in(findings: Findings) -> tuple[str, ...]:
     return tuple(f"{line[:1].upper()}{line[1:]}." for line in lines)
 
 
-def counts_of(findings: Findings) -> str:
+def count_outcomes(findings: Findings) -> str:
     """Count the trials by their outcome: `18 trials measured, 14 rehearsed, 0 failed, …`."""
     passed = sum(record.failure is None for record in findings.rehearsed)
     counts = [
@@ -61,7 +61,7 @@ def _billed(findings: Findings) -> Iterator[str]:
     """Yield the cost of priced trials, and how far it differs from the amount paid."""
     if not findings.costs:
         return
-    total = total_of(findings.costs)
+    total = sum_bills(findings.costs)
     failed = sum(cost.num_failed for cost in findings.costs)
     parts = [f"with {counted(failed, 'failed attempt')}"] if failed else []
     parts += [mark for mark in marks_in(findings.attempts) if "hypothetical" not in mark]
@@ -71,7 +71,7 @@ def _billed(findings: Findings) -> Iterator[str]:
     yield f"{trials} cost ${number(total.usd, digits=2)} for {seconds} node-seconds{words}."
 
 
-def failures_of(findings: Findings) -> str:
+def count_failures(findings: Findings) -> str:
     """Count the failed trials by their kind; empty without one."""
     if not findings.failed:
         return ""

@@ -41,21 +41,21 @@ class HeatMap:
     cells: Mapping[tuple[str, str], Cell]
 
 
-def heat_map_of(recommendation: Recommendation) -> HeatMap | None:
+def build_heat_map(recommendation: Recommendation) -> HeatMap | None:
     """Choose the cells; None where fewer than three are known, or quality alone decides."""
     best = recommendation.best_measured
-    reference = _cell_of(best, recommendation) if best else None
+    reference = _find_cell(best, recommendation) if best else None
     if recommendation.is_by_quality or reference is None:
         return None
     cells: dict[tuple[str, str], Cell] = {}
     for one in recommendation.standings:
-        key, cell = (one.device, one.factors.get("precision", "")), _cell_of(one, recommendation)
+        key, cell = (one.device, one.factors.get("precision", "")), _find_cell(one, recommendation)
         if all(key) and cell and (key not in cells or cell.amount.median < cells[key].amount.median):
             cells[key] = cell
     return HeatMap(reference=reference, cells=cells) if len(cells) >= _LEAST_CELLS else None
 
 
-def _cell_of(one: RankedSetting, recommendation: Recommendation) -> Cell | None:
+def _find_cell(one: RankedSetting, recommendation: Recommendation) -> Cell | None:
     """Take a setting as a cell; None: costs decide, and it has no price."""
     amount = one.usd if recommendation.is_by_cost else one.seconds
     return Cell(one=one, amount=amount) if amount else None
@@ -101,7 +101,7 @@ def _cell_markup(cell: Cell | None, reference: Cell) -> str:
     own, amount, provenance = reference.amount.median, cell.amount, cell.one.provenance
     is_measured = provenance == "measured"
     low, likely, high = (number(own / end, digits=2) for end in (amount.high, amount.median, amount.low))
-    tone = _tone_of(amount, reference.amount)
+    tone = _choose_tone(amount, reference.amount)
     return element(
         "td",
         element("b", text(f"{likely}x")),
@@ -111,7 +111,7 @@ def _cell_markup(cell: Cell | None, reference: Cell) -> str:
     )
 
 
-def _tone_of(amount: Spread, own: Spread) -> Tone:
+def _choose_tone(amount: Spread, own: Spread) -> Tone:
     """Choose the colour: grey as long as the intervals overlap."""
     if amount.low <= own.high and own.low <= amount.high:
         return "tie"

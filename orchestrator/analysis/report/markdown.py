@@ -4,16 +4,16 @@ import re
 from collections.abc import Iterator
 
 from orchestrator.analysis.findings import Findings
-from orchestrator.analysis.report.headline import headline_of
+from orchestrator.analysis.report.headline import build_headline
 from orchestrator.analysis.table import Table, cut
 
 _MOST_ROWS = 30
 _MARKUP = re.compile(r"([\\`*_\[\]#|<>~&@])")
 
 
-def markdown_of(sweep: str, findings: Findings) -> str:
+def format_markdown(sweep: str, findings: Findings) -> str:
     """One section per table; a long one is cut, and says so."""
-    blocks = [f"## {_escaped(sweep)}", "\n".join(f"- {_escaped(name)}" for name in headline_of(findings))]
+    blocks = [f"## {_escaped(sweep)}", "\n".join(f"- {_escaped(name)}" for name in build_headline(findings))]
     for table in findings.tables:
         blocks += _section(cut(table, most_rows=_MOST_ROWS))
     return "\n\n".join(blocks) + "\n"

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from orchestrator.analysis.comparison.compare import LEAST_REPEATS
 from orchestrator.analysis.findings import Findings
-from orchestrator.analysis.formatting import counted, data_name, is_standin, processes_of
+from orchestrator.analysis.formatting import counted, data_name, describe_processes, is_standin
 from orchestrator.analysis.measurements.noise import NOISY
 from orchestrator.analysis.metrics.cost import COSTS
 from orchestrator.analysis.metrics.definitions import METRICS
@@ -26,18 +26,18 @@ def uses_standin(findings: Findings) -> bool:
     return any(is_standin(measurement.setting.data) for measurement in findings.measured)
 
 
-def method_of(findings: Findings) -> tuple[tuple[str, str], ...]:
+def describe_method(findings: Findings) -> tuple[tuple[str, str], ...]:
     """(term, definition) pairs, in reading order."""
     return (
-        *(("protocol", _protocol_of(timing)) for timing in _timings_of(findings.records)),
+        *(("protocol", _describe_protocol(timing)) for timing in _find_timings(findings.records)),
         *(
-            ("data", _data_of(data))
+            ("data", _find_data(data))
             for data in dict.fromkeys(record.spec.data for record in findings.records)
         ),
         *((METRICS[key].header, METRICS[key].meaning) for key in SHOWN),
         *((COSTS[key].header, COSTS[key].meaning) for key in COSTS if findings.costs and COSTS[key].header),
         *_TERMS,
-        *_quality_of(findings),
+        *_find_quality(findings),
     )
 
 
@@ -79,7 +79,7 @@ _TERMS = (
 _CALIBRATED = ". On a CPU matrices are multiplied after all else, for a calibrated peak"
 
 
-def _protocol_of(timing: TimingSpec) -> str:
+def _describe_protocol(timing: TimingSpec) -> str:
     return (
         f"set-up; the first step apart; {counted(timing.warmup_steps, 'step')} of warm-up, up to "
         f"{timing.max_warmup_steps} while the framework still compiles; then {timing.min_blocks} to "
@@ -93,16 +93,16 @@ def _protocol_of(timing: TimingSpec) -> str:
     )
 
 
-def _timings_of(records: Sequence[TrialRecord]) -> tuple[TimingSpec, ...]:
+def _find_timings(records: Sequence[TrialRecord]) -> tuple[TimingSpec, ...]:
     return tuple(dict.fromkeys(record.spec.timing for record in records if record.provenance == "measured"))
 
 
-def _data_of(data: str) -> str:
+def _find_data(data: str) -> str:
     name = f"{data_name(data)} ({data})"
     return f"{name}. {STANDIN}" if is_standin(data) else name
 
 
-def _quality_of(findings: Findings) -> tuple[tuple[str, str], ...]:
+def _find_quality(findings: Findings) -> tuple[tuple[str, str], ...]:
     names = dict.fromkeys(name for measurement in findings.measured for name in measurement.quality)
     return tuple((name, "on held-out data, after the last step") for name in names)
 
@@ -111,7 +111,7 @@ def environment_table(records: Sequence[TrialRecord]) -> Table:
     """One row per fact; where trainers differ in it, each value is followed by its trainers."""
     trainers: dict[str, dict[str, dict[str, None]]] = defaultdict(lambda: defaultdict(dict))
     for record in records:
-        for name, value in _facts_of(record):
+        for name, value in _list_facts(record):
             trainers[name][value][record.spec.trainer] = None
     return Table(
         title="Environment",
@@ -121,12 +121,12 @@ def environment_table(records: Sequence[TrialRecord]) -> Table:
     )
 
 
-def _facts_of(record: TrialRecord) -> Iterator[tuple[str, str]]:
+def _list_facts(record: TrialRecord) -> Iterator[tuple[str, str]]:
     measured = record.provenance == "measured" and record.result
     parts = record.placement.of_ranks
     for part, device in zip(parts, measured.devices, strict=False) if measured else ():
         yield f"{part.device}, as its driver says", device.name
-    yield "processes x threads", processes_of(record.placement)
+    yield "processes x threads", describe_processes(record.placement)
     yield from record.environment.items()
 
 

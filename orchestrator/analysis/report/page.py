@@ -13,25 +13,25 @@ from orchestrator.analysis.formatting import counted
 from orchestrator.analysis.recommendation.answer.answer import Recommendation
 from orchestrator.analysis.recommendation.tables import NEXT, RANKED
 from orchestrator.analysis.report.drawings import Drawings
-from orchestrator.analysis.report.figures import figures_of, names_for, row_ids_of
+from orchestrator.analysis.report.figures import build_figures, name_rows, names_for
 from orchestrator.analysis.report.first_screen import (
     answers_table,
     cards_markup,
     footer_markup,
+    format_notices,
+    format_title,
     header_markup,
     job_heading,
     nothing_yet,
-    notices_of,
-    title_of,
 )
 from orchestrator.analysis.report.headline import about
 from orchestrator.analysis.report.heat_map import NOTE as HEAT_NOTE
-from orchestrator.analysis.report.heat_map import HeatMap, heat_map_markup, heat_map_of
+from orchestrator.analysis.report.heat_map import HeatMap, build_heat_map, heat_map_markup
 from orchestrator.analysis.report.html import all_columns, element, narrow_headers, table_markup, text
-from orchestrator.analysis.report.method import environment_table, method_of
+from orchestrator.analysis.report.method import describe_method, environment_table
 from orchestrator.analysis.report.settings_table import (
-    filters_of,
-    legend_of,
+    build_filters,
+    format_legend,
     rows_left_out,
     settings_table,
 )
@@ -100,12 +100,12 @@ def render(
         (
             "<!doctype html>",
             '<html lang="en">',
-            _head(title_of(findings, sweep), script),
+            _head(format_title(findings, sweep), script),
             "<body>",
             *_body(
                 sweep,
                 findings,
-                figures_of(findings) if figures is None else figures,
+                build_figures(findings) if figures is None else figures,
                 drawings or Drawings(),
                 version=version,
             ),
@@ -145,7 +145,7 @@ def _policy(script: str) -> str:
 def _body(
     sweep: str, findings: Findings, figures: Mapping[str, Figure], drawings: Drawings, *, version: str
 ) -> Iterator[str]:
-    jobs, sections = findings.recommendations, tuple(_sections_of(findings, figures))
+    jobs, sections = findings.recommendations, tuple(_build_sections(findings, figures))
     ids = names_for(("Contents", *map(_title_of_job, jobs), *(section.title for section in sections)))
     contents, *names = ids
     of_jobs, of_sections = names[: len(jobs)], names[len(jobs) :]
@@ -153,14 +153,14 @@ def _body(
     yield element("a", "Skip to settings and figures", class_="skip", href=f"#{first}")
     yield header_markup(findings, sweep)
     yield "<main>"
-    yield from notices_of(findings)
+    yield from format_notices(findings)
     if not jobs:
         yield nothing_yet(findings.plan.command)
     if len(jobs) > 1:
         heading = element("h2", "Answers", id="heading:answers")
         places = {one.job: name for one, name in zip(jobs, of_jobs, strict=True)}
         yield element("section", heading, answers_table(jobs, places, named_by="heading:answers"))
-    rows = row_ids_of(findings)
+    rows = name_rows(findings)
     for one, name in zip(jobs, of_jobs, strict=True):
         of_job = {setting: row for (job, setting), row in rows.items() if job == one.job}
         yield _job(one, of_job, name, findings, is_only=len(jobs) == 1)
@@ -170,7 +170,7 @@ def _body(
             for one, name in zip(jobs, of_jobs, strict=True)
         ),
         *(
-            (section.title, _size_of(section), name)
+            (section.title, _compute_size(section), name)
             for section, name in zip(sections, of_sections, strict=True)
         ),
     )
@@ -190,10 +190,10 @@ def _title_of_job(recommendation: Recommendation) -> str:
     return f"{_EVERY_SETTING} of {recommendation.job}"
 
 
-def _sections_of(findings: Findings, figures: Mapping[str, Figure]) -> Iterator[Section]:
+def _build_sections(findings: Findings, figures: Mapping[str, Figure]) -> Iterator[Section]:
     """Yield the sections after the settings: heat map, figures, all other tables, method."""
     for one in findings.recommendations:
-        if heat_map := heat_map_of(one):
+        if heat_map := build_heat_map(one):
             yield Section(title=f"Device by precision: {one.job}", note=HEAT_NOTE, heat_map=heat_map)
     if figures:
         yield Section(title="Figures", figures=figures)
@@ -204,7 +204,7 @@ def _sections_of(findings: Findings, figures: Mapping[str, Figure]) -> Iterator[
     facts = about(findings)
     if facts:
         yield Section(title="About this sweep", facts=facts)
-    yield Section(title="How it was measured", terms=method_of(findings))
+    yield Section(title="How it was measured", terms=describe_method(findings))
     environment = environment_table(findings.records)
     if environment.rows:
         yield Section(title=environment.title, table=environment)
@@ -223,7 +223,7 @@ def _job(
         element(
             "details",
             element("summary", "How to read the table"),
-            element("p", text(legend_of(one)), class_="faint legend"),
+            element("p", text(format_legend(one)), class_="faint legend"),
         ),
         _controls(one),
         _note(rows_left_out(one)),
@@ -245,7 +245,7 @@ def _controls(one: Recommendation) -> str:
             parts.append(element("label", " = ", epochs, f" epochs of {one.epoch_samples:,}"))
         slider = '<input type="range" class="slider" step="any" aria-label="samples, on a logarithmic scale">'
         parts.append(slider)
-    for key, (name, levels) in filters_of(one).items():
+    for key, (name, levels) in build_filters(one).items():
         options = (element("option", text(level)) for level in levels)
         choice = element("select", element("option", "all", value=""), *options, data_key=key)
         parts.append(element("label", f"{text(name)} ", choice))
@@ -258,7 +258,7 @@ def _data(facts: Mapping[str, str]) -> str:
     return "".join(f' {key.replace("_", "-")}="{text(value)}"' for key, value in facts.items())
 
 
-def _size_of(section: Section) -> str:
+def _compute_size(section: Section) -> str:
     if section.figures:
         return counted(len(section.figures), "figure")
     return counted(len(section.table.rows), "row") if section.table else ""
@@ -314,7 +314,7 @@ def _figure(figure: Figure, name: str, drawings: Drawings) -> str:
 def _drawn(figure: Figure, drawings: Drawings, screen: str, width: int) -> str:
     return element(
         "div",
-        drawings.svg_of(figure, width=width),
+        drawings.draw_svg(figure, width=width),
         class_=f"drawn {screen}",
         role="img",
         aria_label=figure.alternative,

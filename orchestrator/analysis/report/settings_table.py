@@ -3,7 +3,7 @@
 import math
 from collections.abc import Collection, Mapping, Sequence
 
-from orchestrator.analysis.figures.palette import colour_of
+from orchestrator.analysis.figures.palette import choose_colour
 from orchestrator.analysis.formatting import (
     UNKNOWN,
     counted,
@@ -56,11 +56,11 @@ def settings_table(recommendation: Recommendation, row_ids: Mapping[str, str], *
         named_by: id of the heading that is the table's name.
     """
     standings = _shown_settings(recommendation)
-    axes = _axes_of(recommendation, standings)
-    decimals = _decimals_of(standings)
+    axes = _find_axes(recommendation, standings)
+    decimals = _compute_decimals(standings)
     grids = "".join(f"--{name}-grid:{grid_style(axis)};" for name, axis in axes.items())
     headers = ("setting", *(_PLOTTED[name] for name in axes), *_job_headers(axes), *_DETAILS)
-    filters = filters_of(recommendation)
+    filters = build_filters(recommendation)
     rows = [
         _row(one, recommendation, axes, decimals, filters=filters, row_id=row_ids[one.setting])
         for one in standings
@@ -97,30 +97,30 @@ def fastest_first(recommendation: Recommendation) -> list[RankedSetting]:
     return sorted(recommendation.standings, key=lambda one: one.seconds.median)
 
 
-def _axes_of(recommendation: Recommendation, standings: Sequence[RankedSetting]) -> dict[str, Axis]:
+def _find_axes(recommendation: Recommendation, standings: Sequence[RankedSetting]) -> dict[str, Axis]:
     costs = [usd for one in standings if (usd := one.usd_per_million_samples)]
     found = {
         "rate": axis_over([one.samples_per_second for one in standings], is_log=True),
         "usd": axis_over(costs, is_log=True, unit="$"),
-        "quality": axis_over(filter(None, map(_quality_of, standings)), is_log=False)
+        "quality": axis_over(filter(None, map(_find_quality, standings)), is_log=False)
         if recommendation.aim
         else None,
     }
     return {name: axis for name, axis in found.items() if axis}
 
 
-def _decimals_of(standings: Sequence[RankedSetting]) -> dict[str, int | None]:
+def _compute_decimals(standings: Sequence[RankedSetting]) -> dict[str, int | None]:
     """Choose the decimals of every column, so that its points stand below each other."""
     usd = [value.median for one in standings if (value := one.usd_per_million_samples)]
     return {
         "rate": shared_decimals((one.samples_per_second.median for one in standings), digits=3),
         "usd": shared_decimals(usd, digits=3),
-        "quality": shared_decimals(value.median for one in standings if (value := _quality_of(one))),
+        "quality": shared_decimals(value.median for one in standings if (value := _find_quality(one))),
         "job-usd": shared_decimals((one.usd.median for one in standings if one.usd), digits=3),
     }
 
 
-def _quality_of(one: RankedSetting) -> Spread | None:
+def _find_quality(one: RankedSetting) -> Spread | None:
     """Give the quality; its ends where nothing bounds it are the estimate."""
     quality = one.quality
     if quality is None:
@@ -172,7 +172,7 @@ def _row(
     row_id: str,
 ) -> str:
     rate = one.samples_per_second
-    values = {"rate": rate, "usd": one.usd_per_million_samples, "quality": _quality_of(one)}
+    values = {"rate": rate, "usd": one.usd_per_million_samples, "quality": _find_quality(one)}
     cells = [_setting_cell(one, recommendation)]
     cells += [
         _plotted_cell(values[name], axis, one, name=name, decimals=decimals[name])
@@ -208,7 +208,7 @@ def _row(
     ]
     factors = {f"data_{key}": value for key, value in one.factors.items() if key in filters}
     classes = [one.provenance, *(["best"] if one.setting == recommendation.chosen else [])]
-    colour = colour_of(one.factors.get("precision", "")).name
+    colour = choose_colour(one.factors.get("precision", "")).name
     attributes = {"style": f"--mark:var(--{colour})", **factors, **_calculated(one, recommendation)}
     return element("tr", *cells, id=row_id, class_=" ".join(classes), **attributes) + "\n"
 
@@ -236,7 +236,7 @@ def _setting_cell(one: RankedSetting, recommendation: Recommendation) -> str:
         if label.startswith(device)
         else text(label)
     )
-    tags = [_basis_of(one)]
+    tags = [_describe_basis(one)]
     if one.setting == recommendation.chosen:
         tags.append("recommended" if recommendation.state in ("settled", "tie") else "best measured")
     return element(
@@ -244,7 +244,7 @@ def _setting_cell(one: RankedSetting, recommendation: Recommendation) -> str:
     )
 
 
-def _basis_of(one: RankedSetting) -> str:
+def _describe_basis(one: RankedSetting) -> str:
     """Tell what a row is known by, and what does not decide: `3 repeats, 1 noisy`, `predicted`."""
     if not one.rates:
         return known_by(one)
@@ -257,7 +257,7 @@ def _plotted_cell(
     if value is None:
         return element("td", text(UNKNOWN), class_=f"number plotted absent {name}")
     words, ends = _with_range(value, decimals)
-    title = f"{words} {_PLOTTED[name]}, {ends or 'no range'}, {_basis_of(one)}"
+    title = f"{words} {_PLOTTED[name]}, {ends or 'no range'}, {_describe_basis(one)}"
     plot = plot_markup(
         value,
         axis,
@@ -317,7 +317,7 @@ def _remarks(one: RankedSetting, recommendation: Recommendation) -> list[str]:
     return remarks
 
 
-def legend_of(recommendation: Recommendation) -> str:
+def format_legend(recommendation: Recommendation) -> str:
     """Explain the marks that a table has."""
     provenances = {one.provenance for one in recommendation.standings}
     parts = [
@@ -337,7 +337,7 @@ def legend_of(recommendation: Recommendation) -> str:
     return " ".join(parts)
 
 
-def filters_of(recommendation: Recommendation) -> dict[str, tuple[str, list[str]]]:
+def build_filters(recommendation: Recommendation) -> dict[str, tuple[str, list[str]]]:
     """Name the factors that vary: key -> what people call it, and its levels."""
     levels = {
         key: list(dict.fromkeys(value for one in recommendation.standings if (value := one.factors.get(key))))

@@ -103,10 +103,10 @@ def _spent(balance: BudgetStatus) -> str:
 def _likely(quotes: Sequence[CostEstimate]) -> str:
     """`15 trials likely cost $3.200 for 1.500 node-hours`, and what that stands on."""
     cost = "costs" if len(quotes) == 1 else "cost"
-    return f"{counted(len(quotes), 'trial')} likely {cost} {_cost_of(quotes)}"
+    return f"{counted(len(quotes), 'trial')} likely {cost} {_compute_cost(quotes)}"
 
 
-def _cost_of(quotes: Sequence[CostEstimate]) -> str:
+def _compute_cost(quotes: Sequence[CostEstimate]) -> str:
     hours = sum(quote.spend.node_hours for quote in quotes)
     unknown = sum(not quote.is_recorded for quote in quotes)
     which = f"{unknown:,} up to their" if len(quotes) > 1 else "up to its"
@@ -122,7 +122,7 @@ def _not_run(balance: BudgetStatus) -> list[str]:
         return [*stopped, "none left out"]
     cheapest = min(quotes, key=lambda quote: (quote.spend.usd, quote.spend.node_hours))
     left_out = f"{counted(len(quotes), 'trial')} left out"
-    return [*stopped, left_out, f"the cheapest of which likely costs {_cost_of([cheapest])}"]
+    return [*stopped, left_out, f"the cheapest of which likely costs {_compute_cost([cheapest])}"]
 
 
 def _more_budget(balance: BudgetStatus) -> str:

@@ -9,7 +9,7 @@ from orchestrator.analysis.measurements.setting import Namer
 from orchestrator.analysis.metrics.cost import Bill, bill_of_all, price_label
 from orchestrator.analysis.table import Column, Rank, Table
 from orchestrator.core.price import Price, Unpriced
-from orchestrator.core.price_label import LISTED, marks_of, oldest_of, regions_of, rented
+from orchestrator.core.price_label import LISTED, find_marks, find_oldest, find_regions, rented
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.trial_spec import TrialSpec, representative, setting_id
 
@@ -66,10 +66,10 @@ def costs_by_setting(attempts: Iterable[Sequence[TrialRecord]]) -> tuple[Cost, .
     for of_trial in attempts:
         if bill_of_all(of_trial) is not None:
             settings[setting_id(of_trial[0].spec)].append(of_trial)
-    return tuple(_cost_of(trials) for trials in settings.values())
+    return tuple(_compute_cost(trials) for trials in settings.values())
 
 
-def _cost_of(trials: Sequence[Sequence[TrialRecord]]) -> Cost:
+def _compute_cost(trials: Sequence[Sequence[TrialRecord]]) -> Cost:
     attempts = [record for of_trial in trials for record in of_trial]
     bill = bill_of_all(attempts)
     assert bill is not None
@@ -82,15 +82,15 @@ def _cost_of(trials: Sequence[Sequence[TrialRecord]]) -> Cost:
     )
 
 
-def total_of(costs: Iterable[Cost]) -> Bill:
+def sum_bills(costs: Iterable[Cost]) -> Bill:
     """The bill of all of them."""
     return sum((cost.bill for cost in costs), start=Bill())
 
 
-def cost_table(costs: Sequence[Cost], name_of: Namer) -> Table:
+def cost_table(costs: Sequence[Cost], build_name: Namer) -> Table:
     """One row per setting, and one for all; every billed second in one column."""
     prices = tuple(dict.fromkeys(price for cost in costs for price in cost.prices))
-    rows = [(*_cost_cells(name_of(cost.trial), [cost]), "; ".join(cost.prices)) for cost in costs]
+    rows = [(*_cost_cells(build_name(cost.trial), [cost]), "; ".join(cost.prices)) for cost in costs]
     if len(costs) > 1:
         rows.append((*_cost_cells("all of them", costs), ""))
     kept = slice(None) if len(prices) > 1 else slice(-1)
@@ -115,7 +115,7 @@ def cost_table(costs: Sequence[Cost], name_of: Namer) -> Table:
 
 
 def _cost_cells(name: str, costs: Sequence[Cost]) -> tuple[str, ...]:
-    bill = total_of(costs)
+    bill = sum_bills(costs)
     return (
         name,
         count(sum(cost.num_trials for cost in costs)),
@@ -131,11 +131,11 @@ def prices_table(priced: Iterable[tuple[TrialSpec, Price | Unpriced | None]]) ->
     Args:
         priced: each trial with its price.
     """
-    of_prices = Counter((_devices_of(trial), price) for trial, price in priced)
+    of_prices = Counter((_list_devices(trial), price) for trial, price in priced)
     counts: Counter[tuple[str, ...]] = Counter()
     for (devices, price), trials in of_prices.items():
         counts[devices, *_price_cells(price)] += trials
-    marks = [marks_of(price) for _, price in of_prices if isinstance(price, Price)]
+    marks = [find_marks(price) for _, price in of_prices if isinstance(price, Price)]
     notes = [
         f"{LISTED.get(mark, mark).capitalize()}: {meaning}."
         for mark, meaning in MARKS.items()
@@ -158,7 +158,7 @@ def prices_table(priced: Iterable[tuple[TrialSpec, Price | Unpriced | None]]) ->
     )
 
 
-def _devices_of(trial: TrialSpec) -> str:
+def _list_devices(trial: TrialSpec) -> str:
     count = f"{trial.num_workers} x " if trial.num_workers > 1 and not trial.other_devices else ""
     return f"{count}{trial.device_label}"
 
@@ -166,12 +166,12 @@ def _devices_of(trial: TrialSpec) -> str:
 def _price_cells(price: Price | Unpriced | None) -> tuple[str, ...]:
     if not isinstance(price, Price):
         return (*[UNKNOWN] * 4, price.reason if price else _NOT_KEPT, UNKNOWN)
-    remarks = [*(LISTED.get(mark, mark) for mark in marks_of(price)), *([price.note] if price.note else [])]
+    remarks = [*(LISTED.get(mark, mark) for mark in find_marks(price)), *([price.note] if price.note else [])]
     return (
         rented(price),
-        regions_of(price),
+        find_regions(price),
         number(price.usd_per_hour),
-        oldest_of(price),
+        find_oldest(price),
         "; ".join(remarks) or UNKNOWN,
         price.source,
     )

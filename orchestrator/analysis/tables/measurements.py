@@ -154,11 +154,11 @@ def _measured_row(
             quality_words(measurement.quality[name]) if name in measurement.quality else UNKNOWN
             for name in quality
         ),
-        _basis_of(measurement),
+        _describe_basis(measurement),
     )
 
 
-def _basis_of(measurement: Measurement) -> str:
+def _describe_basis(measurement: Measurement) -> str:
     """Describe the basis of the numbers: `6 repeats of 3 seeds, 1 noisy` beside them, `15 blocks`."""
     if measurement.num_repeats == 1:
         marked = marks(is_noisy=bool(measurement.num_noisy), is_resumed=bool(measurement.num_resumed))

@@ -12,7 +12,7 @@ from orchestrator.analysis.measurements.noise import (
     is_timed_too_shortly,
     waits_for_data,
 )
-from orchestrator.analysis.measurements.setting import DETAILS, Namer, label_of, setting_of, varying
+from orchestrator.analysis.measurements.setting import DETAILS, Namer, build_setting, format_label, varying
 from orchestrator.analysis.table import Column, Table
 from orchestrator.core.errors import FailureKind
 from orchestrator.core.placement import Cached, Skipped
@@ -29,10 +29,10 @@ FAILED = "Failed"
 
 def rehearsed_table(records: Sequence[TrialRecord]) -> Table:
     """Devices that are not there: what stood in for them, and whether the code path passed. No times."""
-    named = ("workload", *varying([setting_of(record.spec) for record in records], DETAILS))
+    named = ("workload", *varying([build_setting(record.spec) for record in records], DETAILS))
     precisions: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for record in records:
-        precisions[_rehearsal_of(record, named=named)].append(record.spec.precision)
+        precisions[_find_rehearsal(record, named=named)].append(record.spec.precision)
     return Table(
         title="Rehearsed",
         note=(
@@ -57,16 +57,16 @@ def rehearsed_table(records: Sequence[TrialRecord]) -> Table:
     )
 
 
-def _rehearsal_of(record: TrialRecord, *, named: Sequence[str]) -> tuple[str, ...]:
+def _find_rehearsal(record: TrialRecord, *, named: Sequence[str]) -> tuple[str, ...]:
     """Return the fields that are equal in the precisions that share a row."""
     spec = record.spec
-    workload = label_of(setting_of(spec), named)
+    workload = format_label(build_setting(spec), named)
     outcome = f"failed: {record.failure.kind}" if record.failure else "passed"
     substitutions = "; ".join(record.placement.substitutions) or UNKNOWN
     return workload, spec.device_label, spec.trainer, outcome, substitutions
 
 
-def failed_table(records: Sequence[TrialRecord], name_of: Namer) -> Table:
+def failed_table(records: Sequence[TrialRecord], build_name: Namer) -> Table:
     """Make a row per trial whose last attempt failed, with what runs it again."""
     needs_flag = any(record.failure and record.failure.kind in OWN_DOING for record in records)
     return Table(
@@ -76,11 +76,11 @@ def failed_table(records: Sequence[TrialRecord], name_of: Namer) -> Table:
             Column(header=text)
             for text in ("trial", "provenance", "attempt", "class", "cause", "to run it again", "log")
         ),
-        rows=tuple(_failed_row(record, name_of) for record in records),
+        rows=tuple(_failed_row(record, build_name) for record in records),
     )
 
 
-def pruned_table(records: Sequence[TrialRecord], name_of: Namer) -> Table:
+def pruned_table(records: Sequence[TrialRecord], build_name: Namer) -> Table:
     """Make a row per trial that a search ended early."""
     return Table(
         title="Pruned",
@@ -94,7 +94,7 @@ def pruned_table(records: Sequence[TrialRecord], name_of: Namer) -> Table:
         ),
         rows=tuple(
             (
-                name_of(record.spec),
+                build_name(record.spec),
                 count(record.pruning.shown.steps),
                 number(record.pruning.shown.training_seconds),
                 record.pruning.why,
@@ -122,10 +122,10 @@ def _again(record: TrialRecord, kind: FailureKind) -> str:
     return "the same command"
 
 
-def _failed_row(record: TrialRecord, name_of: Namer) -> tuple[str, ...]:
+def _failed_row(record: TrialRecord, build_name: Namer) -> tuple[str, ...]:
     assert record.failure is not None
     return (
-        name_of(record.spec),
+        build_name(record.spec),
         record.provenance,
         str(record.attempt),
         record.failure.kind,
@@ -145,16 +145,16 @@ def skipped_table(skipped: Iterable[Skipped]) -> Table:
     )
 
 
-def stale_table(cached: Iterable[Cached], name_of: Namer) -> Table:
+def stale_table(cached: Iterable[Cached], build_name: Namer) -> Table:
     """Results from an environment that has changed since, one row per change."""
     by_change: dict[str, list[str]] = defaultdict(list)
     for cached_trial in cached:
         if cached_trial.stale is not None:
-            by_change[cached_trial.stale].append(name_of(representative(cached_trial.trial)))
+            by_change[cached_trial.stale].append(build_name(representative(cached_trial.trial)))
     return _grouped("trials", by_change, title="Stale", note="Results that used other versions.")
 
 
-def warnings_table(records: Iterable[TrialRecord], name_of: Namer) -> Table:
+def warnings_table(records: Iterable[TrialRecord], build_name: Namer) -> Table:
     """Build the table of warnings that a reader of the results must know, one row per warning."""
     by_warning: dict[str, list[str]] = defaultdict(list)
     for record in records:
@@ -167,7 +167,7 @@ def warnings_table(records: Iterable[TrialRecord], name_of: Namer) -> Table:
         if has_impossible_times(record):
             warnings.append(IMPOSSIBLE)
         if warnings:
-            name = name_of(representative(record.spec))
+            name = build_name(representative(record.spec))
             for warning in warnings:
                 by_warning[warning].append(name)
     return _grouped("trials", by_warning, title="Warnings", note="Warnings about these trials.")

@@ -4,13 +4,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from orchestrator.analysis.formatting import counted, first_names, processes_of
+from orchestrator.analysis.formatting import counted, describe_processes, first_names
 from orchestrator.analysis.measurements.setting import Namer, names_in
 from orchestrator.analysis.table import Column, Rank, Table
 from orchestrator.core.compiled_step import CompiledStep, NotCompiled
 from orchestrator.core.memory_fit import NoFit, Verdict
 from orchestrator.core.placement import Cached, Failed, Placement, Plan, Skipped
-from orchestrator.core.trial_spec import AXES, TrialSpec, axes_of
+from orchestrator.core.trial_spec import AXES, TrialSpec, find_axes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,31 +22,32 @@ def plan_frame(plan: Plan) -> "pd.DataFrame":
     """Build the rows of the table as a data frame, with the fields of every trial; empty for other points."""
     import pandas as pd
 
-    told = zip(_trials_of(plan), plan_table(plan).rows, strict=True)
+    told = zip(_list_trials(plan), plan_table(plan).rows, strict=True)
     rows = [
-        (state, point, *_factors_of(trial), note, trial_id) for trial, (state, point, note, trial_id) in told
+        (state, point, *_find_factors(trial), note, trial_id)
+        for trial, (state, point, note, trial_id) in told
     ]
     return pd.DataFrame(rows, columns=list(PLAN_COLUMNS)).convert_dtypes()
 
 
-def _trials_of(plan: Plan) -> Iterator[TrialSpec | None]:
+def _list_trials(plan: Plan) -> Iterator[TrialSpec | None]:
     yield from (placement.trial for placement in plan.placements)
     yield from (cached_trial.trial for cached_trial in plan.cached)
     yield from (failed_trial.trial for failed_trial in plan.failed)
     yield from (skipped_point.trial for skipped_point in plan.skipped)
 
 
-def _factors_of(trial: TrialSpec | None) -> tuple[object, ...]:
-    return tuple(axes_of(trial).values()) if trial else (None,) * len(AXES)
+def _find_factors(trial: TrialSpec | None) -> tuple[object, ...]:
+    return tuple(find_axes(trial).values()) if trial else (None,) * len(AXES)
 
 
 def plan_table(plan: Plan) -> Table:
     """One row per point: what becomes of it, its name, where it runs or why it does not, its trial."""
-    name_of = names_in(plan)
+    build_name = names_in(plan)
     rows = [
-        *(_placed_row(placement, name_of, plan.memory) for placement in plan.placements),
-        *(_cached_row(cached_trial, name_of) for cached_trial in plan.cached),
-        *(_failed_row(failed_trial, name_of) for failed_trial in plan.failed),
+        *(_placed_row(placement, build_name, plan.memory) for placement in plan.placements),
+        *(_cached_row(cached_trial, build_name) for cached_trial in plan.cached),
+        *(_failed_row(failed_trial, build_name) for failed_trial in plan.failed),
         *(_skipped_row(skipped_point) for skipped_point in plan.skipped),
     ]
     return Table(
@@ -113,29 +114,29 @@ def _where(placement: Placement, memory: Mapping[str, Verdict | NoFit]) -> str:
     nodes = f"{placement.num_hosts} x {placement.node}" if placement.num_hosts > 1 else placement.node
     if placement.unequal and placement.pool:
         nodes = " + ".join(str(part.pool) for part in placement.unequal)
-    where = f"{nodes}, {processes_of(placement)} threads, {placement.start_method}"
+    where = f"{nodes}, {describe_processes(placement)} threads, {placement.start_method}"
     fit = memory.get(placement.trial_id)
     in_memory = [fit.words(placement.trial.device)] if isinstance(fit, Verdict) else []
     return "; ".join([where, *placement.substitutions, *placement.warnings, *in_memory])
 
 
 def _placed_row(
-    placement: Placement, name_of: Namer, memory: Mapping[str, Verdict | NoFit]
+    placement: Placement, build_name: Namer, memory: Mapping[str, Verdict | NoFit]
 ) -> tuple[str, ...]:
     notes = where_or_why_not(placement, memory)
     state = {"measured": "measure", "rehearsed": "rehearse"}[placement.provenance]
-    return state, name_of(placement.trial), notes, placement.trial_id
+    return state, build_name(placement.trial), notes, placement.trial_id
 
 
-def _cached_row(cached: Cached, name_of: Namer) -> tuple[str, ...]:
+def _cached_row(cached: Cached, build_name: Namer) -> tuple[str, ...]:
     note = f"{cached.provenance} before"
     if cached.stale is not None:
         note += f", stale: {cached.stale}"
-    return "cached", name_of(cached.trial), note, cached.trial_id
+    return "cached", build_name(cached.trial), note, cached.trial_id
 
 
-def _failed_row(failed: Failed, name_of: Namer) -> tuple[str, ...]:
-    return "failed", name_of(failed.trial), where_or_why_not(failed, {}), failed.trial_id
+def _failed_row(failed: Failed, build_name: Namer) -> tuple[str, ...]:
+    return "failed", build_name(failed.trial), where_or_why_not(failed, {}), failed.trial_id
 
 
 def _skipped_row(skipped: Skipped) -> tuple[str, ...]:

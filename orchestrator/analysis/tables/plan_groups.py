@@ -16,7 +16,7 @@ def plan_groups_table(plan: Plan) -> Table:
     """Make a row per setting and place of what is to run, and per setting and cause of what failed."""
     trials: tuple[Placement | Failed, ...] = (*plan.placements, *plan.failed)
     names = short_names(trial.trial for trial in trials)
-    groups = Counter(_row_of(trial, plan, names) for trial in trials)
+    groups = Counter(_build_row(trial, plan, names) for trial in trials)
     shared = f"All of them: {names.shared}. " if names.shared else ""
     return Table(
         title=f"Plan of {plan.sweep}",
@@ -45,7 +45,7 @@ def skipped_groups_table(skipped: Iterable[Skipped]) -> Table:
     )
 
 
-def _row_of(trial: Placement | Failed, plan: Plan, names: ShortNames) -> tuple[str, str, str]:
+def _build_row(trial: Placement | Failed, plan: Plan, names: ShortNames) -> tuple[str, str, str]:
     """Return state, setting and note of a trial."""
     state = "failed" if isinstance(trial, Failed) else _STATES[trial.provenance]
     return state, names.setting(trial.trial), where_or_why_not(trial, plan.memory)

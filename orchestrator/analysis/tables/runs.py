@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from orchestrator.analysis.formatting import UNKNOWN, number
 from orchestrator.analysis.measurements.setting import Namer
-from orchestrator.analysis.metrics.definitions import metrics_of
+from orchestrator.analysis.metrics.definitions import collect_metrics
 from orchestrator.analysis.table import Column, Table
 from orchestrator.core.result import TrialRecord
 
@@ -15,7 +15,7 @@ _NOTE = (
 )
 
 
-def runs_of(records: Sequence[TrialRecord]) -> tuple[TrialRecord, ...]:
+def find_runs(records: Sequence[TrialRecord]) -> tuple[TrialRecord, ...]:
     """Return the records of scripts that were measured as a whole."""
     return tuple(
         record
@@ -24,7 +24,7 @@ def runs_of(records: Sequence[TrialRecord]) -> tuple[TrialRecord, ...]:
     )
 
 
-def runs_table(runs: Sequence[TrialRecord], name_of: Namer) -> Table:
+def runs_table(runs: Sequence[TrialRecord], build_name: Namer) -> Table:
     """Make a row per trial; a run that has a result ended with exit code 0."""
     return Table(
         title="Runs",
@@ -35,15 +35,15 @@ def runs_table(runs: Sequence[TrialRecord], name_of: Namer) -> Table:
             Column(header="exit code", is_number=True),
             Column(header="$", is_number=True),
         ),
-        rows=tuple(_row(record, name_of) for record in runs),
+        rows=tuple(_row(record, build_name) for record in runs),
     )
 
 
-def _row(record: TrialRecord, name_of: Namer) -> tuple[str, ...]:
-    metrics = metrics_of(record)
+def _row(record: TrialRecord, build_name: Namer) -> tuple[str, ...]:
+    metrics = collect_metrics(record)
     usd = metrics.get("attempt_usd")
     return (
-        name_of(record.spec),
+        build_name(record.spec),
         number(metrics["run_seconds"]),
         number(0),
         UNKNOWN if usd is None else number(usd),

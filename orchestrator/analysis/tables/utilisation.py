@@ -7,26 +7,26 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from orchestrator.analysis.formatting import UNKNOWN, spread
-from orchestrator.analysis.measurements.noise import noise_of
+from orchestrator.analysis.measurements.noise import describe_noise
 from orchestrator.analysis.measurements.setting import Namer
-from orchestrator.analysis.metrics.definitions import metrics_of
-from orchestrator.analysis.metrics.metric import step_seconds_of
+from orchestrator.analysis.metrics.definitions import collect_metrics
+from orchestrator.analysis.metrics.metric import find_step_seconds
 from orchestrator.analysis.table import Column, Table
 from orchestrator.core.deciding import choose_deciding
-from orchestrator.core.interval import spread_of
-from orchestrator.core.result import TrainResult, TrialRecord, variables_of, versions_of
+from orchestrator.core.interval import compute_spread
+from orchestrator.core.result import TrainResult, TrialRecord, find_variables, find_versions
 from orchestrator.core.trial_spec import representative
 
 _Numbers = Mapping[str, float]
 
 
-def utilisation_table(records: Iterable[TrialRecord], name_of: Namer) -> Table:
+def utilisation_table(records: Iterable[TrialRecord], build_name: Namer) -> Table:
     """One row per setting, versions and kind of peak; nothing of trials whose peak is unknown."""
     alike: dict[tuple[str, str, str], list[tuple[TrialRecord, _Numbers]]] = defaultdict(list)
     for record in records:
-        for source, numbers in _kinds_of(record):
-            ran_with = {**versions_of(record), **variables_of(record)}
-            alike[name_of(representative(record.spec)), source, str(ran_with)].append((record, numbers))
+        for source, numbers in _find_kinds(record):
+            ran_with = {**find_versions(record), **find_variables(record)}
+            alike[build_name(representative(record.spec)), source, str(ran_with)].append((record, numbers))
     return Table(
         title="Utilisation",
         note=(
@@ -48,17 +48,17 @@ def utilisation_table(records: Iterable[TrialRecord], name_of: Namer) -> Table:
     )
 
 
-def _kinds_of(record: TrialRecord) -> Iterable[tuple[str, _Numbers]]:
+def _find_kinds(record: TrialRecord) -> Iterable[tuple[str, _Numbers]]:
     """(where the peak comes from, what is known of it) for each peak that a measurement has."""
     if record.result is None or record.provenance != "measured":
         return
-    peaks = [*_peaks_of(record.result)]
-    metrics = metrics_of(record) if peaks else {}
+    peaks = [*_find_peaks(record.result)]
+    metrics = collect_metrics(record) if peaks else {}
     for source, key, peak in peaks:
         yield source, {"peak": peak, **({"mfu": metrics[key]} if key in metrics else {})}
 
 
-def _peaks_of(result: TrainResult) -> Iterable[tuple[str, str, float]]:
+def _find_peaks(result: TrainResult) -> Iterable[tuple[str, str, float]]:
     """(source, metric, FLOP/s)."""
     if result.peaks and result.peaks.flops_per_second:
         yield f"published: {result.peaks.source}", "mfu", result.peaks.flops_per_second
@@ -67,9 +67,9 @@ def _peaks_of(result: TrainResult) -> Iterable[tuple[str, str, float]]:
 
 
 def _deciding(repeats: Sequence[tuple[TrialRecord, _Numbers]]) -> list[_Numbers]:
-    steps = [step_seconds_of(record.result) if record.result else None for record, _ in repeats]
+    steps = [find_step_seconds(record.result) if record.result else None for record, _ in repeats]
     rates = [1 / step.median if step else math.nan for step in steps]
-    quiet = [noise_of(record) == "" for record, _ in repeats]
+    quiet = [describe_noise(record) == "" for record, _ in repeats]
     return [numbers for _, numbers in choose_deciding(repeats, rates, quiet)]
 
 
@@ -78,4 +78,4 @@ def _over(found: Sequence[_Numbers], key: str, *, factor: float) -> str:
     values = [numbers[key] for numbers in found if key in numbers]
     if not values:
         return UNKNOWN
-    return spread(spread_of(values), factor=factor)
+    return spread(compute_spread(values), factor=factor)

@@ -33,7 +33,7 @@ def check_access(config: JsonObject, _catalogue: Catalogue) -> FindingLines:
 
 def secrets(config: JsonObject) -> FindingLines:
     """A finding for each text that looks like a secret, and each variable of such a name with a value."""
-    for key, text in chain(texts_of(config), _variables_in(config)):
+    for key, text in chain(iterate_texts(config), _variables_in(config)):
         if _SECRET.search(text) or _CREDENTIALS.search(text):
             yield Finding(
                 key=key, message="holds a secret; name a file or a variable of the environment instead"
@@ -86,12 +86,12 @@ def unpinned(key: str, image: object) -> FindingLines:
         yield Finding(key=key, message=f"{image!r} is not pinned; give it a tag, as :0.1.0, or @sha256:…")
 
 
-def texts_of(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
+def iterate_texts(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
     """Every text in a file, with its dotted key."""
     if isinstance(value, str):
         yield key, value
     for name, inner in _items(value):
-        yield from texts_of(inner, f"{key}.{name}" if key else str(name))
+        yield from iterate_texts(inner, f"{key}.{name}" if key else str(name))
 
 
 def _variables_in(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
@@ -125,7 +125,7 @@ def _token(config: JsonObject) -> FindingLines:
 
 
 def _ports(config: JsonObject) -> FindingLines:
-    for key, text in texts_of({start: config.get(start) for start in _STARTS}):
+    for key, text in iterate_texts({start: config.get(start) for start in _STARTS}):
         if match := _OPEN.search(text):
             yield Finding(key=key, message=f"{match[0]} opens the dashboard to the network; use 127.0.0.1")
     options = {
@@ -135,7 +135,7 @@ def _ports(config: JsonObject) -> FindingLines:
             for name, node in config["available_node_types"].items()
         },
     }
-    for key, text in texts_of(options):
+    for key, text in iterate_texts(options):
         if "run_options" in key and _PUBLISHED.search(text):
             yield Finding(key=key, message=f"{text!r} publishes a port; reach the head through ray dashboard")
     for name, node in config["available_node_types"].items():

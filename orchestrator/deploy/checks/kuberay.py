@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from orchestrator.core.pool import Catalogue, region_of
+from orchestrator.core.pool import Catalogue, parse_region
 from orchestrator.core.price import Provisioning
-from orchestrator.core.tpu_topology import chips_of, generation_of, topologies_of
+from orchestrator.core.tpu_topology import count_chips, find_topologies, parse_generation
 from orchestrator.deploy.checks.access import check_account, check_image, secrets
 from orchestrator.deploy.checks.finding import (
     Finding,
@@ -22,10 +22,10 @@ from orchestrator.deploy.checks.finding import (
 from orchestrator.deploy.checks.machine_types import (
     Offer,
     Refused,
+    find_pod,
     limits_in,
     not_sold,
     offer_of_group,
-    pod_of,
     selector_in,
 )
 from orchestrator.deploy.kuberay import (
@@ -37,7 +37,7 @@ from orchestrator.deploy.kuberay import (
     ZONE_KEY,
     requested_resources,
 )
-from orchestrator.deploy.nodes import POOL_LABEL, labels_of
+from orchestrator.deploy.nodes import POOL_LABEL, find_labels
 
 # KubeRay 1.6.2, the published definition of RayCluster
 _GROUP_KEYS = {
@@ -75,7 +75,7 @@ def check_group(key: str, group: JsonObject, catalogue: Catalogue) -> FindingLin
 
 def check_containers(key: str, group: JsonObject) -> FindingLines:
     """Check that every container is pinned, confined, and alone in its network."""
-    pod = pod_of(group)
+    pod = find_pod(group)
     if pod.get("hostNetwork"):
         yield Finding(key=f"{key}.template.spec.hostNetwork", message="opens every port of a pod on its node")
     if "serviceAccountName" in pod:
@@ -117,14 +117,14 @@ def _slices(key: str, group: JsonObject, offer: Offer) -> FindingLines:
     hosts = 1
     if offer.device.kind == "tpu":
         topology = str(selector_in(group).get(TOPOLOGY_KEY))
-        topologies = topologies_of(generation_of(str(offer.device.slice_type)))
+        topologies = find_topologies(parse_generation(str(offer.device.slice_type)))
         if topology not in topologies:
             yield Finding(
                 key=f"{key}.template.spec.nodeSelector.{TOPOLOGY_KEY}",
                 message=f"topology {topology!r} does not exist; possible: {', '.join(topologies[:10])}",
             )
             return
-        hosts = chips_of(topology) // offer.device.chips
+        hosts = count_chips(topology) // offer.device.chips
     if group.get("numOfHosts", 1) != hosts:
         yield Finding(
             key=f"{key}.numOfHosts", message=f"is {group.get('numOfHosts', 1)!r} and must be {hosts}"
@@ -132,22 +132,24 @@ def _slices(key: str, group: JsonObject, offer: Offer) -> FindingLines:
 
 
 def _sold(key: str, group: JsonObject, offer: Offer, catalogue: Catalogue) -> FindingLines:
-    zone, provisioning = str(selector_in(group).get(ZONE_KEY)), _provisioning_of(group)
+    zone, provisioning = str(selector_in(group).get(ZONE_KEY)), _build_provisioning(group)
     if why := not_sold(
-        offer.instance, region=region_of(zone), provisioning=provisioning, catalogue=catalogue
+        offer.instance, region=parse_region(zone), provisioning=provisioning, catalogue=catalogue
     ):
         yield Finding(key=f"{key}.template.spec.nodeSelector.{ZONE_KEY}", message=why)
-    tolerated = [mapping(toleration).get("key") for toleration in sequence(pod_of(group).get("tolerations"))]
+    tolerated = [
+        mapping(toleration).get("key") for toleration in sequence(find_pod(group).get("tolerations"))
+    ]
     if provisioning == "spot" and SPOT_KEY not in tolerated:
         yield Finding(
             key=f"{key}.template.spec.tolerations", message=f"lacks {SPOT_KEY}, so that no pod would start"
         )
-    labels = labels_of(offer.device, provisioning=provisioning, zone=zone)
+    labels = find_labels(offer.device, provisioning=provisioning, zone=zone)
     named = {**labels, POOL_LABEL: str(group.get("groupName"))}
     yield from expected(f"{key}.labels", mapping(group.get("labels")), named)
 
 
-def _provisioning_of(group: JsonObject) -> Provisioning:
+def _build_provisioning(group: JsonObject) -> Provisioning:
     return "spot" if selector_in(group).get(SPOT_KEY) == "true" else "on_demand"
 
 
@@ -176,7 +178,7 @@ def check_manifests(documents: Sequence[Any], catalogue: Catalogue) -> list[Find
     manifests = [mapping(document) for document in documents]
     findings = [line for manifest in manifests for line in _head_lines(manifest)]
     findings += [secret for manifest in manifests for secret in secrets(manifest)]
-    names = [_name_of(manifest) for manifest in manifests if manifest.get("kind") == "RayCluster"]
+    names = [_find_name(manifest) for manifest in manifests if manifest.get("kind") == "RayCluster"]
     for manifest in manifests:
         spec = mapping(manifest.get("spec"))
         if manifest.get("kind") == "RayCluster":
@@ -212,12 +214,12 @@ def check_ray_cluster(key: str, spec: Manifest, catalogue: Catalogue) -> Finding
         yield from check_group(here, group, catalogue)
 
 
-def _name_of(manifest: Manifest) -> object:
+def _find_name(manifest: Manifest) -> object:
     return mapping(manifest.get("metadata")).get("name")
 
 
 def _head_lines(manifest: Manifest) -> FindingLines:
-    kind, name = manifest.get("kind"), _name_of(manifest)
+    kind, name = manifest.get("kind"), _find_name(manifest)
     api = _API_OF_KIND.get(str(kind))
     if api is None:
         yield Finding(

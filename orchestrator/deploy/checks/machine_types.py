@@ -7,10 +7,10 @@ from typing import Any
 from orchestrator.core.device import Device
 from orchestrator.core.pool import Catalogue
 from orchestrator.core.price import Provisioning
-from orchestrator.core.tpu_topology import chips_of, generation_of, topologies_of
+from orchestrator.core.tpu_topology import count_chips, find_topologies, parse_generation
 from orchestrator.deploy.checks.finding import JsonObject, listed, mapping, sequence
-from orchestrator.deploy.kuberay import GPU_KEY, MACHINE_KEY, TPU_KEY, tpu_type_of
-from orchestrator.deploy.nodes import machine_of
+from orchestrator.deploy.kuberay import GPU_KEY, MACHINE_KEY, TPU_KEY, find_tpu_type
+from orchestrator.deploy.nodes import parse_machine
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +30,7 @@ class Refused:
     message: str
 
 
-def offer_of(node: JsonObject, catalogue: Catalogue) -> Offer | Refused:
+def find_offer(node: JsonObject, catalogue: Catalogue) -> Offer | Refused:
     """Understand a `node_config`."""
     if "machineType" in node:
         return _machine(node, catalogue)
@@ -62,9 +62,9 @@ def not_sold(instance: str, *, region: str, provisioning: Provisioning, catalogu
 def _machine(node: JsonObject, catalogue: Catalogue) -> Offer | Refused:
     machine_type = str(node["machineType"]).rpartition("/")[2]
     machines = [offer for offer in offers_in(catalogue) if offer.device.kind != "tpu"]
-    offers = [machine for machine in machines if machine_of(machine.instance)[0] == machine_type]
+    offers = [machine for machine in machines if parse_machine(machine.instance)[0] == machine_type]
     if not offers:
-        names = listed({machine_of(machine.instance)[0] for machine in machines})
+        names = listed({parse_machine(machine.instance)[0] for machine in machines})
         return Refused(key="machineType", message=f"unknown machine type {machine_type!r}; known: {names}")
     attached = sequence(node.get("guestAccelerators"))
     if len(attached) > 1:
@@ -79,7 +79,7 @@ def _with(accelerator: JsonObject, offers: list[Offer], *, machine: str) -> Offe
     matching = [
         offer
         for offer in offers
-        if machine_of(offer.instance)[1] == count and (not kind or offer.device.cloud_type == kind)
+        if parse_machine(offer.instance)[1] == count and (not kind or offer.device.cloud_type == kind)
     ]
     if matching:
         return matching[0]
@@ -91,7 +91,7 @@ def _with(accelerator: JsonObject, offers: list[Offer], *, machine: str) -> Offe
 
 
 def _describe_offer(offer: Offer) -> str:
-    attached = machine_of(offer.instance)[1]
+    attached = parse_machine(offer.instance)[1]
     return f"{attached} x {offer.device.cloud_type}" if attached else "none, for what it has is built in"
 
 
@@ -106,8 +106,8 @@ def _slice(slice_type: str, node: JsonObject, catalogue: Catalogue) -> Offer | R
 
 def _not_one_host(slice_type: str, catalogue: Catalogue) -> str:
     slice_types = [offer.device.slice_type or "" for offer in offers_in(catalogue) if offer.device.slice_type]
-    generation = generation_of(slice_type)
-    alike = [machine for machine in slice_types if generation_of(machine) == generation]
+    generation = parse_generation(slice_type)
+    alike = [machine for machine in slice_types if parse_generation(machine) == generation]
     if alike and slice_type.rpartition("-")[2].isdecimal():
         return f"{slice_type} has several hosts, which pools=gke can have; here: {listed(alike)}"
     return f"unknown type of slice {slice_type!r}; known: {listed(slice_types)}"
@@ -117,7 +117,7 @@ def _shape(shape: JsonObject, node: JsonObject, catalogue: Catalogue) -> Offer |
     """A slice by generation and topology, as Cloud TPU also understands it."""
     generation = str(shape.get("type")).lower().replace("v5lite_pod", "v5litepod")
     topology = str(shape.get("topology"))
-    topologies = topologies_of(generation)
+    topologies = find_topologies(generation)
     if topology not in topologies:
         possible = ", ".join(topologies[:10]) or f"none of generation {generation!r}"
         return Refused(
@@ -125,22 +125,22 @@ def _shape(shape: JsonObject, node: JsonObject, catalogue: Catalogue) -> Offer |
             message=f"topology {topology!r} does not exist; possible: {possible}",
         )
     cores = 1 if generation in ("v5litepod", "v6e") else 2
-    return _slice(f"{generation}-{chips_of(topology) * cores}", node, catalogue)
+    return _slice(f"{generation}-{count_chips(topology) * cores}", node, catalogue)
 
 
-def pod_of(group: JsonObject) -> dict[str, Any]:
+def find_pod(group: JsonObject) -> dict[str, Any]:
     """The pod's specification."""
     return mapping(mapping(group.get("template")).get("spec"))
 
 
 def selector_in(group: JsonObject) -> dict[str, Any]:
     """Return the node selector of the group's pods."""
-    return mapping(pod_of(group).get("nodeSelector"))
+    return mapping(find_pod(group).get("nodeSelector"))
 
 
 def limits_in(group: JsonObject) -> dict[str, Any]:
     """Return the resource limits of the pod's first container."""
-    containers = sequence(pod_of(group).get("containers"))
+    containers = sequence(find_pod(group).get("containers"))
     return mapping(mapping(mapping(containers[0] if containers else {}).get("resources")).get("limits"))
 
 
@@ -183,7 +183,7 @@ def _machine_of_group(group: JsonObject, catalogue: Catalogue) -> Offer | Refuse
 def _requested_by(offer: Offer) -> tuple[str | None, ...]:
     """Machine type, type of GPU and how many of it, as a group asks for them."""
     count = str(offer.count) if offer.device.kind == "gpu" else None
-    return machine_of(offer.instance)[0], offer.device.cloud_type, count
+    return parse_machine(offer.instance)[0], offer.device.cloud_type, count
 
 
 def _describe_group(requested: tuple[str | None, ...]) -> str:
@@ -194,4 +194,4 @@ def _describe_group(requested: tuple[str | None, ...]) -> str:
 def _tpu_types(device: Device) -> set[str]:
     if device.kind != "tpu" or device.cloud_type is None:
         return set()
-    return {tpu_type_of(device, hosts=1), tpu_type_of(device, hosts=2)}
+    return {find_tpu_type(device, hosts=1), find_tpu_type(device, hosts=2)}

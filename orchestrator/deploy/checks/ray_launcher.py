@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from orchestrator.core.pool import PROJECT_RULE, Catalogue, region_of
+from orchestrator.core.pool import PROJECT_RULE, Catalogue, parse_region
 from orchestrator.core.price import Provisioning
 from orchestrator.deploy.checks.access import check_access, check_account, check_images, check_words
 from orchestrator.deploy.checks.finding import (
@@ -19,8 +19,8 @@ from orchestrator.deploy.checks.finding import (
     sequence,
     whole,
 )
-from orchestrator.deploy.checks.machine_types import Offer, Refused, not_sold, offer_of
-from orchestrator.deploy.nodes import POOL_LABEL, labels_of, resources_of
+from orchestrator.deploy.checks.machine_types import Offer, Refused, find_offer, not_sold
+from orchestrator.deploy.nodes import POOL_LABEL, build_resources, find_labels
 
 
 def check_node(name: str, node_type: JsonObject, config: JsonObject, catalogue: Catalogue) -> FindingLines:
@@ -32,7 +32,7 @@ def check_node(name: str, node_type: JsonObject, config: JsonObject, catalogue: 
         return
     provider = mapping(config["provider"])
     is_head = name == config.get("head_node_type")
-    offer = offer_of(node, catalogue)
+    offer = find_offer(node, catalogue)
     if isinstance(offer, Refused):
         yield Finding(key=f"{key}.node_config.{offer.key}", message=offer.message)
     else:
@@ -40,19 +40,19 @@ def check_node(name: str, node_type: JsonObject, config: JsonObject, catalogue: 
             f"{key}.labels",
             mapping(node_type.get("labels")),
             {
-                **labels_of(
+                **find_labels(
                     offer.device,
-                    provisioning=provisioning_of(node),
+                    provisioning=build_provisioning(node),
                     zone=str(provider.get("availability_zone")),
                 ),
                 **({} if is_head else {POOL_LABEL: name}),
             },
         )
         if not is_head:
-            region, provisioning = str(provider.get("region")), provisioning_of(node)
+            region, provisioning = str(provider.get("region")), build_provisioning(node)
             if why := not_sold(offer.instance, region=region, provisioning=provisioning, catalogue=catalogue):
                 yield Finding(key=f"{key}.node_config", message=why)
-            resources = resources_of(offer.device, offer.count)
+            resources = build_resources(offer.device, offer.count)
             yield from expected(f"{key}.resources", mapping(node_type.get("resources")), resources)
             yield from _ending(key, offer, node)
     for number, account in enumerate(map(mapping, sequence(node.get("serviceAccounts")))):
@@ -65,7 +65,7 @@ def check_node(name: str, node_type: JsonObject, config: JsonObject, catalogue: 
         )
 
 
-def provisioning_of(node: JsonObject) -> Provisioning:
+def build_provisioning(node: JsonObject) -> Provisioning:
     """Return the provisioning that a node's configuration requests."""
     scheduling, tpu = mapping(node.get("scheduling")), mapping(node.get("schedulingConfig"))
     asks = scheduling.get("provisioningModel") == "SPOT" or scheduling.get("preemptible")
@@ -128,7 +128,7 @@ def _provider(config: JsonObject, catalogue: Catalogue) -> FindingLines:
     if region not in catalogue.prices.rows:
         providers = listed(catalogue.prices.rows)
         yield Finding(key="provider.region", message=f"{region!r} has no prices; known: {providers}")
-    if region_of(zone) != region:
+    if parse_region(zone) != region:
         yield Finding(key="provider.availability_zone", message=f"{zone!r} is not in the region {region!r}")
 
 

@@ -161,7 +161,7 @@ def _wait_until_ready(
 ) -> None:
     """Wait until a fork server is ready; kill it, and raise TrialError, if it ends or takes too long."""
     try:
-        _hear_ready(starting.process, seconds=seconds)
+        _wait_for_first_line(starting.process, seconds=seconds)
     except OSError as error:  # TimeoutError and ConnectionError are kinds of it
         _kill(starting.process)  # it may hang in an import
         last = starting.log.read_text(errors="replace").strip().splitlines()[-1:]
@@ -169,7 +169,7 @@ def _wait_until_ready(
         raise TrialError("environment", message) from error
 
 
-def _hear_ready(process: "subprocess.Popen[str]", *, seconds: float) -> None:
+def _wait_for_first_line(process: "subprocess.Popen[str]", *, seconds: float) -> None:
     """Wait until the fork server has imported its framework and says that it is ready."""
     assert process.stdout is not None
     until, received = time.monotonic() + seconds, b""

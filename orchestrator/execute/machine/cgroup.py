@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 
 def num_cores() -> int:
     """Whole cores, at least one."""
-    quotas = quotas_of(Path("/proc/self/cgroup"), Path("/sys/fs/cgroup"))
+    quotas = format_quotas(Path("/proc/self/cgroup"), Path("/sys/fs/cgroup"))
     return cores_within(len(os.sched_getaffinity(0)), quotas=quotas)
 
 
@@ -21,15 +21,15 @@ def cores_within(allowed: int, *, quotas: Iterable[str]) -> int:
         quotas: `QUOTA PERIOD` each, in microseconds of CPU time per microseconds of time; a quota of `max`
             or -1, or an empty text, is no limit.
     """
-    return max(1, math.floor(min([allowed, *map(_cores_of, quotas)])))
+    return max(1, math.floor(min([allowed, *map(_find_cores, quotas)])))
 
 
-def _cores_of(quota: str) -> float:
+def _find_cores(quota: str) -> float:
     words = quota.split()
     return math.inf if len(words) < 2 or words[0] in ("max", "-1") else int(words[0]) / int(words[1])
 
 
-def quotas_of(process: Path, root: Path) -> Iterator[str]:
+def format_quotas(process: Path, root: Path) -> Iterator[str]:
     """The quotas of a process's own group and of all above it, for each limits those below; versions 2 and 1.
 
     Args:

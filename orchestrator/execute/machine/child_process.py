@@ -35,7 +35,7 @@ def link_code(folder: Path) -> None:
         (folder / source.name).symlink_to(source)
 
 
-def answer_of(command: list[str], variables: Mapping[str, str], *, seconds: float) -> bytes:
+def find_answer(command: list[str], variables: Mapping[str, str], *, seconds: float) -> bytes:
     """Return a command's output, and end every process that it started when its time is over.
 
     It says less than a pipe holds: one that says more waits for a reader, and does not answer in time.

@@ -11,12 +11,12 @@ from orchestrator.core import codec
 from orchestrator.core.calibration import DeviceBenchmark
 from orchestrator.core.device import DeviceKind
 from orchestrator.core.errors import PlacementError
-from orchestrator.execute.machine.child_process import answer_of, link_code
+from orchestrator.execute.machine.child_process import find_answer, link_code
 
 _SECONDS = 300.0  # it takes ten; a cold installation on a slow disk takes a minute more
 
 
-def benchmark_of(python: str, kind: DeviceKind, precisions: Sequence[str]) -> DeviceBenchmark:
+def run_benchmark(python: str, kind: DeviceKind, precisions: Sequence[str]) -> DeviceBenchmark:
     """Measure the first device of a kind.
 
     Args:
@@ -30,7 +30,7 @@ def benchmark_of(python: str, kind: DeviceKind, precisions: Sequence[str]) -> De
         command = [python, "-P", "-m", "orchestrator.train.device_benchmark", kind, *precisions]
         variables = {**os.environ, "PYTHONPATH": str(Path(folder) / "code")}
         try:
-            answer = json.loads(answer_of(command, variables, seconds=_SECONDS))
+            answer = json.loads(find_answer(command, variables, seconds=_SECONDS))
         except TimeoutError:
             raise PlacementError(f"the benchmark of the {kind} did not end in {_SECONDS:g} s") from None
         except (OSError, ValueError, subprocess.SubprocessError) as error:

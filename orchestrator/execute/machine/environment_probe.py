@@ -10,7 +10,7 @@ from pathlib import Path
 
 from orchestrator.core.device import DeviceKind
 from orchestrator.core.trainer import TrainerEnvironment, TrainerInfo
-from orchestrator.execute.machine.child_process import answer_of, link_code
+from orchestrator.execute.machine.child_process import find_answer, link_code
 from orchestrator.train.accelerator_versions import accelerator_versions, reason_without_gpu
 from orchestrator.train.environment import framework_versions
 
@@ -89,6 +89,6 @@ def _ask(python: str, packages: tuple[str, ...]) -> dict[str, dict[str, str]]:
         link_code(Path(folder) / "code")
         command = [python, "-P", "-c", _QUESTION, *packages]
         variables = {**os.environ, "PYTHONPATH": str(Path(folder) / "code")}
-        answer = answer_of(command, variables, seconds=_PROBE_SECONDS)
+        answer = find_answer(command, variables, seconds=_PROBE_SECONDS)
     versions: dict[str, dict[str, str]] = json.loads(answer)
     return versions

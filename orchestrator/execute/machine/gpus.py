@@ -41,10 +41,10 @@ def visible_gpus() -> tuple[Gpu, ...]:
         PlacementError: there is a driver, and it fails or gives no table.
     """
     setting = os.environ.get(VARIABLE)
-    if setting is not None and not _entries_of(setting):
+    if setting is not None and not _split_entries(setting):
         return ()
     table = driver_table(_QUERY) or list_rocm_gpus(without=VARIABLE)
-    return visible_of(gpus_of(table), setting=setting)
+    return find_visible(read_gpus(table), setting=setting)
 
 
 def usable_gpus() -> tuple[Gpu, ...]:
@@ -52,12 +52,12 @@ def usable_gpus() -> tuple[Gpu, ...]:
     return tuple(gpu for gpu in visible_gpus() if not gpu.is_split)
 
 
-def gpus_of(answer: str) -> tuple[Gpu, ...]:
+def read_gpus(answer: str) -> tuple[Gpu, ...]:
     """Read the driver's table. Raises PlacementError for a line that is not a row."""
-    return tuple(_gpu_of(line.strip()) for line in answer.splitlines() if line.strip())
+    return tuple(_parse_gpu(line.strip()) for line in answer.splitlines() if line.strip())
 
 
-def visible_of(gpus: Sequence[Gpu], *, setting: str | None) -> tuple[Gpu, ...]:
+def find_visible(gpus: Sequence[Gpu], *, setting: str | None) -> tuple[Gpu, ...]:
     """Return the GPUs that the variable names, in its order, as CUDA reads it: -1 ends the list.
 
     CUDA itself counts indices from the fastest GPU on, the driver from the first slot on: the same where all
@@ -68,7 +68,7 @@ def visible_of(gpus: Sequence[Gpu], *, setting: str | None) -> tuple[Gpu, ...]:
     """
     if setting is None or not gpus:
         return tuple(gpus)
-    return tuple(dict.fromkeys(_named(name, gpus, setting=setting) for name in _entries_of(setting)))
+    return tuple(dict.fromkeys(_named(name, gpus, setting=setting) for name in _split_entries(setting)))
 
 
 def driver_table(query: Sequence[str]) -> str:
@@ -78,11 +78,11 @@ def driver_table(query: Sequence[str]) -> str:
         PlacementError: the driver fails or does not answer in time.
     """
     program = shutil.which(_PROGRAM)
-    return "" if program is None else _answer_of(program, *query)
+    return "" if program is None else _run_query(program, *query)
 
 
 @cache
-def _answer_of(program: str, *query: str) -> str:
+def _run_query(program: str, *query: str) -> str:
     try:
         answer = subprocess.run(
             (program, *query), capture_output=True, text=True, errors="replace", timeout=_DRIVER_SECONDS
@@ -100,7 +100,7 @@ def _answer_of(program: str, *query: str) -> str:
     return answer.stdout
 
 
-def _entries_of(setting: str) -> list[str]:
+def _split_entries(setting: str) -> list[str]:
     entries = [word.strip() for word in setting.split(",")] if setting.strip() else []
     return entries[: entries.index("-1")] if "-1" in entries else entries
 
@@ -117,7 +117,7 @@ def _named(entry: str, gpus: Sequence[Gpu], *, setting: str) -> Gpu:
     )
 
 
-def _gpu_of(line: str) -> Gpu:
+def _parse_gpu(line: str) -> Gpu:
     try:
         index, uuid, mig_mode, name = line.split(", ", 3)
     except ValueError as error:
@@ -164,10 +164,10 @@ def gpu_readings() -> tuple[GpuReadings, ...]:
         PlacementError: the driver fails or gives no table.
     """
     table = driver_table((f"--query-gpu={','.join(_STATE)}", "--format=csv,noheader,nounits"))
-    return tuple(_readings_of(line) for line in table.splitlines() if line.strip())
+    return tuple(_read_counters(line) for line in table.splitlines() if line.strip())
 
 
-def _readings_of(line: str) -> GpuReadings:
+def _read_counters(line: str) -> GpuReadings:
     values = [value.strip() for value in line.split(", ")]
     if len(values) != len(_STATE):
         raise PlacementError(f"{_PROGRAM} answers {line!r}, which has not {len(_STATE)} fields; {_CURES}")

@@ -38,7 +38,7 @@ def accelerators_here() -> HostAccelerators:
     return HostAccelerators(
         gpus=tuple(gpu for gpu in gpus if not gpu.is_split),
         split_gpus=tuple(gpu for gpu in gpus if gpu.is_split),
-        slice_type=slice_type_of(),
+        slice_type=find_slice_type(),
     )
 
 
@@ -52,7 +52,7 @@ def local_node(devices: Sequence[Device]) -> Node:
     asks_for_gpus = any(device.kind == "gpu" for device in devices)
     accelerators = HostAccelerators(
         gpus=usable_gpus() if asks_for_gpus else (),
-        slice_type=slice_type_of() if any(device.kind == "tpu" for device in devices) else None,
+        slice_type=find_slice_type() if any(device.kind == "tpu" for device in devices) else None,
     )
     return Node(
         name="localhost",
@@ -67,7 +67,7 @@ def recognised(devices: Iterable[Device], accelerators: HostAccelerators) -> Map
     return {
         device.name: Accelerators(kind=device.kind, chips=device.chips, ids=ids)
         for device in devices
-        if (ids := _ids_of(device, accelerators))
+        if (ids := _find_ids(device, accelerators))
     }
 
 
@@ -89,13 +89,13 @@ def is_part_of_slice(slice_type: str, devices: Iterable[Device]) -> bool:
     return bool(sizes) and size.isdecimal() and int(size) > max(sizes)
 
 
-def slice_type_of(dev: Path = Path("/dev")) -> str | None:
+def find_slice_type(dev: Path = Path("/dev")) -> str | None:
     """Return the type of the TPU slice of this host; None without chips or without a type."""
     has_chips = any(dev.glob("accel[0-9]*")) or any(dev.glob("vfio/[0-9]*"))
     return slice_type() if has_chips else None
 
 
-def _ids_of(device: Device, accelerators: HostAccelerators) -> tuple[str, ...]:
+def _find_ids(device: Device, accelerators: HostAccelerators) -> tuple[str, ...]:
     if device.kind == "gpu":
         return tuple(gpu.uuid for gpu in accelerators.gpus if gpu.name in device.driver_names)
     if device.kind == "tpu" and device.slice_type and device.slice_type == accelerators.slice_type:

@@ -23,7 +23,7 @@ def reserved_addresses(count: int, *, ip: str = LOOPBACK) -> Iterator[tuple[str,
         yield tuple(f"{ip}:{port}" for port in ports)
 
 
-def interface_of(ip: str) -> str:
+def find_interface(ip: str) -> str:
     """The name of this host's network interface with that IPv4 address, `lo` for the loopback address.
 
     Raises:
@@ -31,12 +31,12 @@ def interface_of(ip: str) -> str:
     """
     for _, name in socket.if_nameindex():
         with contextlib.suppress(OSError):  # it has no IPv4 address
-            if _address_of(name) == ip:
+            if _find_address(name) == ip:
                 return name
     raise OSError(f"no network interface of {socket.gethostname()} has the address {ip}")
 
 
-def _address_of(interface: str) -> str:
+def _find_address(interface: str) -> str:
     request = struct.pack("256s", interface.encode())
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         answer = fcntl.ioctl(any_socket, _SIOCGIFADDR, request)

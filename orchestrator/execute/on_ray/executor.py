@@ -30,7 +30,7 @@ from orchestrator.execute.on_ray import stop_requests
 from orchestrator.execute.on_ray.agent import RayHostAgent
 from orchestrator.execute.on_ray.file_transfer import DriverFiles, staged_inputs
 from orchestrator.execute.on_ray.head_monitor import head_monitor
-from orchestrator.execute.on_ray.placement_group import bundles_of, hosts_of_group, placement_strategy
+from orchestrator.execute.on_ray.placement_group import build_bundles, hosts_of_group, placement_strategy
 from orchestrator.execute.on_ray.tune_adapters import (
     CAN_GO_ON,
     PROGRESS,
@@ -41,8 +41,8 @@ from orchestrator.execute.on_ray.tune_adapters import (
     SilentReporter,
 )
 from orchestrator.execute.scheduling.queue import Queue
-from orchestrator.execute.trial.records import outcome_of
-from orchestrator.execute.trial.supervisor import record_of
+from orchestrator.execute.trial.records import classify_outcome
+from orchestrator.execute.trial.supervisor import build_record
 from orchestrator.train.process.temp_dirs import temporary_folder
 from orchestrator.train.registry import trainer_info
 
@@ -74,10 +74,10 @@ class RayTuneExecutor:
         context: SweepContext,
         callback: TrialCallback,
         *,
-        keep: Callable[[TrialRecord], None],
+        on_record: Callable[[TrialRecord], None],
     ) -> None:
         """Run the queue's attempts as Tune trials. The driver stores each record when its trial ends."""
-        searcher = QueueSearcher(queue, context, keep=keep, callback=callback)
+        searcher = QueueSearcher(queue, context, on_record=on_record, callback=callback)
         ENV_VARS_TO_PROPAGATE.difference_update(_SECRETS)
         packages = [Path(origin.folder) for origin in context.origins.values() if origin.folder]
         with (
@@ -143,12 +143,12 @@ def _trainable(
     """
 
     def supervise(config: Mapping[str, Any]) -> None:
-        attempt = Attempt(placement=_placement_of(config), number=config["attempt"])
-        resources = bundles_of(attempt.placement, context)
+        attempt = Attempt(placement=_read_placement(config), number=config["attempt"])
+        resources = build_bundles(attempt.placement, context)
         device_ids = [str(id_) for id_ in ray.get_gpu_ids()]
         started_at, can_go_on = time.time(), False
 
-        def hear(progress: TrialProgress) -> None:
+        def on_progress(progress: TrialProgress) -> None:
             tune.report({PROGRESS: codec.to_json(progress)})
 
         try:
@@ -161,19 +161,23 @@ def _trainable(
                     fork_server_of=agent.fork_server,
                     resources=resources,
                 )
-                record = record_of(placed, here, hosts=hosts, hear=hear, device_ids=device_ids)
+                record = build_record(
+                    placed, here, hosts=hosts, on_progress=on_progress, device_ids=device_ids
+                )
                 can_go_on = record.failure is None and not any(host.is_leaving() for host in hosts)
         except TrialError as error:
             failure = Failure(kind=error.kind, message=str(error))
-            record = outcome_of(attempt, context, started_at=started_at, ended_with=failure, versions={})
+            record = classify_outcome(
+                attempt, context, started_at=started_at, ended_with=failure, versions={}
+            )
         tune.report({"record": codec.to_json(record), CAN_GO_ON: can_go_on})
 
     def bundles(config: Mapping[str, Any]) -> tune.PlacementGroupFactory:
-        placement = _placement_of(config)
+        placement = _read_placement(config)
         again = {_NODE_LABEL: _NO_NODE} if config["attempt"] > 1 else {}
         firsts = [placement.on_host(host)[0] for host in range(placement.num_hosts)]
         return tune.PlacementGroupFactory(
-            bundles_of(placement, context),
+            build_bundles(placement, context),
             bundle_label_selector=[
                 {**({POOL_LABEL: first.pool} if first.pool else {}), **again} for first in firsts
             ],
@@ -183,6 +187,6 @@ def _trainable(
     return tune.with_resources(supervise, bundles)
 
 
-def _placement_of(config: Mapping[str, Any]) -> Placement:
+def _read_placement(config: Mapping[str, Any]) -> Placement:
     """Read the placement of a Tune trial, as `QueueSearcher.suggest` writes it."""
     return codec.from_json(Placement, config["placement"])

@@ -18,7 +18,7 @@ from ray._private.services import get_node_ip_address
 
 from orchestrator.core.errors import PlacementError
 from orchestrator.core.pool import Cluster, Pool
-from orchestrator.deploy.nodes import labels_of_pool, resources_of
+from orchestrator.deploy.nodes import build_resources, labels_of_pool
 from orchestrator.execute.machine import child_process as child
 from orchestrator.execute.machine.child_process import link_code
 
@@ -133,7 +133,7 @@ def _autoscaler_config(cluster: Cluster, *, gcs_address: str) -> dict[str, Any]:
 
 def _node_type(pool: Pool) -> dict[str, Any]:
     """Return Ray's node type of a pool: its accelerators, and one core for each."""
-    counted = {**resources_of(pool.device, pool.count), "CPU": pool.count}
+    counted = {**build_resources(pool.device, pool.count), "CPU": pool.count}
     return {
         "resources": {**counted, "object_store_memory": _STORE_BYTES},
         "labels": labels_of_pool(pool),

@@ -15,7 +15,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from orchestrator.core.errors import TrialError
 from orchestrator.core.placement import Attempt
 from orchestrator.execute.executor import SweepContext
-from orchestrator.execute.trial.records import log_of
+from orchestrator.execute.trial.records import find_log
 from orchestrator.train.process.temp_dirs import temporary_folder
 from workloads.data.parcel import packed, unpacked
 from workloads.data.prepared import is_readable
@@ -118,7 +118,7 @@ def staged_inputs(
                 origins={name: _origin_here(origin) for name, origin in context.origins.items()},
             )
         finally:
-            log = log_of(attempt)
+            log = find_log(attempt)
             driver_files.store_logs(context.folder / log, _logs_in(folder / log))
 
 

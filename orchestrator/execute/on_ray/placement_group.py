@@ -107,7 +107,7 @@ def _bundle_nodes(group: PlacementGroup) -> list[_BundleNode]:
     return [_BundleNode(index, node_id, labels[node_id]) for index, node_id in node_ids]
 
 
-def bundles_of(placement: Placement, context: SweepContext) -> list[dict[str, float]]:
+def build_bundles(placement: Placement, context: SweepContext) -> list[dict[str, float]]:
     """Return the resources that each host gives the trial, under Ray's names for GPUs and chips of TPU
     slices.
     """
@@ -127,7 +127,7 @@ def describe_request(placement: Placement, context: SweepContext) -> str:
     """Describe the resources that a trial waits for: `8 CPU not free in pool cpu`."""
     held = [
         ", ".join(f"{amount:g} {name}" for name, amount in bundle.items())
-        for bundle in bundles_of(placement, context)
+        for bundle in build_bundles(placement, context)
     ]
     several = f"{placement.num_hosts} nodes at once with " if placement.num_hosts > 1 else ""
     if several and placement.unequal:

@@ -25,7 +25,7 @@ from orchestrator.execute.on_ray.kept_actors import KeptActors
 from orchestrator.execute.on_ray.placement_group import describe_request
 from orchestrator.execute.on_ray.starting_nodes import FirstSigns
 from orchestrator.execute.scheduling.queue import Queue
-from orchestrator.execute.trial.records import outcome_of
+from orchestrator.execute.trial.records import classify_outcome
 
 PROGRESS = "progress"
 """Key of what a trial reports on its way; its record has another one."""
@@ -53,13 +53,13 @@ class QueueSearcher(Searcher):
         queue: Queue,
         context: SweepContext,
         *,
-        keep: Callable[[TrialRecord], None],
+        on_record: Callable[[TrialRecord], None],
         callback: TrialCallback,
     ) -> None:
         super().__init__()
         self._queue = queue
         self._context = context
-        self._keep = keep
+        self._keep = on_record
         self._callback = callback
         self._started: dict[str, tuple[Attempt, float]] = {}
         self._failures: dict[str, Failure] = {}
@@ -86,7 +86,7 @@ class QueueSearcher(Searcher):
         """True where nothing more is to be started."""
         return self._queue.is_stopped
 
-    def pools_of(self, trial_id: str) -> tuple[str, ...]:
+    def find_pools(self, trial_id: str) -> tuple[str, ...]:
         """Return the pools for whose nodes a Tune trial waits."""
         attempt, _ = self._started[trial_id]
         return attempt.placement.pools
@@ -102,12 +102,12 @@ class QueueSearcher(Searcher):
             stop_requests.request_stop(attempt)
 
     def on_trial_result(self, trial_id: str, result: Mapping[str, Any]) -> None:
-        """Let the queue hear what a running trial has shown; the trial waits for it."""
+        """Pass the progress of a running trial to the queue; the trial waits for it."""
         if PROGRESS not in result or trial_id not in self._started:
             return
         try:
             attempt, _ = self._started[trial_id]
-            self._queue.hear(attempt, codec.from_json(TrialProgress, result[PROGRESS]))
+            self._queue.add_progress(attempt, codec.from_json(TrialProgress, result[PROGRESS]))
             self.request_stops()
         except Exception as error:
             raise DriverError(error) from error
@@ -144,7 +144,9 @@ class QueueSearcher(Searcher):
         self._callback.ended(record)
 
     def _failed(self, attempt: Attempt, failure: Failure, *, started_at: float) -> TrialRecord:
-        return outcome_of(attempt, self._context, started_at=started_at, ended_with=failure, versions={})
+        return classify_outcome(
+            attempt, self._context, started_at=started_at, ended_with=failure, versions={}
+        )
 
     def _end_of_waiting(self, attempt: Attempt, *, started_at: float) -> None:
         """End an attempt that waited too long for its hardware, and others that wait for the same pools."""
@@ -245,7 +247,7 @@ class DeadlineScheduler(FIFOScheduler):
         return time.monotonic() - since
 
     def _has_first_sign(self, trial: Any) -> bool:
-        return self._first_signs.is_first(trial.trial_id, self._searcher.pools_of(trial.trial_id))
+        return self._first_signs.is_first(trial.trial_id, self._searcher.find_pools(trial.trial_id))
 
 
 def _supervisor_died(error: str) -> Failure:

@@ -9,7 +9,7 @@ from orchestrator.core.placement import Placement
 from orchestrator.core.price import Price
 from orchestrator.core.result import Failure, TrialRecord
 from orchestrator.plan.pricing import PriceBook, priced
-from orchestrator.plan.spending import IdleNodes, Quotes, spend_of
+from orchestrator.plan.spending import IdleNodes, Quotes, compute_spend
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,9 +65,9 @@ class BudgetTracker:
 
     def can_start(self, placement: Placement) -> bool:
         """Return whether an attempt may start: it and all running attempts likely end within the caps."""
-        return not self.obstacle_of(placement)
+        return not self.format_obstacle(placement)
 
-    def obstacle_of(self, placement: Placement) -> str:
+    def format_obstacle(self, placement: Placement) -> str:
         """Return the cap that an attempt started now would likely exceed; empty: none."""
         return (self._cap_before(placement) or "") if self._budget.is_capped else ""
 
@@ -114,7 +114,7 @@ class BudgetTracker:
         cap = self._stopped.pop(record.trial_id, None)
         if cap is not None and record.failure is not None and record.failure.kind == "budget":
             self._ended_by.append(cap)
-        self._quotes.hear(record)
+        self._quotes.add(record)
         self._idle.give_back(record.placement, now=self._clock())
         self._book(priced(record, self._market))
 
@@ -160,10 +160,10 @@ class BudgetTracker:
     def _book(self, record: TrialRecord) -> None:
         if record.reused_from is not None:
             return
-        spend = spend_of(record)
+        spend = compute_spend(record)
         self._spent += spend
         self._of_trial[record.trial_id] = self._of_trial.get(record.trial_id, Spend()) + spend
-        self._idle.hear(record)
+        self._idle.add(record)
         if isinstance(record.price, Price):
             self._is_hypothetical |= record.price.is_hypothetical
         elif record.provenance == "measured":

@@ -35,9 +35,9 @@ def fits_now(
     beside = [placement for placement in running if not names.isdisjoint(site_names(placement, inventory))]
     if any(placement_beside.provenance != placement.provenance for placement_beside in beside):
         return False
-    needed = {name: nodes_of(name, [*beside, placement], inventory=inventory) for name in names}
+    needed = {name: count_nodes(name, [*beside, placement], inventory=inventory) for name in names}
     elsewhere = sum(
-        max(nodes_of(name, running, inventory=inventory), kept.get(name, 0))
+        max(count_nodes(name, running, inventory=inventory), kept.get(name, 0))
         for name in inventory.node_groups
         if name not in names
     )
@@ -45,7 +45,7 @@ def fits_now(
     return has_nodes and sum(needed.values()) + elsewhere <= inventory.max_nodes
 
 
-def nodes_of(name: str, placements: Iterable[Placement], *, inventory: Inventory) -> int:
+def count_nodes(name: str, placements: Iterable[Placement], *, inventory: Inventory) -> int:
     """Nodes of a site that hold what the trials have there."""
     node_group = inventory.node_groups[name]
     return num_nodes(placements, node_group.node, pool=node_group.pool_name)
@@ -53,7 +53,7 @@ def nodes_of(name: str, placements: Iterable[Placement], *, inventory: Inventory
 
 def fits(placement: Placement, node: Node, *, pool: str | None) -> bool:
     """Return whether idle nodes like this one can hold the trial's part in the pool, or on this host."""
-    return all(_FreeNode.of(node).holds(load) for load in _loads_of(placement, pool))
+    return all(_FreeNode.of(node).holds(load) for load in _list_loads(placement, pool))
 
 
 def num_nodes(placements: Iterable[Placement], node: Node, *, pool: str | None) -> int:
@@ -64,7 +64,7 @@ def num_nodes(placements: Iterable[Placement], node: Node, *, pool: str | None) 
     nodes: list[_FreeNode] = []
     for placement in placements:
         free = list(nodes)
-        for load in _loads_of(placement, pool):
+        for load in _list_loads(placement, pool):
             taken = next((node for node in free if node.holds(load)), None)
             if taken is None:
                 taken = _FreeNode.of(node)
@@ -80,7 +80,7 @@ def site_names(placement: Placement, inventory: Inventory) -> frozenset[str]:
     return frozenset(placement.pools or (inventory.host.name,))
 
 
-def _loads_of(placement: Placement, pool: str | None) -> Iterator[Sequence[RankGroup]]:
+def _list_loads(placement: Placement, pool: str | None) -> Iterator[Sequence[RankGroup]]:
     """Yield the rank groups that each node of the pool hosts."""
     for _, parts in groupby(placement.parts, key=attrgetter("host")):
         load = [part for part in parts if part.pool == pool]
@@ -101,17 +101,17 @@ class _FreeNode:
         return cls(cpus=node.cpus, devices=Counter(node.counts))
 
     def holds(self, load: Sequence[RankGroup]) -> bool:
-        needed = _devices_of(load)
+        needed = _list_devices(load)
         return sum(group.cpus for group in load) <= self.cpus and all(
             count <= self.devices[name] for name, count in needed.items()
         )
 
     def take(self, load: Sequence[RankGroup]) -> None:
         self.cpus -= sum(group.cpus for group in load)
-        self.devices -= _devices_of(load)
+        self.devices -= _list_devices(load)
 
 
-def _devices_of(load: Iterable[RankGroup]) -> Counter[str]:
+def _list_devices(load: Iterable[RankGroup]) -> Counter[str]:
     counts: Counter[str] = Counter()
     for group in load:
         counts[group.device] += group.devices

@@ -13,7 +13,7 @@ from orchestrator.core.placement import Attempt, Placement
 from orchestrator.core.result import Failure, TrialRecord
 from orchestrator.core.trial_progress import Pruning, TrialProgress
 from orchestrator.execute.scheduling.budget import BudgetTracker
-from orchestrator.execute.scheduling.capacity import fits_now, nodes_of, site_names
+from orchestrator.execute.scheduling.capacity import count_nodes, fits_now, site_names
 from orchestrator.execute.scheduling.retry import rest_seconds, starts_again
 from orchestrator.execute.scheduling.stop import StopRequest, never_stop
 
@@ -47,7 +47,7 @@ ObstacleOf = Callable[[Placement], str]
 class TrialChooser(Protocol):
     """Search that chooses the next trial of a sweep; a queue without one starts its trials in their order."""
 
-    def next_trial(self, obstacle_of: ObstacleOf) -> str | None:
+    def next_trial(self, format_obstacle: ObstacleOf) -> str | None:
         """Choose the trial_id of the next trial; None: none starts now."""
 
     def start(self, trial_id: str) -> None:
@@ -56,7 +56,7 @@ class TrialChooser(Protocol):
     def end(self, record: TrialRecord) -> None:
         """Take note of the record of a trial that is not tried again."""
 
-    def pruning_of(self, trial_id: str, shown: TrialProgress) -> Pruning | None:
+    def find_pruning(self, trial_id: str, shown: TrialProgress) -> Pruning | None:
         """Decide whether a running trial is ended early; None: it goes on."""
 
     def drop(self, trial_id: str) -> None:
@@ -173,15 +173,15 @@ class Queue:
         """Tell what keeps a trial from starting beside what runs; equal demands are alike in room."""
         has_room: dict[tuple[object, ...], bool] = {}
 
-        def obstacle_of(placement: Placement) -> str:
+        def format_obstacle(placement: Placement) -> str:
             demand = _demand(placement)
             if demand not in has_room:
                 has_room[demand] = not running or fits_now(
                     placement, running, inventory=self._inventory, kept=self._kept
                 )
-            return self._budget_tracker.obstacle_of(placement) if has_room[demand] else "room"
+            return self._budget_tracker.format_obstacle(placement) if has_room[demand] else "room"
 
-        return obstacle_of
+        return format_obstacle
 
     def _leave_out(self) -> None:
         """Exclude waiting trials that exceed the budget while nothing runs that could end cheaper than
@@ -201,11 +201,11 @@ class Queue:
         if self._chooser is not None:
             self._chooser.drop(placement.trial_id)
 
-    def hear(self, attempt: Attempt, shown: TrialProgress) -> None:
+    def add_progress(self, attempt: Attempt, shown: TrialProgress) -> None:
         """Take note of what a running trial has shown; the search may end it early."""
         trial_id = attempt.placement.trial_id
         if self._chooser is not None and trial_id not in self._pruned:
-            pruning = self._chooser.pruning_of(trial_id, shown)
+            pruning = self._chooser.find_pruning(trial_id, shown)
             if pruning is not None:
                 self._pruned[trial_id] = pruning
 
@@ -231,7 +231,7 @@ class Queue:
             site_names(attempt.placement, self._inventory) for attempt in self._waiting.first_of_each_demand()
         ]
         for name in names:
-            nodes = nodes_of(name, running, inventory=self._inventory)
+            nodes = count_nodes(name, running, inventory=self._inventory)
             waits = any(name in pools for pools in waiting)
             self._kept[name] = max(nodes, self._kept.get(name, 0)) if waits else nodes
 

@@ -45,12 +45,12 @@ class StopSignals:
 
     Args:
         folder: folder of the sweep, where other terminals write their requests.
-        say: prints one line when a request arrives.
+        on_message: prints one line when a request arrives.
     """
 
-    def __init__(self, folder: Path, *, say: Callable[[str], None]) -> None:
+    def __init__(self, folder: Path, *, on_message: Callable[[str], None]) -> None:
         self._path = folder / FILE_NAME
-        self._say = say
+        self._on_message = on_message
         self._said: set[StopRequest] = set()
         self.is_interrupted = False
 
@@ -59,7 +59,7 @@ class StopSignals:
         halt = "cancel" if self.is_interrupted else self._written()
         if halt and halt not in self._said:
             self._said.add(halt)
-            self._say(_SAID[halt])
+            self._on_message(_SAID[halt])
         return halt
 
     @contextlib.contextmanager
@@ -86,14 +86,16 @@ class StopSignals:
         """Within it a first Ctrl-C or SIGTERM cancels, and a second one raises KeyboardInterrupt."""
         before = {}
         if threading.current_thread() is threading.main_thread():  # signals are heard in no other
-            before = {number: signal.signal(number, self._hear) for number in (signal.SIGINT, signal.SIGTERM)}
+            before = {
+                number: signal.signal(number, self._on_signal) for number in (signal.SIGINT, signal.SIGTERM)
+            }
         try:
             yield
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
 
-    def _hear(self, _number: int, _frame: FrameType | None) -> None:
+    def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
         if self.is_interrupted:
             raise KeyboardInterrupt
         self.is_interrupted = True

@@ -18,8 +18,8 @@ from orchestrator.core.placement import Placement
 from orchestrator.core.result import TrialRecord, latest
 from orchestrator.core.settings import Checkpointing
 from orchestrator.execute.scheduling.retry import may_go_on
-from orchestrator.train.checkpoints.format import ARRAYS, META, meta_of
-from orchestrator.train.failures import line_of
+from orchestrator.train.checkpoints.format import ARRAYS, META, read_meta
+from orchestrator.train.failures import format_cause
 from orchestrator.train.process.temp_dirs import temporary_folder
 from orchestrator.train.trainer import CheckpointOptions
 
@@ -50,7 +50,7 @@ class CheckpointStore:
         Raises:
             RecordError: it is not what the worker has written, or the place fails.
         """
-        trial = meta_of(folder).trial_id
+        trial = read_meta(folder).trial_id
         if "/" in trial or trial in ("", ".", ".."):
             raise RecordError(f"a checkpoint names the trial {trial!r}, which names no folder")
         place = f"{self._root}/{trial}/{folder.name}"
@@ -128,7 +128,7 @@ class CheckpointStore:
         try:
             yield
         except Exception as error:
-            raise RecordError(f"checkpoints in {self._url}: {line_of(error)}") from error
+            raise RecordError(f"checkpoints in {self._url}: {format_cause(error)}") from error
 
 
 def require_place(url: str) -> None:
@@ -193,7 +193,9 @@ class TrialCheckpoints:
 
 
 @contextmanager
-def shelf_of(placement: Placement, checkpointing: Checkpointing | None) -> Iterator[TrialCheckpoints]:
+def open_checkpoints_of_trial(
+    placement: Placement, checkpointing: Checkpointing | None
+) -> Iterator[TrialCheckpoints]:
     """Open a trial's checkpoints in a folder of this host, with those of earlier attempts. A rehearsal has
     none.
 

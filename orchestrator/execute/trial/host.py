@@ -11,9 +11,9 @@ from orchestrator.core.trainer import TrainerInfo
 from orchestrator.execute.executor import SweepContext
 from orchestrator.execute.machine.agent import ForkServerAddress
 from orchestrator.execute.machine.cgroup import num_oom_kills
-from orchestrator.execute.machine.network import LOOPBACK, interface_of, reserved_addresses
-from orchestrator.execute.trial.checkpoints import TrialCheckpoints, shelf_of
-from orchestrator.execute.trial.records import log_of
+from orchestrator.execute.machine.network import LOOPBACK, find_interface, reserved_addresses
+from orchestrator.execute.trial.checkpoints import TrialCheckpoints, open_checkpoints_of_trial
+from orchestrator.execute.trial.records import find_log
 from orchestrator.train.registry import trainer_info
 from orchestrator.train.trainer import CheckpointOptions
 
@@ -84,7 +84,7 @@ class LocalHost:
     ) -> None:
         self._placement = attempt.placement
         self._context = context
-        self._logs = context.folder / log_of(attempt)
+        self._logs = context.folder / find_log(attempt)
         self._fork_server_of = fork_server_of
         self._device_ids = tuple(device_ids)
         self._num_processes = sum(group.num_processes for group in self._placement.on_host(place))
@@ -102,13 +102,13 @@ class LocalHost:
         )
         self._logs.mkdir(parents=True, exist_ok=True)
         with (
-            shelf_of(placement, context.checkpointing) as self._shelf,
+            open_checkpoints_of_trial(placement, context.checkpointing) as self._shelf,
             reserved_addresses(self._num_processes, ip=self._ip) as addresses,
         ):
             yield HostSession(
                 fork_server=fork_server,
                 addresses=addresses,
-                interface=interface_of(self._ip),
+                interface=find_interface(self._ip),
                 device_ids=self._device_ids,
                 checkpoint_options=self._shelf.checkpoint_options,
                 logs=self._logs,

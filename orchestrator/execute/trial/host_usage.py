@@ -29,15 +29,15 @@ def host_use(gpus: Callable[[], tuple[GpuUse, ...]], *, proc: Path = Path("/proc
     )
 
 
-def gpus_of(ids: Sequence[str], *, library: str = nvml.LIBRARY) -> Callable[[], tuple[GpuUse, ...]]:
+def read_gpus(ids: Sequence[str], *, library: str = nvml.LIBRARY) -> Callable[[], tuple[GpuUse, ...]]:
     """A look at these GPUs; at none where the driver does not answer."""
     with contextlib.suppress(OSError):
         load = nvml.GpuLoad(ids, library=library)
-        return lambda: _loads_of(load)
+        return lambda: _list_loads(load)
     return tuple
 
 
-def _loads_of(load: nvml.GpuLoad) -> tuple[GpuUse, ...]:
+def _list_loads(load: nvml.GpuLoad) -> tuple[GpuUse, ...]:
     with contextlib.suppress(OSError):
         return load.now()
     return ()

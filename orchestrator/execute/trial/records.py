@@ -12,7 +12,7 @@ from orchestrator.execute.executor import SweepContext
 _LOGS = "logs"
 
 
-def log_of(attempt: Attempt) -> Path:
+def find_log(attempt: Attempt) -> Path:
     """Folder of an attempt's logs, one file a rank, relative to the sweep's folder."""
     return Path(_LOGS) / f"{attempt.placement.trial_id}-{attempt.number}"
 
@@ -27,7 +27,7 @@ def attempts_made(records: Iterable[TrialRecord], steps: Iterable[TrialEvent]) -
     return latest
 
 
-def outcome_of(
+def classify_outcome(
     attempt: Attempt,
     context: SweepContext,
     *,
@@ -36,7 +36,7 @@ def outcome_of(
     versions: Mapping[str, str],
 ) -> TrialRecord:
     """Describe an attempt that ends here and now; `versions` are those of the workers' packages, if known."""
-    placement, log = attempt.placement, log_of(attempt)
+    placement, log = attempt.placement, find_log(attempt)
     probed = context.environments.get(placement.trial.trainer)
     kinds = [part.kind for part in placement.parts]
     return TrialRecord(

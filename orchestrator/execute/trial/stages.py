@@ -27,7 +27,7 @@ class StageFile:
     """
 
     def __init__(self, folder: Path, trial_id: str) -> None:
-        self._path = _path_of(folder, trial_id)
+        self._path = _build_path(folder, trial_id)
         self._name = ""
         self._due = 0.0
         self._stages: SimpleQueue[TrialStage | None] = SimpleQueue()
@@ -60,13 +60,13 @@ class StageFile:
             self._path.unlink(missing_ok=True)
 
 
-def stage_of(folder: Path, trial_id: str) -> TrialStage | None:
+def read_stage(folder: Path, trial_id: str) -> TrialStage | None:
     """Read the stage of a running trial; None: it is not known here."""
     try:
-        return from_json(TrialStage, _path_of(folder, trial_id).read_text(encoding="utf-8"))
+        return from_json(TrialStage, _build_path(folder, trial_id).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, RecordError):
         return None
 
 
-def _path_of(folder: Path, trial_id: str) -> Path:
+def _build_path(folder: Path, trial_id: str) -> Path:
     return folder / _FOLDER / f"{trial_id}.json"

@@ -11,25 +11,25 @@ from functools import partial
 from pathlib import Path
 
 from orchestrator.core import codec
-from orchestrator.core.peaks import peaks_of, peaks_together
+from orchestrator.core.peaks import find_peaks, peaks_together
 from orchestrator.core.placement import Attempt, Placement
 from orchestrator.core.result import Failure, TrainResult, TrialRecord
 from orchestrator.core.trainer import RankContext
 from orchestrator.core.trial_progress import TrialProgress, TrialStage
 from orchestrator.execute.executor import SweepContext
 from orchestrator.execute.trial.host import Host, HostSession
-from orchestrator.execute.trial.host_usage import HostUsageSampler, gpus_of, host_use
+from orchestrator.execute.trial.host_usage import HostUsageSampler, host_use, read_gpus
 from orchestrator.execute.trial.monitor import TrialMonitor
-from orchestrator.execute.trial.records import outcome_of
+from orchestrator.execute.trial.records import classify_outcome
 from orchestrator.execute.trial.stages import StageFile
 from orchestrator.execute.trial.worker_group import WorkerGroup
-from orchestrator.train.failures import kind_of, line_of
+from orchestrator.train.failures import classify_kind, format_cause
 from orchestrator.train.process.channel import Message
 from orchestrator.train.registry import trainer_info
 from orchestrator.train.trainer import EnergyCounter, WorkerJob
 from orchestrator.train.validation import gates
 from orchestrator.train.validation import rank_agreement as agreement
-from orchestrator.train.worker_report import result_of
+from orchestrator.train.worker_report import merge_reports
 
 _SECONDS = 2.0  # a cloud gives half a minute; to ask takes milliseconds
 
@@ -64,62 +64,66 @@ class PreemptionPoller:
 
 logger = logging.getLogger(__name__)
 
-Hear = Callable[[TrialProgress], None]
-"""Function that hears what a training has shown so far; the training waits until it returns."""
+OnProgress = Callable[[TrialProgress], None]
+"""Callback with the progress of a training, which waits until it returns."""
 
 _LEAVE_SECONDS = 5.0  # after the last report: time to leave without being killed
 
 
-def record_of(
+def build_record(
     attempt: Attempt,
     context: SweepContext,
     *,
     hosts: Sequence[Host],
-    hear: Hear,
+    on_progress: OnProgress,
     device_ids: Sequence[str] = (),
 ) -> TrialRecord:
     """Run one attempt and describe it. Whatever happens to the trial is in the record, nothing is raised.
 
     Args:
         hosts: hosts of the placement, in rank order.
-        hear: hears the progress of the training, where the sweep's search listens.
+        on_progress: receives the progress of the training, where the sweep's search listens.
         device_ids: accelerators of this host, whose use is looked at while the trial runs.
     """
     started_at = time.time()
     versions: Mapping[str, str] = {}
     ended_with: TrainResult | Failure
     has_gpus = any(group.kind == "gpu" for group in attempt.placement.on_host(0))
-    usage_sampler = HostUsageSampler(partial(host_use, gpus_of(device_ids if has_gpus else ())))
+    usage_sampler = HostUsageSampler(partial(host_use, read_gpus(device_ids if has_gpus else ())))
     try:
-        monitor = _run_workers(attempt, context, hosts=hosts, usage_sampler=usage_sampler, hear=hear)
+        monitor = _run_workers(
+            attempt, context, hosts=hosts, usage_sampler=usage_sampler, on_progress=on_progress
+        )
         versions = monitor.reports[0].versions
-        result = _result_of(monitor, attempt.placement, context)
+        result = _build_result(monitor, attempt.placement, context)
         refused = _gates_failure(attempt.placement, context, result)
         shares_losses = not trainer_info(attempt.placement.trial.trainer).runs_scripts
-        disagreement = agreement.failure_of(monitor.reports, result, shares_losses=shares_losses)
+        disagreement = agreement.find_failure(monitor.reports, result, shares_losses=shares_losses)
         ended_with = refused or disagreement or result
     except Exception as error:
         logger.debug("trial %s failed", attempt.placement.trial_id, exc_info=True)
-        ended_with = Failure(kind=kind_of(error), message=line_of(error))
-    record = outcome_of(attempt, context, started_at=started_at, ended_with=ended_with, versions=versions)
+        ended_with = Failure(kind=classify_kind(error), message=format_cause(error))
+    record = classify_outcome(
+        attempt, context, started_at=started_at, ended_with=ended_with, versions=versions
+    )
     return replace(record, host_use=usage_sampler.seen)
 
 
-def _result_of(monitor: TrialMonitor, placement: Placement, context: SweepContext) -> TrainResult:
+def _build_result(monitor: TrialMonitor, placement: Placement, context: SweepContext) -> TrainResult:
     """Build the result from the reports of all ranks, with the peaks of the devices that ran."""
-    result = result_of(monitor.reports, launch_seconds=monitor.launch_seconds)
+    result = merge_reports(monitor.reports, launch_seconds=monitor.launch_seconds)
     result = replace(result, checkpoint_notes=(*result.checkpoint_notes, *monitor.notes))
     trial, devices = placement.trial, context.devices
     if placement.provenance == "rehearsed" or any(name not in devices for name in trial.devices):
         return result
     counts = Counter(trial.devices)
-    peaks = [peaks_of(devices[name], placement.precision, count=count) for name, count in counts.items()]
+    peaks = [find_peaks(devices[name], placement.precision, count=count) for name, count in counts.items()]
     return replace(result, peaks=peaks_together(peaks))
 
 
 def _gates_failure(placement: Placement, context: SweepContext, result: TrainResult) -> Failure | None:
     driver_names = {name: device.driver_names for name, device in context.devices.items()}
-    return gates.failure_of(placement, result, driver_names=driver_names)
+    return gates.find_failure(placement, result, driver_names=driver_names)
 
 
 def _run_workers(
@@ -128,7 +132,7 @@ def _run_workers(
     *,
     hosts: Sequence[Host],
     usage_sampler: HostUsageSampler,
-    hear: Hear,
+    on_progress: OnProgress,
 ) -> TrialMonitor:
     """Run the workers until they report. Raise TrialError with the class of whatever went wrong."""
     placement = attempt.placement
@@ -137,7 +141,7 @@ def _run_workers(
         stage_file = held.enter_context(StageFile(context.folder, placement.trial_id))
         host_session = [held.enter_context(host.opened()) for host in hosts]
         oom_kills = _num_oom_kills(hosts)
-        jobs = _jobs_of(placement, context, host_session)
+        jobs = _build_jobs(placement, context, host_session)
         monitor = TrialMonitor(
             num_ranks=len(jobs),
             deadlines=context.deadlines,
@@ -160,7 +164,7 @@ def _run_workers(
                 usage_sampler=usage_sampler,
                 preemption_poller=_preemption_poller(hosts),
                 hosts=of_ranks,
-                hear=hear,
+                on_progress=on_progress,
                 stage_file=stage_file,
             )
         if not monitor.is_complete:
@@ -183,7 +187,7 @@ def _monitor_workers(
     usage_sampler: HostUsageSampler,
     preemption_poller: PreemptionPoller,
     hosts: Sequence[Host],
-    hear: Hear,
+    on_progress: OnProgress,
     stage_file: StageFile,
 ) -> None:
     """Process worker messages until the outcome is known. Workers of a complete trial may exit by themselves.
@@ -192,8 +196,8 @@ def _monitor_workers(
         hosts: host of each rank, in rank order.
     """
 
-    def hear_and_hurry(progress: TrialProgress) -> None:
-        hear(progress)
+    def pass_on_and_hurry(progress: TrialProgress) -> None:
+        on_progress(progress)
         preemption_poller.hurry()
 
     while not monitor.is_finished:
@@ -205,7 +209,7 @@ def _monitor_workers(
             usage_sampler=usage_sampler,
             until=min(monitor.until, preemption_poller.due),
             hosts=hosts,
-            hear=hear_and_hurry,
+            on_progress=pass_on_and_hurry,
             stage_file=stage_file,
         )
     usage_sampler.sample(now=time.monotonic())
@@ -220,7 +224,7 @@ def _take_turn(
     usage_sampler: HostUsageSampler,
     until: float,
     hosts: Sequence[Host],
-    hear: Hear,
+    on_progress: OnProgress,
     stage_file: StageFile,
 ) -> None:
     """Sample the host's use if that is due, process one message, and apply the time limit."""
@@ -228,7 +232,7 @@ def _take_turn(
         usage_sampler.sample(now=time.monotonic())
     event = group.next_event(until=min(until, usage_sampler.due))
     if event is not None:
-        _handle_event(monitor, group, *event, hosts=hosts, hear=hear, stage_file=stage_file)
+        _handle_event(monitor, group, *event, hosts=hosts, on_progress=on_progress, stage_file=stage_file)
     # Checked after a message too: a worker that never falls silent must not outlive the limit.
     if time.monotonic() >= monitor.until and not monitor.is_finished:
         monitor.time_out()
@@ -241,7 +245,7 @@ def _handle_event(
     message: Message,
     *,
     hosts: Sequence[Host],
-    hear: Hear,
+    on_progress: OnProgress,
     stage_file: StageFile,
 ) -> None:
     """Process one message of a rank, and answer it.
@@ -252,7 +256,7 @@ def _handle_event(
         monitor.notes += hosts[rank].take(Path(message["folder"]))
         return
     if message.get("event") == "progress":
-        hear(codec.from_plain(TrialProgress, message["progress"]))
+        on_progress(codec.from_plain(TrialProgress, message["progress"]))
         return
     if message.get("event") == "stage":
         stage_file.show(codec.from_plain(TrialStage, message["stage"]), now=time.monotonic())
@@ -262,7 +266,7 @@ def _handle_event(
         group.answer(answer)
 
 
-def _jobs_of(placement: Placement, context: SweepContext, hosts: Sequence[HostSession]) -> list[WorkerJob]:
+def _build_jobs(placement: Placement, context: SweepContext, hosts: Sequence[HostSession]) -> list[WorkerJob]:
     """Build the job of every rank."""
     addresses = tuple(address for host_session in hosts for address in host_session.addresses)
     given = [0] * len(hosts)  # accelerators of each host, to the ranks before
@@ -284,7 +288,7 @@ def _jobs_of(placement: Placement, context: SweepContext, hosts: Sequence[HostSe
             )
             own = slice(first, given[part.host]) if placement.unequal else slice(None)
             own_seats = replace(host_session, device_ids=host_session.device_ids[own])
-            jobs.append(_job_of(rank_context, placement, context, host_session=own_seats))
+            jobs.append(_build_job(rank_context, placement, context, host_session=own_seats))
     return jobs
 
 
@@ -293,7 +297,7 @@ def _visible_gpus(device_ids: Sequence[str]) -> dict[str, str]:
     return {"CUDA_VISIBLE_DEVICES": ",".join(device_ids), "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
 
 
-def _job_of(
+def _build_job(
     rank_context: RankContext, placement: Placement, context: SweepContext, *, host_session: HostSession
 ) -> WorkerJob:
     """Build the job of a rank. The host session holds the accelerators of this host's ranks of its kind."""
@@ -314,13 +318,13 @@ def _job_of(
         addresses=rank_context.addresses,
         variables=visible | dict(trainer.variables(rank_context)),
         checkpoint_options=None if trainer.runs_scripts else host_session.checkpoint_options,
-        counters=_counters_of(rank_context, placement),
-        tells_progress=context.hears_progress and placement.provenance == "measured",
+        counters=_find_counters(rank_context, placement),
+        reports_progress=context.needs_progress and placement.provenance == "measured",
         native=context.native_specs.get(placement.trial_id),
     )
 
 
-def _counters_of(rank_context: RankContext, placement: Placement) -> tuple[EnergyCounter, ...]:
+def _find_counters(rank_context: RankContext, placement: Placement) -> tuple[EnergyCounter, ...]:
     """Return the energy counters of a rank: the first rank of a host reads, and the first with its kind of
     accelerator.
     """

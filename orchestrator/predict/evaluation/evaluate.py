@@ -17,20 +17,20 @@ from orchestrator.predict.evaluation.scores import (
     PartScore,
     RankAccuracy,
     Score,
+    collect_rows,
     coverage_by_family,
     difference_over_models,
+    find_quartiles,
     part_scores,
-    quartiles_of,
     rank_accuracy,
-    rows_of,
-    score_of,
+    score_rows,
 )
 from orchestrator.predict.latency_data.table import LatencyTable
 from orchestrator.predict.profile_transfer.ensemble import ORCHESTRATOR, fit_blend
-from orchestrator.predict.profile_transfer.pairs import Pair, pairs_of
+from orchestrator.predict.profile_transfer.pairs import Pair, find_pairs
 from orchestrator.predict.profile_transfer.predictor import Fit, fit_log_quadratic, fit_ratio
 from orchestrator.predict.profile_transfer.profet import PROFET, fit_profet
-from orchestrator.predict.profile_transfer.scalers import AXES, curves_of, held_out_errors
+from orchestrator.predict.profile_transfer.scalers import AXES, build_curves, held_out_errors
 from orchestrator.train.process.signals import die_with_parent
 
 METHODS: tuple[Fit, ...] = (fit_blend, fit_profet, fit_ratio, fit_log_quadratic)
@@ -79,47 +79,49 @@ class PredictorEvaluation:
     scalers: Mapping[tuple[str, str], tuple[float, int]]
 
 
-def evaluate(table: LatencyTable, *, tell: Callable[[str], None]) -> PredictorEvaluation:
+def evaluate(table: LatencyTable, *, on_progress: Callable[[str], None]) -> PredictorEvaluation:
     """Predict every row of every pair of devices by predictors that saw nothing of its model, or family.
 
     Args:
-        tell: receives a progress line per pair, because the evaluation takes minutes.
+        on_progress: receives a progress line per pair, because the evaluation takes minutes.
 
     Raises:
         ConfigError: a table that nothing can be held out of.
     """
-    pairs = pairs_of(table)
-    held_out = [out for of_pair in _held_out_of(pairs, tell=tell) for out in of_pair]
+    pairs = find_pairs(table)
+    held_out = [out for of_pair in _predict_held_out(pairs, on_progress=on_progress) for out in of_pair]
     if not held_out:
         raise ConfigError(f"{table.source}: one model alone; to hold one out, two are needed")
     return PredictorEvaluation(
         source=table.source,
         devices=table.devices,
-        models=_models_of(table),
-        standings=_standings_of(held_out, table),
-        differences={split: _difference(held_out, split) for split in SPLITS if _of(held_out, PROFET, split)},
-        scalers=_scalers_of(table),
+        models=_find_models(table),
+        standings=_find_standings(held_out, table),
+        differences={
+            split: _difference(held_out, split) for split in SPLITS if _predict_rows(held_out, PROFET, split)
+        },
+        scalers=_find_scalers(table),
     )
 
 
-def _held_out_of(pairs: Sequence[Pair], *, tell: Callable[[str], None]) -> list[list[HeldOut]]:
+def _predict_held_out(pairs: Sequence[Pair], *, on_progress: Callable[[str], None]) -> list[list[HeldOut]]:
     """Predict the rows of every pair, the pairs side by side in processes: one takes half a minute."""
     processes = min(len(pairs), len(os.sched_getaffinity(0)))
     if processes == 1:
-        return list(_told(pairs, map(_predicted, pairs), tell=tell))
+        return list(_told(pairs, map(_predicted, pairs), on_progress=on_progress))
     spawned = multiprocessing.get_context("spawn")  # a forked child would inherit locks of BLAS threads
     with ProcessPoolExecutor(
         processes, mp_context=spawned, initializer=_begin_worker, initargs=(os.getpid(),)
     ) as pool:
         try:
-            return list(_told(pairs, pool.map(_predicted, pairs), tell=tell))
+            return list(_told(pairs, pool.map(_predicted, pairs), on_progress=on_progress))
         except BaseException:  # an interruption too: pairs that wait are not begun
             pool.shutdown(wait=False, cancel_futures=True)
             raise
 
 
 def _told(
-    pairs: Sequence[Pair], predicted: Iterable[list[HeldOut]], *, tell: Callable[[str], None]
+    pairs: Sequence[Pair], predicted: Iterable[list[HeldOut]], *, on_progress: Callable[[str], None]
 ) -> Iterator[list[HeldOut]]:
     """Tell every pair that is done, and about how long the others will take."""
     began = time.monotonic()
@@ -127,7 +129,7 @@ def _told(
         seconds = (time.monotonic() - began) / number * (len(pairs) - number)
         left = f"; about {seconds:.0f} s left" if seconds >= 1 else ""
         rows = f"{len(pair.models):,} measurements"
-        tell(f"{number} of {len(pairs)}: {pair.anchor} -> {pair.target}, {rows}{left}")
+        on_progress(f"{number} of {len(pairs)}: {pair.anchor} -> {pair.target}, {rows}{left}")
         yield of_pair
 
 
@@ -141,29 +143,32 @@ def _predicted(pair: Pair) -> list[HeldOut]:
     return [with_intervals(out) for fit in METHODS for out in held_out_predictions(pair, fit)]
 
 
-def _of(held_out: Sequence[HeldOut], method: str, split: str) -> list[HeldOut]:
+def _predict_rows(held_out: Sequence[HeldOut], method: str, split: str) -> list[HeldOut]:
     return [out for out in held_out if (out.method, out.split) == (method, split)]
 
 
-def _standings_of(held_out: Sequence[HeldOut], table: LatencyTable) -> tuple[MethodScore, ...]:
+def _find_standings(held_out: Sequence[HeldOut], table: LatencyTable) -> tuple[MethodScore, ...]:
     keys = dict.fromkeys((out.method, out.split) for out in held_out)
     order = sorted(keys, key=lambda key: SPLITS.index(key[1]))
     prices = {device: usd for device in table.devices if (usd := table.usd_per_hour(device)) is not None}
-    return tuple(_standing_of(_of(held_out, *key), prices=prices) for key in order)
+    return tuple(_rank_one(_predict_rows(held_out, *key), prices=prices) for key in order)
 
 
-def _standing_of(held_out: Sequence[HeldOut], *, prices: Mapping[str, float]) -> MethodScore:
-    rows = rows_of(held_out)
+def _rank_one(held_out: Sequence[HeldOut], *, prices: Mapping[str, float]) -> MethodScore:
+    rows = collect_rows(held_out)
     return MethodScore(
         method=held_out[0].method,
         split=held_out[0].split,
         is_member=held_out[0].method.startswith(_OF_METHODS),
-        score=score_of(rows),
-        pairs={(out.pair.anchor, out.pair.target): score_of(rows_of([out])).mape.median for out in held_out},
+        score=score_rows(rows),
+        pairs={
+            (out.pair.anchor, out.pair.target): score_rows(collect_rows([out])).mape.median
+            for out in held_out
+        },
         parts={
             "models": part_scores(rows, rows.models),
             "pairs": part_scores(rows, rows.pairs),
-            "quartiles": part_scores(rows, quartiles_of(rows)),
+            "quartiles": part_scores(rows, find_quartiles(rows)),
         },
         families=coverage_by_family(rows),
         fastest=rank_accuracy(held_out, None),
@@ -172,20 +177,20 @@ def _standing_of(held_out: Sequence[HeldOut], *, prices: Mapping[str, float]) ->
 
 
 def _difference(held_out: Sequence[HeldOut], split: str) -> Spread:
-    ours, theirs = (rows_of(_of(held_out, method, split)) for method in (ORCHESTRATOR, PROFET))
+    ours, theirs = (collect_rows(_predict_rows(held_out, method, split)) for method in (ORCHESTRATOR, PROFET))
     return difference_over_models(ours.errors, theirs.errors, ours.models)
 
 
-def _models_of(table: LatencyTable) -> Mapping[str, tuple[str, ...]]:
+def _find_models(table: LatencyTable) -> Mapping[str, tuple[str, ...]]:
     names = table.rows[["family", "model"]].drop_duplicates().sort_values(["family", "model"])
     return {str(family): tuple(rows["model"]) for family, rows in names.groupby("family")}
 
 
-def _scalers_of(table: LatencyTable) -> Mapping[tuple[str, str], tuple[float, int]]:
+def _find_scalers(table: LatencyTable) -> Mapping[tuple[str, str], tuple[float, int]]:
     scalers = {}
     for axis in AXES:
         for device in table.devices:
-            errors = held_out_errors(list(curves_of(table, device=device, axis=axis)))
+            errors = held_out_errors(list(build_curves(table, device=device, axis=axis)))
             if len(errors):
                 scalers[axis, device] = (float(np.mean(errors)), len(errors))
     return scalers

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from orchestrator.predict.profile_transfer.conformal import _LEAST_SECONDS, log_errors, quantile_of
+from orchestrator.predict.profile_transfer.conformal import _LEAST_SECONDS, compute_quantile, log_errors
 from orchestrator.predict.profile_transfer.pairs import Pair
 from orchestrator.predict.profile_transfer.predictor import Fit, PredictedSteps, Predictor, joined_steps
 
@@ -28,9 +28,9 @@ class Fold:
     held_out: frozenset[str]
 
 
-def folds_of(pair: Pair) -> Mapping[str, tuple[Fold, ...]]:
+def split_folds(pair: Pair) -> Mapping[str, tuple[Fold, ...]]:
     """Split -> folds that test each model once. A split that leaves nothing to train on has none."""
-    members = members_of(pair)
+    members = list_members(pair)
     models = tuple(frozenset({model}) for names in members.values() for model in names)
     families = tuple(members.values())
     return {
@@ -39,7 +39,7 @@ def folds_of(pair: Pair) -> Mapping[str, tuple[Fold, ...]]:
     }
 
 
-def members_of(pair: Pair) -> Mapping[str, frozenset[str]]:
+def list_members(pair: Pair) -> Mapping[str, frozenset[str]]:
     """Family -> its models, in alphabetical order of the families."""
     return {
         str(family): frozenset(pair.models[pair.families == family].tolist())
@@ -59,7 +59,7 @@ class HeldOut:
 
 def held_out_predictions(pair: Pair, fit: Fit) -> list[HeldOut]:
     """Predict held-out rows by the method and its members, under every split for which the pair has folds."""
-    folds = folds_of(pair)
+    folds = split_folds(pair)
     sets = sorted({fold.held_out for fold_list in folds.values() for fold in fold_list}, key=sorted)
     fitted: Mapping[frozenset[str], Predictor] = dict(
         zip(sets, fit([pair.without(held_out) for held_out in sets]), strict=True)
@@ -91,7 +91,7 @@ def with_intervals(held_out: HeldOut) -> HeldOut:
     width = np.empty(len(sizes))
     for model in np.unique(pair.models):
         is_own = pair.models == model
-        width[is_own] = quantile_of(sizes[~is_own])
+        width[is_own] = compute_quantile(sizes[~is_own])
     center = np.maximum(predicted.step_seconds, _LEAST_SECONDS)
     bounded = replace(predicted, low=center * np.exp(-width), high=center * np.exp(width))
     return replace(held_out, predicted=bounded)

@@ -90,7 +90,7 @@ class ScoredRows:
     pairs: NDArray[np.str_]
 
 
-def rows_of(held_out: Sequence[HeldOut]) -> ScoredRows:
+def collect_rows(held_out: Sequence[HeldOut]) -> ScoredRows:
     """Collect the rows of predictions that have intervals."""
     parts = [(out.predicted, out.pair) for out in held_out]
     measured = np.concatenate([pair.target_seconds for _, pair in parts])
@@ -117,7 +117,7 @@ def _in_range(predicted: PredictedSteps) -> NDArray[np.bool_]:
     return predicted.in_range
 
 
-def score_of(rows: ScoredRows) -> Score:
+def score_rows(rows: ScoredRows) -> Score:
     """Score all rows, including those that the method marks as out of its range."""
     covered = coverage_by_family(rows)
     worst = min(covered, key=covered.__getitem__)
@@ -167,7 +167,7 @@ def part_scores(rows: ScoredRows, labels: NDArray[np.str_]) -> dict[str, PartSco
     }
 
 
-def quartiles_of(rows: ScoredRows) -> NDArray[np.str_]:
+def find_quartiles(rows: ScoredRows) -> NDArray[np.str_]:
     """[row] quartile of the measured step time, "1" the shortest."""
     ends = np.quantile(rows.measured_seconds, (0.25, 0.5, 0.75))
     return (np.searchsorted(ends, rows.measured_seconds) + 1).astype(np.str_)

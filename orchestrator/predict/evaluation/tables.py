@@ -34,7 +34,7 @@ _NOTE = (
 )
 
 
-def tables_of(evaluation: PredictorEvaluation) -> tuple[Table, ...]:
+def build_tables(evaluation: PredictorEvaluation) -> tuple[Table, ...]:
     """Scores of each split; pairs and families of whole methods, not of their members; then the scalers."""
     splits = dict.fromkeys(standing.split for standing in evaluation.standings)
     by_split = [
@@ -49,7 +49,7 @@ def tables_of(evaluation: PredictorEvaluation) -> tuple[Table, ...]:
     )
 
 
-def sentences_of(evaluation: PredictorEvaluation) -> tuple[str, ...]:
+def format_sentences(evaluation: PredictorEvaluation) -> tuple[str, ...]:
     """Compare our method with the published one in sentences."""
     return tuple(
         f"{split}: mean error of orchestrator less that of profet: {_points(difference)} points, "
@@ -58,7 +58,7 @@ def sentences_of(evaluation: PredictorEvaluation) -> tuple[str, ...]:
     )
 
 
-def plain_of(evaluation: PredictorEvaluation) -> dict[str, dict[str, dict[str, Any]]]:
+def convert_to_plain(evaluation: PredictorEvaluation) -> dict[str, dict[str, dict[str, Any]]]:
     """{method: {split: {mape_percent, coverage_90, median_width, n, models, pairs, quartiles}}}."""
     plain: dict[str, dict[str, dict[str, Any]]] = {}
     for standing in evaluation.standings:

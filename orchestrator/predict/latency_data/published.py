@@ -9,7 +9,7 @@ import pandas as pd
 
 from orchestrator.core.errors import ConfigError
 from orchestrator.predict.latency_data.schema import counts, names, numbers
-from orchestrator.predict.latency_data.table import DEVICE_OP, HOST_OP, family_of
+from orchestrator.predict.latency_data.table import DEVICE_OP, HOST_OP, find_family
 
 PROFILED_STEPS = 2
 """The authors' profiler is told one batch and covers two: all op times together are 2.03 steps (median)."""
@@ -80,7 +80,7 @@ def _workloads(table: pd.DataFrame, *, file: str) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "model": model,
-            "family": model.map(family_of),
+            "family": model.map(find_family),
             "batch_size": counts(table["batchsize"], file=file),
             "image_size": pixels.astype(float),
             "repeat": table["exp_name"].astype(str) if "exp_name" in table else "1",

@@ -33,14 +33,14 @@ def read_latencies(path: Path) -> LatencyTable:
     Raises:
         ConfigError: nothing to read, columns of neither, or latencies in a wrong unit.
     """
-    parts = [_read(file) for file in _files_of(path)]
+    parts = [_read(file) for file in _find_files(path)]
     table = _joined(parts, source=str(path))
     is_declared = all(part.declares_units for part in parts)
     check_units(table, devices_apart=_DECLARED_APART if is_declared else _UNDECLARED_APART)
     return without_twins(table)
 
 
-def _files_of(path: Path) -> list[Path]:
+def _find_files(path: Path) -> list[Path]:
     if path.is_file():
         return [path]
     if not path.is_dir():

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from orchestrator.core.errors import ConfigError
-from orchestrator.predict.latency_data.table import DEVICE_OP, HOST_OP, family_of
+from orchestrator.predict.latency_data.table import DEVICE_OP, HOST_OP, find_family
 
 _UNITS = {"seconds": 1.0, "milliseconds": 1e-3, "microseconds": 1e-6}
 _REQUIRED = ("device", "model", "batch_size")
@@ -107,7 +107,7 @@ def _op_parts(column: str, *, file: str) -> tuple[str, float] | None:
 
 
 def _families(table: pd.DataFrame) -> pd.Series:
-    derived = table["model"].astype(str).map(family_of)
+    derived = table["model"].astype(str).map(find_family)
     return table["family"].astype("object").fillna(derived).astype(str) if "family" in table else derived
 
 

@@ -72,7 +72,7 @@ _BY_BEGINNING = {
 """Prefix of a lower-case name -> family. A network of a few layers for small images is a toy."""
 
 
-def family_of(model: str) -> str:
+def find_family(model: str) -> str:
     """The family that a name tells; of a name that is not known, the letters it begins with."""
     name = model.lower()
     for beginning, family in _BY_BEGINNING.items():

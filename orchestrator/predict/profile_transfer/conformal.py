@@ -14,7 +14,7 @@ COVERAGE = 0.9
 _LEAST_SECONDS = 1e-9  # a line may predict less than nothing
 
 
-def quantile_of(sizes: Floats) -> float:
+def compute_quantile(sizes: Floats) -> float:
     """The size that COVERAGE of them stay within; of few, the largest."""
     return float(np.quantile(sizes, min(1.0, COVERAGE * (1 + 1 / len(sizes))), method="higher"))
 
@@ -23,7 +23,7 @@ _OF_DISTANCE, _OF_SECONDS = 0.75, -0.1
 """Powers of a scale, found by likelihood and rounded: docs/findings/prediction.md."""
 
 
-def scale_of(distances: Floats, step_seconds: Floats) -> Floats:
+def compute_scale(distances: Floats, step_seconds: Floats) -> Floats:
     """[row] how large an error is to be expected, but for a factor that is the same for all rows.
 
     Errors grow with the distance from training. Those of short steps, which launches and the host decide, are

@@ -12,7 +12,7 @@ from functools import cache, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from orchestrator.predict.profile_transfer.conformal import log_errors, quantile_of, scale_of
+from orchestrator.predict.profile_transfer.conformal import compute_quantile, compute_scale, log_errors
 from orchestrator.predict.profile_transfer.members import MEMBERS, Members, fit_members
 from orchestrator.predict.profile_transfer.pairs import Pair, Profiles, joined, middle_of_repeats
 from orchestrator.predict.profile_transfer.predictor import PredictedSteps, joined_steps
@@ -40,7 +40,7 @@ class BlendPart:
         log_ratios = self.members.log_ratios(profiles)
         distances = self.range.distances(profiles)
         center = profiles.step_seconds * np.exp(log_ratios.mean(axis=1))
-        factor = np.exp(self.quantile * scale_of(distances, center))
+        factor = np.exp(self.quantile * compute_scale(distances, center))
         blended = PredictedSteps(
             step_seconds=center,
             low=center / factor,
@@ -104,16 +104,16 @@ def fit_blend(trainings: Sequence[Pair]) -> Sequence[Blend]:
     def ranged(models: frozenset[str]) -> ProfileRange:
         return fit_range(of(models))
 
-    def part_of(models: frozenset[str], *, is_counted: bool) -> BlendPart:
+    def build_part(models: frozenset[str], *, is_counted: bool) -> BlendPart:
         chosen = models & frozenset(counted) if is_counted else models
         if is_counted and len(chosen) < 2:
-            return part_of(models, is_counted=False)
+            return build_part(models, is_counted=False)
         return _part(of(chosen), partial(fitted, is_counted=is_counted), ranged)
 
     return [
         Blend(
-            counted=cache(partial(part_of, models, is_counted=True)),
-            uncounted=cache(partial(part_of, models, is_counted=False)),
+            counted=cache(partial(build_part, models, is_counted=True)),
+            uncounted=cache(partial(build_part, models, is_counted=False)),
         )
         for models in (frozenset(training.models.tolist()) for training in trainings)
     ]
@@ -130,11 +130,11 @@ def _part(
     if len(models) < 2:
         return BlendPart(members=members, range=profile_range, quantile=np.inf, farthest=-np.inf)
     sizes = []
-    for group in _groups_of(training):
+    for group in _group_models(training):
         test = training[np.isin(training.models, list(group))].profiles
         measured = training.target_seconds[np.isin(training.models, list(group))]
         center = test.step_seconds * np.exp(fitted(models - group).log_ratios(test).mean(axis=1))
-        scales = scale_of(ranged(models - group).distances(test), center)
+        scales = compute_scale(ranged(models - group).distances(test), center)
         sizes.append(np.abs(log_errors(center, measured)) / scales)
     farthest = max(
         float(ranged(models - {model}).distances(training[training.models == model].profiles).max())
@@ -143,12 +143,12 @@ def _part(
     return BlendPart(
         members=members,
         range=profile_range,
-        quantile=quantile_of(np.concatenate(sizes)),
+        quantile=compute_quantile(np.concatenate(sizes)),
         farthest=farthest,
     )
 
 
-def _groups_of(training: Pair) -> list[frozenset[str]]:
+def _group_models(training: Pair) -> list[frozenset[str]]:
     """Models of each family; each model for itself where there is one family only."""
     names = training.families if len(np.unique(training.families)) > 1 else training.models
     return [frozenset(training.models[names == name].tolist()) for name in np.unique(names)]

@@ -9,9 +9,9 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import Matern, WhiteKernel
 
 from orchestrator.predict.profile_transfer.composition import Composition, fit_composition
-from orchestrator.predict.profile_transfer.op_classes import features_of
+from orchestrator.predict.profile_transfer.op_classes import compute_features
 from orchestrator.predict.profile_transfer.pairs import Floats, Pair, Profiles
-from orchestrator.predict.profile_transfer.standards import Standards, standards_of
+from orchestrator.predict.profile_transfer.standards import Standards, build_standards
 
 MEMBERS = ("trees", "composition", "process")
 
@@ -39,7 +39,7 @@ class Members:
 
     def log_ratios(self, profiles: Profiles) -> Floats:
         """[row, member of MEMBERS] log(target / anchor)."""
-        features = features_of(profiles, is_counted=self.is_counted)
+        features = compute_features(profiles, is_counted=self.is_counted)
         composed = np.log(self.composition.step_seconds(profiles) / profiles.step_seconds)
         ratios, rest = self.process.predict(self.standards.of(features)).T
         return np.column_stack((self.trees.predict(features), composed + rest, ratios))
@@ -47,11 +47,11 @@ class Members:
 
 def fit_members(training: Pair, *, is_counted: bool) -> Members:
     """Fit the members to one row per workload."""
-    features = features_of(training.profiles, is_counted=is_counted)
+    features = compute_features(training.profiles, is_counted=is_counted)
     ratios = np.log(training.target_seconds / training.profiles.step_seconds)
     composition = fit_composition(training, is_counted=is_counted)
     rest = np.log(training.target_seconds / composition.step_seconds(training.profiles))
-    standards = standards_of(features)
+    standards = build_standards(features)
     kernel = Matern(_LENGTH, nu=_SMOOTHNESS) + WhiteKernel(_NOISE)
     process = GaussianProcessRegressor(kernel, optimizer=None, normalize_y=True)
     return Members(

@@ -47,7 +47,7 @@ _VALUE_BYTES = 4
 _MOST_BATCH = 2**24
 
 
-def counts_of(rows: Iterable[tuple[str, float, float]]) -> NDArray[np.float64]:
+def count_outcomes(rows: Iterable[tuple[str, float, float]]) -> NDArray[np.float64]:
     """[row, count of COUNTS] of (model, batch size, image size); NaN where the network is not known here."""
     counts = [_counts(model, batch_size, image_size) for model, batch_size, image_size in rows]
     return np.array(counts, dtype=float).reshape(-1, len(COUNTS))

@@ -27,7 +27,7 @@ _OTHERS = "elementwise"
 OP_CLASSES = tuple(dict.fromkeys((*(name for name, _ in _RULES), _OTHERS)))
 
 
-def class_of(op: str) -> str:
+def find_op_class(op: str) -> str:
     """Return the class of a device op's name without `Device_`; unknown ops are elementwise."""
     return next((name for name, has in _RULES if re.search(has, op, re.IGNORECASE)), _OTHERS)
 
@@ -37,7 +37,7 @@ def class_seconds(profiles: Profiles) -> Floats:
     sums = np.zeros((len(profiles.step_seconds), len(OP_CLASSES)))
     for column, op in enumerate(profiles.ops):
         if op.startswith(DEVICE_OP):
-            place = OP_CLASSES.index(class_of(op.removeprefix(DEVICE_OP)))
+            place = OP_CLASSES.index(find_op_class(op.removeprefix(DEVICE_OP)))
             sums[:, place] += profiles.op_seconds[:, column]
     return sums
 
@@ -48,7 +48,7 @@ _LEAST_SECONDS = 1e-9  # of a device's ops, so that a logarithm exists
 _LAYER_SECONDS = 1e-5  # of launches
 
 
-def features_of(profiles: Profiles, *, is_counted: bool) -> Floats:
+def compute_features(profiles: Profiles, *, is_counted: bool) -> Floats:
     """[row, feature]: logarithm of the latency, of the busy time, busy share, share of each op class.
 
     Shares are of the latency.

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from orchestrator.core.errors import ConfigError
 from orchestrator.predict.latency_data.table import WORKLOAD, LatencyTable
-from orchestrator.predict.profile_transfer.network_counts import counts_of
+from orchestrator.predict.profile_transfer.network_counts import count_outcomes
 
 Floats = NDArray[np.float64]
 Rows = NDArray[Any]
@@ -82,14 +82,14 @@ class Pair:
         return self[~np.isin(self.models, list(models))]
 
 
-def pairs_of(table: LatencyTable) -> tuple[Pair, ...]:
+def find_pairs(table: LatencyTable) -> tuple[Pair, ...]:
     """Every ordered pair of a profiled device and another one that share a workload.
 
     Raises:
         ConfigError: no pair exists.
     """
     ordered = permutations(table.devices, 2)
-    found = [pair_of(table, anchor=anchor, target=target) for anchor, target in ordered]
+    found = [build_pair(table, anchor=anchor, target=target) for anchor, target in ordered]
     pairs = tuple(pair for pair in found if len(pair.models))
     if not pairs:
         profiled = ", ".join(table.profiled_devices) or "none"
@@ -100,7 +100,7 @@ def pairs_of(table: LatencyTable) -> tuple[Pair, ...]:
     return pairs
 
 
-def pair_of(table: LatencyTable, *, anchor: str, target: str) -> Pair:
+def build_pair(table: LatencyTable, *, anchor: str, target: str) -> Pair:
     """The workloads of both, each repeat of the anchor with the target's repeat of the same name."""
     profiled = table.rows.loc[table.op_seconds.index]
     here = profiled[profiled["device"] == anchor].reset_index(names="row")
@@ -113,7 +113,7 @@ def pair_of(table: LatencyTable, *, anchor: str, target: str) -> Pair:
             ops=tuple(table.op_seconds.columns),
             op_seconds=table.op_seconds.loc[both["row"]].to_numpy(),
             step_seconds=both["step_seconds"].to_numpy(),
-            counts=counts_of(both[list(WORKLOAD)].itertuples(index=False, name=None)),
+            counts=count_outcomes(both[list(WORKLOAD)].itertuples(index=False, name=None)),
         ),
         target_seconds=both["step_seconds_there"].to_numpy(),
         models=both["model"].to_numpy(dtype=np.str_),
@@ -124,7 +124,7 @@ def pair_of(table: LatencyTable, *, anchor: str, target: str) -> Pair:
     )
 
 
-def profiles_of(table: LatencyTable, *, device: str) -> tuple[tuple[str, ...], Profiles]:
+def find_profiles(table: LatencyTable, *, device: str) -> tuple[tuple[str, ...], Profiles]:
     """Return a device's profiled rows: [row] model and sizes as text, and the profiles."""
     profiled = table.rows.loc[table.op_seconds.index]
     here = profiled[profiled["device"] == device]
@@ -133,7 +133,7 @@ def profiles_of(table: LatencyTable, *, device: str) -> tuple[tuple[str, ...], P
         ops=tuple(table.op_seconds.columns),
         op_seconds=table.op_seconds.loc[here.index].to_numpy(),
         step_seconds=here["step_seconds"].to_numpy(),
-        counts=counts_of(here[list(WORKLOAD)].itertuples(index=False, name=None)),
+        counts=count_outcomes(here[list(WORKLOAD)].itertuples(index=False, name=None)),
     )
     return words, profiles
 

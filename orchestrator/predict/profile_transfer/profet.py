@@ -33,14 +33,14 @@ class OpClusters:
 
     def sums(self, profiles: Profiles) -> Floats:
         """[row, cluster] seconds of one step; an op that is like none of the clusters is left out."""
-        places = [self.place_of(op) for op in profiles.ops]
+        places = [self.find_place(op) for op in profiles.ops]
         sums = np.zeros((len(profiles.step_seconds), len(self.clusters)))
         for column, place in enumerate(places):
             if place is not None:
                 sums[:, place] += profiles.op_seconds[:, column]
         return sums
 
-    def place_of(self, op: str) -> int | None:
+    def find_place(self, op: str) -> int | None:
         """The cluster that holds the op, or the one that is nearest to it on average and within the cut."""
         for place, names in enumerate(self.clusters):
             if op in names:
@@ -56,7 +56,7 @@ class OpClusters:
         return nearest if nearest is not None and away[nearest] <= _CUT else None
 
 
-def clusters_of(ops: Sequence[str]) -> OpClusters:
+def build_clusters(ops: Sequence[str]) -> OpClusters:
     """Device ops by their names, host ops each for itself; the order of `ops` does not matter."""
     device = sorted(op for op in ops if op.startswith(DEVICE_OP))
     host = sorted(op for op in ops if not op.startswith(DEVICE_OP))
@@ -132,7 +132,7 @@ class Profet:
 def fit_profet(trainings: Sequence[Pair]) -> Sequence[Profet]:
     """One for each; their networks are trained together."""
     thinned = [some_repeats(training, most=_NETWORK_REPEATS) for training in trainings]
-    clusters = [clusters_of(seen_ops(pair.profiles)) for pair in thinned]
+    clusters = [build_clusters(seen_ops(pair.profiles)) for pair in thinned]
     features = [_features(own, profiles.profiles) for own, profiles in zip(clusters, thinned, strict=True)]
     targets = [pair.target_seconds * _MICROSECONDS for pair in thinned]
     networks = fit_networks(features, targets, seed=_SEED)
@@ -140,14 +140,14 @@ def fit_profet(trainings: Sequence[Pair]) -> Sequence[Profet]:
         Profet(
             clusters=own,
             line=np.polyfit(training.profiles.step_seconds, target, 1),
-            forest=_forest_of(training, own),
+            forest=_build_forest(training, own),
             network=network,
         )
         for own, training, target, network in zip(clusters, thinned, targets, networks, strict=True)
     ]
 
 
-def _forest_of(training: Pair, clusters: OpClusters) -> RandomForestRegressor:
+def _build_forest(training: Pair, clusters: OpClusters) -> RandomForestRegressor:
     few = some_repeats(training, most=_FOREST_REPEATS)
     forest = RandomForestRegressor(random_state=_SEED)
     return forest.fit(_features(clusters, few.profiles), few.target_seconds * _MICROSECONDS)

@@ -10,9 +10,9 @@ import numpy as np
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 
-from orchestrator.predict.profile_transfer.op_classes import features_of
+from orchestrator.predict.profile_transfer.op_classes import compute_features
 from orchestrator.predict.profile_transfer.pairs import Floats, Pair, Profiles
-from orchestrator.predict.profile_transfer.standards import Standards, standards_of
+from orchestrator.predict.profile_transfer.standards import Standards, build_standards
 
 _LENGTH, _NOISE = 4.0, 0.02  # in standard deviations of a feature; part of the variance
 
@@ -30,15 +30,15 @@ class ProfileRange:
 
     def distances(self, profiles: Profiles) -> Floats:
         """[row] standard deviation of the process, of log(target / anchor)."""
-        features = self.standards.of(features_of(profiles, is_counted=False))
+        features = self.standards.of(compute_features(profiles, is_counted=False))
         _, distances = self.process.predict(features, return_std=True)
         return np.asarray(distances)
 
 
 def fit_range(training: Pair) -> ProfileRange:
     """Fit the process to one row per workload; nothing is optimised."""
-    features = features_of(training.profiles, is_counted=False)
-    standards = standards_of(features)
+    features = compute_features(training.profiles, is_counted=False)
+    standards = build_standards(features)
     kernel = RBF(_LENGTH) + WhiteKernel(_NOISE)
     process = GaussianProcessRegressor(kernel, optimizer=None, normalize_y=True)
     ratios = np.log(training.target_seconds / training.profiles.step_seconds)

@@ -56,7 +56,7 @@ def fit_scaler(curves: Sequence[Curve]) -> Scaler:
     return Scaler(coefficients=np.polyfit(sizes, scaled, _ORDER), largest=largest)
 
 
-def curves_of(table: LatencyTable, *, device: str, axis: str) -> Iterator[Curve]:
+def build_curves(table: LatencyTable, *, device: str, axis: str) -> Iterator[Curve]:
     """The curves from the axis' smallest size on the device to its largest; repeats by their median."""
     other = next(other for other in AXES if other != axis)
     rows = table.rows[table.rows["device"] == device].dropna(subset=[axis])

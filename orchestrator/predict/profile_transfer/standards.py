@@ -21,7 +21,7 @@ class Standards:
         return np.clip((features - self.means) / self.deviations, -_FARTHEST, _FARTHEST)
 
 
-def standards_of(features: Floats) -> Standards:
+def build_standards(features: Floats) -> Standards:
     """Take the means and deviations of the rows."""
     deviations = features.std(axis=0)
     return Standards(means=features.mean(axis=0), deviations=np.where(deviations > 0, deviations, 1.0))

@@ -9,7 +9,7 @@ from orchestrator.core.errors import UnknownNameError
 from orchestrator.core.estimate import Estimate, Refusal
 from orchestrator.predict.latency_data.table import LatencyTable
 from orchestrator.predict.profile_transfer.ensemble import ORCHESTRATOR, fit_blend
-from orchestrator.predict.profile_transfer.pairs import pair_of, profiles_of
+from orchestrator.predict.profile_transfer.pairs import build_pair, find_profiles
 
 _COUNTED = "its counted operations and bytes"
 _UNCOUNTED = "no counts because its network is not known"
@@ -47,11 +47,11 @@ def transferred(own: LatencyTable, table: LatencyTable) -> Iterator[Transfer]:
 
 
 def _transferred(own: LatencyTable, table: LatencyTable, *, anchor: str, target: str) -> Iterator[Transfer]:
-    pair = pair_of(table, anchor=anchor, target=target)
+    pair = build_pair(table, anchor=anchor, target=target)
     if len(pair.models) == 0:
         return
     (fitted,) = fit_blend([pair])
-    workloads, profiles = profiles_of(own, device=anchor)
+    workloads, profiles = find_profiles(own, device=anchor)
     prediction = fitted.predict(profiles)[ORCHESTRATOR]
     low, high, in_range = (
         np.asarray(values) for values in (prediction.low, prediction.high, prediction.in_range)

@@ -127,18 +127,18 @@ class StepParts:
     @property
     def device_share(self) -> float:
         """Share of a change of the device's part, in logarithms, that the step takes over."""
-        return self._share_of(self.device)
+        return self._compute_share(self.device)
 
     @property
     def host_share(self) -> float:
         """The same for the host's part."""
-        return self._share_of(self.host)
+        return self._compute_share(self.host)
 
     @property
     def _work(self) -> float:
         return math.hypot(self.device, self.host) if self.overlap else self.device + self.host
 
-    def _share_of(self, part: float) -> float:
+    def _compute_share(self, part: float) -> float:
         return part**2 / (self._work * self.seconds) if self.overlap else part / self.seconds
 
     def times(self, *, device: float, host: float) -> "StepParts":
@@ -213,7 +213,7 @@ class Analytic:
             layers=launched_layers(demand, kind=peaks.kind, precision=precision),
         )
         rates = {"flops_per_second": num_workers * flops, "bytes_per_second": num_workers * memory}
-        seconds: NDArray[np.float64] = parts_of(whole, **rates) * np.array(self.coefficients)
+        seconds: NDArray[np.float64] = find_parts(whole, **rates) * np.array(self.coefficients)
         return seconds
 
 
@@ -235,7 +235,7 @@ def launched_layers(demand: StepCost, *, kind: DeviceKind, precision: str) -> in
     return demand.layers + round(of_time_step * demand.time_steps)
 
 
-def parts_of(demand: StepCost, *, flops_per_second: float, bytes_per_second: float) -> NDArray[np.float64]:
+def find_parts(demand: StepCost, *, flops_per_second: float, bytes_per_second: float) -> NDArray[np.float64]:
     """[part] seconds before the coefficients."""
     return np.array(
         (

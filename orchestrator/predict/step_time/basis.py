@@ -76,7 +76,7 @@ def _is_there(one: StepLabels, labels: StepLabels) -> bool:
     return (one.device, one.precision) == (labels.device, labels.precision)
 
 
-def words_of(kind: BasisKind, chosen: Iterable[StepLabels], *, name: str, precision: str) -> str:
+def describe_step_basis(kind: BasisKind, chosen: Iterable[StepLabels], *, name: str, precision: str) -> str:
     """Name the basis of a step.
 
     Args:

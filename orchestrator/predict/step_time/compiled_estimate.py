@@ -19,11 +19,11 @@ _HOST_FACTOR = 3.0
 def estimates_from(steps: Mapping[MemoryKey, CompiledStep | NotCompiled]) -> CompiledOf:
     """Return the estimate of a trial whose step was compiled."""
 
-    def compiled_of(trial: TrialSpec) -> Estimate | None:
+    def find_compiled_estimate(trial: TrialSpec) -> Estimate | None:
         step = steps.get(memory_key(trial))
         return compiled_estimate(step) if isinstance(step, CompiledStep) else None
 
-    return compiled_of
+    return find_compiled_estimate
 
 
 def compiled_estimate(step: CompiledStep) -> Estimate:
@@ -33,12 +33,12 @@ def compiled_estimate(step: CompiledStep) -> Estimate:
         low=max(device / COMPILED_FACTOR, host / _HOST_FACTOR),
         likely=step.seconds,
         high=max(device * COMPILED_FACTOR, host * _HOST_FACTOR),
-        source=_source_of(step),
+        source=_name_source(step),
         provenance="compiled",
     )
 
 
-def _source_of(step: CompiledStep) -> str:
+def _name_source(step: CompiledStep) -> str:
     parts = {
         "cycles": step.device_seconds,
         "memory alone": step.unpriced_seconds,

@@ -238,9 +238,9 @@ class CrossedEffects:
 
     def covariance(self) -> Floats:
         """Return the covariance of the steps without their residuals."""
-        return self._covariance_of(self.steps)
+        return self._compute_covariance(self.steps)
 
-    def _covariance_of(self, steps: Sequence[PublishedStep]) -> Floats:
+    def _compute_covariance(self, steps: Sequence[PublishedStep]) -> Floats:
         """[step, any step] covariance without residuals."""
         device, host = self._like([step.labels for step in steps])
         device_share = _column([step.device_share for step in steps])
@@ -277,7 +277,7 @@ class CrossedEffects:
         step, own step] the covariance of what is left.
         """
         count = len(known.steps)
-        rows = self._covariance_of(self.steps[count:])
+        rows = self._compute_covariance(self.steps[count:])
         cross = known._factor[0] @ rows[:, :count].T
         rest = rows[:, count:] + self.residual**2 * np.eye(len(rows)) - rows[:, :count] @ cross
         return cross, rest

@@ -25,10 +25,10 @@ from orchestrator.predict.step_time.own_effects import OwnStep, effects_given
 from orchestrator.predict.step_time.own_records import Shape, StepMeasurement, repeated, step_key
 from orchestrator.predict.step_time.published_estimate import (
     PublishedEstimate,
+    build_published_estimate,
     estimate_by,
-    published_estimate_of,
 )
-from orchestrator.predict.step_time.refusals import refusal_of
+from orchestrator.predict.step_time.refusals import find_refusal
 from orchestrator.predict.step_time.step_query import StepQuery
 from workloads.registry import workload
 
@@ -47,7 +47,7 @@ class _Compared:
     basis: PublishedEstimate
 
 
-def corrector_of(
+def build_corrector(
     basis_of_trial: BasisOf, own: Iterable[StepMeasurement], models: DefaultModels
 ) -> Correction:
     """Correct estimates by own measurements, those of the same trainer if there are any."""
@@ -68,7 +68,7 @@ def corrector_of(
             return basis
         chosen, effects = chosen_for(trainer)
         query = basis.query
-        refusal = refusal_of(query, models, own=[one.basis.query for one in chosen])
+        refusal = find_refusal(query, models, own=[one.basis.query for one in chosen])
         found = estimate_by(query, basis.ordered, models, effects=effects, refusal=refusal)
         if isinstance(found.step, Refusal):
             return found
@@ -121,7 +121,7 @@ def no_compiler(_: TrialSpec) -> None:
     """Return no estimate, for estimators that compare with measurements."""
 
 
-def bases_of(
+def build_bases(
     devices: Mapping[str, Device],
     models: DefaultModels,
     calibrations: Mapping[str, DeviceBenchmark] = MappingProxyType({}),
@@ -153,7 +153,7 @@ def bases_of(
             calibration=calibrations.get(host_cpu or device),
             host_cpu=host_cpu,
         )
-        return published_estimate_of(query, models)
+        return build_published_estimate(query, models)
 
     def of_trial(trial: TrialSpec) -> PublishedEstimate:
         options = tuple(sorted(trial.workload_options.items()))
@@ -163,15 +163,15 @@ def bases_of(
     return of_trial
 
 
-def estimator_of(
+def build_estimator(
     basis_of_trial: BasisOf,
     own: Sequence[StepMeasurement],
     models: DefaultModels,
-    compiled_of: CompiledOf = no_compiler,
+    find_compiled_estimate: CompiledOf = no_compiler,
     loader_rates: LoaderRates = NO_LOADERS,
 ) -> Estimator:
     """All that is known is used: own records of the very step, else the compiler, else published data."""
-    corrected = corrector_of(basis_of_trial, own, models)
+    corrected = build_corrector(basis_of_trial, own, models)
     same: dict[Shape, list[StepMeasurement]] = defaultdict(list)
     for measurement in own:
         same[step_key(measurement.trial)].append(measurement)
@@ -182,7 +182,7 @@ def estimator_of(
         repeats = same.get(step_key(trial))
         if repeats:
             return measured_step(repeats, models.prior)
-        step = compiled_of(trial) or corrected(basis_of_trial(trial), trial.trainer).step
+        step = find_compiled_estimate(trial) or corrected(basis_of_trial(trial), trial.trainer).step
         return loader_rates.limit(step, trial)
 
     return estimate
@@ -198,7 +198,7 @@ def leave_one_workload_out_estimator(
 
     @cache
     def without(name: str) -> Estimator:
-        return estimator_of(
+        return build_estimator(
             basis_of_trial,
             [measurement for measurement in records if measurement.trial.workload != name],
             models,

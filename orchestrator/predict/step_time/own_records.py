@@ -7,11 +7,11 @@ from dataclasses import dataclass, fields
 from statistics import fmean
 from typing import TypeVar
 
-from orchestrator.analysis.measurements.noise import noise_of
-from orchestrator.analysis.metrics.metric import step_seconds_of
+from orchestrator.analysis.measurements.noise import describe_noise
+from orchestrator.analysis.metrics.metric import find_step_seconds
 from orchestrator.analysis.recommendation.jobs.settings_of_records import is_run
 from orchestrator.core.deciding import choose_deciding
-from orchestrator.core.result import TrialRecord, versions_of
+from orchestrator.core.result import TrialRecord, find_versions
 from orchestrator.core.trial_spec import TrialSpec
 from orchestrator.predict.step_time.error_model import ErrorPrior, LogRatioPosterior, learned_from
 from workloads.registry import cached_workload
@@ -65,8 +65,8 @@ def step_measurements(
     alike: dict[Hashable, list[tuple[StepMeasurement, bool]]] = defaultdict(list)
     for record in distinct.values():
         for own in _own(record):
-            ran_with = tuple(versions_of(record).items())
-            alike[step_key(own.trial), ran_with].append((own, noise_of(record) == ""))
+            ran_with = tuple(find_versions(record).items())
+            alike[step_key(own.trial), ran_with].append((own, describe_noise(record) == ""))
     return tuple(
         own
         for repeats in alike.values()
@@ -76,7 +76,7 @@ def step_measurements(
     )
 
 
-def fastest_of(own: Iterable[StepMeasurement]) -> tuple[StepMeasurement, ...]:
+def find_fastest(own: Iterable[StepMeasurement]) -> tuple[StepMeasurement, ...]:
     """Repeats of one step, of several trainers those of the fastest; none: it was not measured."""
     alike: dict[Shape, list[StepMeasurement]] = defaultdict(list)
     for measurement in own:
@@ -91,11 +91,11 @@ _Item = TypeVar("_Item")
 
 
 def of_source(
-    items: Sequence[_Item], source: str, *, spec_of: Callable[[_Item], TrialSpec]
+    items: Sequence[_Item], source: str, *, build_spec: Callable[[_Item], TrialSpec]
 ) -> tuple[_Item, ...]:
     """Keep those on such data; `auto`: on the first of `real`, `standin` and `synthetic` that has any."""
     kinds = ("real", "standin", "synthetic") if source == "auto" else (source,)
-    of_kinds = (tuple(one for one in items if spec_of(one).data.startswith(f"{kind}:")) for kind in kinds)
+    of_kinds = (tuple(one for one in items if build_spec(one).data.startswith(f"{kind}:")) for kind in kinds)
     return next(filter(None, of_kinds), ())
 
 
@@ -106,7 +106,7 @@ def repeated(own: Sequence[StepMeasurement], prior: ErrorPrior) -> LogRatioPoste
 
 
 def _own(record: TrialRecord) -> Iterator[StepMeasurement]:
-    steady = step_seconds_of(record.result) if record.result else None
+    steady = find_step_seconds(record.result) if record.result else None
     if steady and is_current(record.spec):
         yield StepMeasurement(
             trial=record.spec,

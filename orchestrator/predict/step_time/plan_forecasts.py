@@ -17,7 +17,7 @@ from orchestrator.train.registry import trainers
 from workloads.registry import cached_workload
 
 
-def forecasts_of(plan: Plan, price_book: PriceBook, estimate: Estimator) -> tuple[Forecast, ...]:
+def build_forecasts(plan: Plan, price_book: PriceBook, estimate: Estimator) -> tuple[Forecast, ...]:
     """One for trials that differ in their seed alone, in the order of the plan, if they train anything."""
     training = {name for name, info in trainers().items() if info.trains}
     alike: dict[Hashable, list[TrialSpec]] = defaultdict(list)
@@ -36,7 +36,9 @@ def forecasts_of(plan: Plan, price_book: PriceBook, estimate: Estimator) -> tupl
     )
 
 
-def hindcasts_of(plan: Plan, records: Iterable[TrialRecord], estimate: Estimator) -> Mapping[str, Estimate]:
+def predict_backtests(
+    plan: Plan, records: Iterable[TrialRecord], estimate: Estimator
+) -> Mapping[str, Estimate]:
     """Predict every measured point of the plan afterwards, by the trial_id of its first repeat; refusals are
     left out.
 
@@ -53,7 +55,7 @@ def hindcasts_of(plan: Plan, records: Iterable[TrialRecord], estimate: Estimator
     return {point: step for point, step in estimates.items() if isinstance(step, Estimate)}
 
 
-def track_record_of(own: Iterable[StepMeasurement], estimate: Estimator) -> TrackRecord:
+def count_track_record(own: Iterable[StepMeasurement], estimate: Estimator) -> TrackRecord:
     """Count how many intervals held, once per measured step.
 
     Args:

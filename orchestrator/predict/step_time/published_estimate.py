@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from orchestrator.core.estimate import Estimate, Refusal
 from orchestrator.core.trial_spec import TimingSpec
 from orchestrator.predict.step_time.analytic import DevicePeaks, StepParts, around
-from orchestrator.predict.step_time.basis import BasisKind, nearest, words_of
+from orchestrator.predict.step_time.basis import BasisKind, describe_step_basis, nearest
 from orchestrator.predict.step_time.bundled_models import DefaultModels, past_hits
 from orchestrator.predict.step_time.crossed_effects import CrossedEffects, EffectsPosterior, StepLabels
 from orchestrator.predict.step_time.device_order import Contender, ordered_seconds
-from orchestrator.predict.step_time.refusals import refusal_of, sizes_refusal
+from orchestrator.predict.step_time.refusals import find_refusal, sizes_refusal
 from orchestrator.predict.step_time.step_query import StepQuery, precision_label
 from orchestrator.train.precision import PRECISIONS
 from workloads.spec import NativeSpec
@@ -69,10 +69,10 @@ class _LikelyStep:
         return math.sqrt(max(self.whole**2 - self.common**2, 0.0))
 
 
-def published_estimate_of(query: StepQuery, models: DefaultModels) -> PublishedEstimate:
+def build_published_estimate(query: StepQuery, models: DefaultModels) -> PublishedEstimate:
     """Estimate any step from published ones, else refuse, and give its parts where those are known."""
     ordered = None if sizes_refusal(query, models) else _ordered_parts(query, models)
-    refusal = refusal_of(query, models)
+    refusal = find_refusal(query, models)
     return estimate_by(query, ordered, models, effects=models.effects, refusal=refusal)
 
 
@@ -95,7 +95,7 @@ def estimate_by(
         labels = query.own_labels
         likely = _likely(ordered, effects.posterior(labels), effects.residual)
         kind, chosen = nearest(labels, models.steps)
-        source = _source_of(query, kind, chosen)
+        source = _name_source(query, kind, chosen)
         if step is None:
             deviation = math.hypot(likely.whole, _deviation_of_batches(query))
             factor = math.exp(models.quantile * deviation)
@@ -187,8 +187,8 @@ def _contender(peaks: DevicePeaks, precision: str, likely: StepParts) -> Contend
     )
 
 
-def _source_of(query: StepQuery, kind: BasisKind, chosen: Sequence[StepLabels]) -> str:
+def _name_source(query: StepQuery, kind: BasisKind, chosen: Sequence[StepLabels]) -> str:
     """Name the basis: a calibration of the user's device, and the published steps."""
     precision = precision_label(query.precision)
-    published = words_of(kind, chosen, name=query.spec.name, precision=precision)
+    published = describe_step_basis(kind, chosen, name=query.spec.name, precision=precision)
     return f"{published}; launches and peaks calibrated here" if query.calibration else published

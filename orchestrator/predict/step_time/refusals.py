@@ -13,7 +13,7 @@ _MOST_WORKERS = 8  # of one host, in the published trainings
 _CALIBRATE = "`python -m orchestrator predict calibrate device=cpu`"
 
 
-def refusal_of(query: StepQuery, models: DefaultModels, own: Sequence[StepQuery] = ()) -> Refusal | None:
+def find_refusal(query: StepQuery, models: DefaultModels, own: Sequence[StepQuery] = ()) -> Refusal | None:
     """Return the first reason against an estimate; None where there is none.
 
     Args:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from orchestrator.core.device import Device
-from orchestrator.core.peaks import peaks_of
+from orchestrator.core.peaks import find_peaks
 from workloads.flops import train_step_flops, winograd_flops
 from workloads.spec import JobCost, NativeSpec, ScriptSpec, Workload, WorkloadSpec
 from workloads.time_steps import recurrent_reads, time_steps
@@ -42,7 +42,7 @@ class StepCost:
     recurrent_bytes: float
 
 
-def step_cost_of(spec: Workload, *, global_batch_size: int, value_bytes: int) -> StepCost:
+def count_step_cost(spec: Workload, *, global_batch_size: int, value_bytes: int) -> StepCost:
     """Count it.
 
     Args:
@@ -131,9 +131,9 @@ class Roofline:
         return max(bounds) if len(bounds) == len(parts) else None
 
 
-def roofline_of(demand: StepCost, device: Device, *, precision: str, count: int) -> Roofline:
+def build_roofline(demand: StepCost, device: Device, *, precision: str, count: int) -> Roofline:
     """Return the roofline of `count` devices that share a global batch; host CPUs have no published peak."""
-    peaks = peaks_of(device, precision, count=count)
+    peaks = find_peaks(device, precision, count=count)
     replicas = count * device.replicas
     traffic = demand.value_bytes + demand.weight_bytes * replicas
     exchanged = 2 * (replicas - 1) / replicas * demand.gradient_bytes

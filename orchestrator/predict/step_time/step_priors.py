@@ -9,7 +9,7 @@ from orchestrator.core.estimate import ErrorModel, Estimate, Refusal, StepPrior
 from orchestrator.core.placement import Plan
 from orchestrator.core.trial_spec import TrialSpec, trial_id
 from orchestrator.predict.step_time.bundled_models import DefaultModels
-from orchestrator.predict.step_time.estimator import BasisOf, CompiledOf, Correction, corrector_of
+from orchestrator.predict.step_time.estimator import BasisOf, CompiledOf, Correction, build_corrector
 from orchestrator.predict.step_time.loader_rates import NO_LOADERS, LoaderRates
 from orchestrator.predict.step_time.own_records import StepMeasurement
 from orchestrator.predict.step_time.published_estimate import PublishedEstimate
@@ -17,7 +17,7 @@ from orchestrator.train.registry import trainers
 from workloads.registry import cached_workload
 
 
-def error_model_of(models: DefaultModels) -> ErrorModel:
+def fit_error_model(models: DefaultModels) -> ErrorModel:
     """Collect what the errors of predicted steps were in published measurements."""
     return ErrorModel(correlation=models.kinship, repeat=models.prior.repeat, quantile=models.prior.quantile)
 
@@ -49,12 +49,12 @@ def step_prior(
     )
 
 
-def step_priors_of(
+def predict_step_priors(
     plan: Plan,
     basis_of_trial: BasisOf,
     own: Iterable[StepMeasurement],
     models: DefaultModels,
-    compiled_of: CompiledOf,
+    find_compiled_estimate: CompiledOf,
     loader_rates: LoaderRates = NO_LOADERS,
 ) -> Mapping[str, StepPrior]:
     """Predict the steps of all trials of a plan, those without their device too, by first repeat's trial_id.
@@ -66,7 +66,7 @@ def step_priors_of(
 
     @cache
     def corrected_without(name: str) -> Correction:
-        return corrector_of(basis_of_trial, [one for one in records if one.trial.workload != name], models)
+        return build_corrector(basis_of_trial, [one for one in records if one.trial.workload != name], models)
 
     priors: dict[str, StepPrior] = {}
     for first_id, trial in _first_repeats(plan, training).items():
@@ -74,7 +74,7 @@ def step_priors_of(
             continue
         basis = corrected_without(trial.workload)(basis_of_trial(trial), None)
         prior_of_trial = step_prior(
-            loader_rates.limit(compiled_of(trial) or basis.step, trial),
+            loader_rates.limit(find_compiled_estimate(trial) or basis.step, trial),
             basis,
             batch_size=trial.global_batch_size,
             quantile=models.quantile,

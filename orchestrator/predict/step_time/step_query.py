@@ -15,7 +15,7 @@ from orchestrator.predict.step_time.analytic import (
 )
 from orchestrator.predict.step_time.calibration import calibrated_parts, calibrated_peaks
 from orchestrator.predict.step_time.crossed_effects import Family, StepLabels
-from orchestrator.predict.step_time.roofline import Roofline, StepCost, roofline_of, step_cost_of
+from orchestrator.predict.step_time.roofline import Roofline, StepCost, build_roofline, count_step_cost
 from orchestrator.train.precision import PRECISIONS
 from workloads.layers import Custom, Embedding, Rbm, Recurrent
 from workloads.sequence_layers import Attention
@@ -65,7 +65,7 @@ class StepQuery:
 
     def demand_in(self, precision: str) -> StepCost:
         """Return the cost of the step on all devices in that precision."""
-        return step_cost_of(
+        return count_step_cost(
             self.spec,
             global_batch_size=self.global_batch_size,
             value_bytes=PRECISIONS[precision].value_bytes,
@@ -92,7 +92,7 @@ class StepQuery:
     @property
     def roofline(self) -> Roofline:
         """Roofline bound of the step."""
-        return roofline_of(self.demand, self.device, precision=self.precision, count=self.num_workers)
+        return build_roofline(self.demand, self.device, precision=self.precision, count=self.num_workers)
 
     @property
     def peaks(self) -> DevicePeaks:

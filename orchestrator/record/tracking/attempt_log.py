@@ -9,7 +9,7 @@ from orchestrator.core.result import TrialRecord
 _LARGEST_BYTES = 10_000_000  # of a file that is sent
 
 
-def log_files_of(record: TrialRecord, folder: Path) -> tuple[Path, ...]:
+def find_log_files(record: TrialRecord, folder: Path) -> tuple[Path, ...]:
     """Return the log files of an attempt that can be read here; a far node may have written others.
 
     Args:
@@ -21,7 +21,7 @@ def log_files_of(record: TrialRecord, folder: Path) -> tuple[Path, ...]:
     return tuple(file for file in files if _can_be_sent(file))
 
 
-def log_text_of(files: Sequence[Path]) -> str:
+def find_log_text(files: Sequence[Path]) -> str:
     """Return the text of the first file, the log of rank 0; empty without one."""
     return files[0].read_text(encoding="utf-8", errors="replace") if files else ""
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields
 
 from orchestrator.core.result import TrialRecord
-from orchestrator.core.trial_spec import TrialSpec, axes_of
+from orchestrator.core.trial_spec import TrialSpec, find_axes
 from orchestrator.record.tracking.keys import keys_of_names
 
 DEFAULT = "default"
@@ -26,7 +26,7 @@ _LONGEST = 5000  # MLflow's own limit of a parameter is 6000
 _CUT = "…"
 
 
-def params_of(spec: TrialSpec) -> dict[str, str]:
+def build_params(spec: TrialSpec) -> dict[str, str]:
     """Return the possible axes of a sweep under their command-line keys; numbers in plain digits.
 
     MLflow's pages compare runs by these: what is the same in nearly every run is a tag, and an option or a
@@ -38,7 +38,7 @@ def params_of(spec: TrialSpec) -> dict[str, str]:
         if getattr(spec.timing, field_.name) != field_.default
     }
     axes = {
-        **axes_of(spec),
+        **find_axes(spec),
         **{f"workload.{name}": value for name, value in spec.workload_options.items()},
         **{f"trainer.{name}": value for name, value in spec.trainer_options.items()},
         **{f"measure.{name}": value for name, value in timing.items()},
@@ -49,7 +49,7 @@ def params_of(spec: TrialSpec) -> dict[str, str]:
 
 def values_in(specs: Iterable[TrialSpec]) -> dict[str, tuple[str, ...]]:
     """Return each axis with its distinct values in these trials; numbers ascend."""
-    all_params = [params_of(spec) for spec in specs]
+    all_params = [build_params(spec) for spec in specs]
     names = dict.fromkeys(name for params in all_params for name in params)
     return {
         name: _ordered(dict.fromkeys(params.get(name, DEFAULT) for params in all_params)) for name in names
@@ -61,16 +61,16 @@ def varying_in(values: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
     return frozenset(name for name, found in values.items() if len(found) > 1)
 
 
-def name_of(record: TrialRecord, *, varying: frozenset[str]) -> str:
+def name_run(record: TrialRecord, *, varying: frozenset[str]) -> str:
     """Name a run: `cpu bf16 torch_ddp batch 64 #0 · rehearsed`, with the axes in which the sweep varies."""
-    params = params_of(record.spec)
+    params = build_params(record.spec)
     words = [
         *(params[name] for name in _ALWAYS_NAMED),
-        *(_word_of(name, value) for name, value in params.items() if name in varying - {*_NEVER_NAMED}),
+        *(_format_word(name, value) for name, value in params.items() if name in varying - {*_NEVER_NAMED}),
         f"#{record.spec.repeat}",
         *([f"attempt {record.attempt}"] if record.attempt > 1 else []),
     ]
-    return " · ".join([" ".join(words), *_marks_of(record)])
+    return " · ".join([" ".join(words), *_find_marks(record)])
 
 
 def sweep_params(
@@ -86,7 +86,7 @@ def sweep_params(
         "goal": (goal,),
         **{f"{_PREFIX}{axis}": found for axis, found in values.items()},
     }
-    missing = (_update_of(known, param, found) for param, found in wanted.items())
+    missing = (_build_update(known, param, found) for param, found in wanted.items())
     return {param: text for update in missing for param, text in update.items()}
 
 
@@ -97,7 +97,7 @@ def format_value(value: object) -> str:
     return str(value)
 
 
-def _update_of(known: Mapping[str, str], param: str, values: tuple[str, ...]) -> dict[str, str]:
+def _build_update(known: Mapping[str, str], param: str, values: tuple[str, ...]) -> dict[str, str]:
     version, newest = 1, param
     while (following := f"{param}.{version + 1}") in known:
         version, newest = version + 1, following
@@ -127,11 +127,11 @@ def _ordered(values: Iterable[str]) -> tuple[str, ...]:
         return found
 
 
-def _word_of(name: str, value: str) -> str:
+def _format_word(name: str, value: str) -> str:
     return _WORDS[name].format(value) if name in _WORDS else f"{name.partition('.')[2]}={value}"
 
 
-def _marks_of(record: TrialRecord) -> tuple[str, ...]:
+def _find_marks(record: TrialRecord) -> tuple[str, ...]:
     rehearsed = ("rehearsed",) if record.provenance == "rehearsed" else ()
     if record.is_pruned:
         return (*rehearsed, "pruned")

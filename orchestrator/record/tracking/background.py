@@ -73,14 +73,14 @@ class BackgroundTracker:
         """Give the server the records that it lacks, soon."""
         self._give(kept)
 
-    def keep(self, record: TrialRecord, metrics: Mapping[str, float]) -> None:
+    def save(self, record: TrialRecord, metrics: Mapping[str, float]) -> None:
         """Mirror one attempt of a trial, soon."""
         if self._waiting.qsize() < _MOST_WAITING:
             self._give([(record, metrics)])
         else:
             self._left += 1
 
-    def settle(self) -> None:
+    def wait_for_writes(self) -> None:
         """Wait until a database of this host has all that was given, while there is progress."""
         if not self._is_on_this_host:
             return
@@ -119,7 +119,7 @@ class BackgroundTracker:
             for record, metrics in waiting:
                 if self._is_interrupted:
                     break
-                self._tracker.keep(record, metrics)
+                self._tracker.save(record, metrics)
                 self._num_done += 1
             self._count_taken()
         self._tracker.finish(self._files, predictions=self._predictions)

@@ -33,7 +33,7 @@ class TrackedData:
         return self.kind == _KINDS["standin"]
 
 
-def data_of(record: TrialRecord) -> TrackedData:
+def find_data(record: TrialRecord) -> TrackedData:
     """Describe the data set of a trial; its id is `<kind>:<data set>-v<version>:<content>`."""
     kind, _, rest = record.spec.data.partition(":")
     name, _, content = rest.rpartition(":")

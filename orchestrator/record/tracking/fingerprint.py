@@ -8,10 +8,10 @@ from contextlib import closing
 from pathlib import Path
 
 from orchestrator.record.tracking.axes import values_in
-from orchestrator.record.tracking.mlflow_run import key_of
+from orchestrator.record.tracking.mlflow_run import build_run_key
 from orchestrator.record.tracking.moved_artifacts import local_folder
 from orchestrator.record.tracking.prediction import PREDICTED
-from orchestrator.record.tracking.summary import summary_of
+from orchestrator.record.tracking.summary import summarise_sweep
 from orchestrator.record.tracking.tracker import JOB_METRICS, PLAN_NAME, LoggedRecord, SweepOutline
 
 FINGERPRINT_TAG = "content_sha256"
@@ -34,7 +34,7 @@ WHERE runs.lifecycle_stage = 'active' AND runs.status != 'RUNNING'
 """
 
 
-def fingerprint_of(outline: SweepOutline, logged: Sequence[LoggedRecord], files: Iterable[Path]) -> str:
+def hash_fingerprint(outline: SweepOutline, logged: Sequence[LoggedRecord], files: Iterable[Path]) -> str:
     """Hash what MLflow shows of a sweep: its attempts, predictions, numbers, axes and files of its report.
 
     The plan's file is left out: it says which trials were measured by the last command and which before it.
@@ -43,11 +43,11 @@ def fingerprint_of(outline: SweepOutline, logged: Sequence[LoggedRecord], files:
         OSError: a file cannot be read.
     """
     content = {
-        "attempts": sorted(key_of(record) for record, _ in logged),
-        "metrics": summary_of(logged, planned=outline.planned) if logged else {},
+        "attempts": sorted(build_run_key(record) for record, _ in logged),
+        "metrics": summarise_sweep(logged, planned=outline.planned) if logged else {},
         "jobs": [
-            (*key_of(record), *map(metrics.get, JOB_METRICS))
-            for record, metrics in sorted(logged, key=lambda one: key_of(one[0]))
+            (*build_run_key(record), *map(metrics.get, JOB_METRICS))
+            for record, metrics in sorted(logged, key=lambda one: build_run_key(one[0]))
         ],
         "predictions": sorted(
             (one.key, one.provenance, sorted(one.metrics.items())) for one in outline.predictions
@@ -70,7 +70,7 @@ def experiment_showing(
     """Return the id of the sweep's experiment if the database shows all of this; None: MLflow must be asked.
 
     Args:
-        fingerprint: that of the sweep's attempts and report, as `fingerprint_of`.
+        fingerprint: that of the sweep's attempts and report, as `hash_fingerprint`.
         num_attempts: attempts of which the database must have a complete run.
         files: files that must be among the artifacts, by their names.
     """

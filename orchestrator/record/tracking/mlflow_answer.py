@@ -8,12 +8,12 @@ from urllib.parse import SplitResult, urlsplit
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.printable import without_secrets
 from orchestrator.record.timeout import call_with_timeout
-from orchestrator.record.tracking.mlflow_client import POSSIBLE, absolute, database_of, name_source
+from orchestrator.record.tracking.mlflow_client import POSSIBLE, absolute, find_database, name_source
 
 _SECONDS = 3
 
 
-def silence_of(uri: str) -> str | None:
+def explain_silence(uri: str) -> str | None:
     """Explain why the server or database does not answer; None where it does. Takes three seconds at most.
 
     Raises:
@@ -22,10 +22,10 @@ def silence_of(uri: str) -> str | None:
     """
     try:
         place = absolute(uri)
-        database = database_of(place)
+        database = find_database(place)
         return _silence_of_file(database, uri) if database else _silence_of_server(place)
     except OSError as error:
-        return _cause_of(error)
+        return _format_cause(error)
     except (ValueError, RuntimeError) as error:  # a null byte, a loop of links, a bracket without its other
         raise _refusal(uri, f"is not understood: {error}") from error
 
@@ -91,11 +91,11 @@ def _silence_of_server(uri: str) -> str | None:
             return None
         raise error.reason if isinstance(error.reason, OSError) else error from error
     except HTTPException as error:
-        return _cause_of(error)
+        return _format_cause(error)
     return None
 
 
-def _cause_of(error: Exception) -> str:
+def _format_cause(error: Exception) -> str:
     return (isinstance(error, OSError) and error.strerror) or f"{type(error).__name__}: {error}"
 
 

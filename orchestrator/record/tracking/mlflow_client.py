@@ -47,7 +47,7 @@ _SETTINGS = {  # what the user sets wins
 
 def absolute(uri: str) -> str:
     """Return the URI, independent of the working directory. Raises RecordError for an unknown kind."""
-    database = database_of(uri)
+    database = find_database(uri)
     if database and database != Path():
         _, mark, options = uri.partition("?")
         path = str(database.resolve()).replace("%", "%25").replace("?", "%3F")
@@ -80,7 +80,7 @@ def load() -> None:
         logging.getLogger(name).setLevel(level)
 
 
-def client_of(uri: str) -> "MlflowClient":
+def open_client(uri: str) -> "MlflowClient":
     """Open a database, created if it is not there, or a server, which is not asked yet.
 
     Artifacts of a database whose folder was moved are found beside it.
@@ -91,7 +91,7 @@ def client_of(uri: str) -> "MlflowClient":
     load()
     from mlflow import MlflowClient
 
-    database = database_of(uri)
+    database = find_database(uri)
     if not database:
         return MlflowClient(uri)
     database.parent.mkdir(parents=True, exist_ok=True)
@@ -106,7 +106,7 @@ def client_of(uri: str) -> "MlflowClient":
     return client
 
 
-def database_of(uri: str) -> Path | None:
+def find_database(uri: str) -> Path | None:
     """Return the file of a database; None of a server.
 
     As SQLAlchemy reads it: options follow a `?`, and `%20` is a blank.
@@ -130,7 +130,7 @@ def source_tags() -> dict[str, str]:
         return source
 
 
-def cause_of(error: Exception) -> str:
+def find_cause(error: Exception) -> str:
     """Return the cause in one line for a log."""
     line = next(iter(str(error).splitlines()), "")
     return f"{type(error).__name__}: {without_secrets(line)}"

@@ -14,9 +14,9 @@ from orchestrator.core.printable import without_secrets
 from orchestrator.core.result import TrialRecord
 from orchestrator.record.tracking.mlflow_client import (
     absolute,
-    cause_of,
-    client_of,
-    database_of,
+    find_cause,
+    find_database,
+    open_client,
 )
 from orchestrator.record.tracking.mlflow_run import RECORD_NAME
 from orchestrator.record.tracking.prediction import PREDICTED
@@ -41,27 +41,27 @@ def read_sweep(uri: str, *, sweep: str) -> tuple[tuple[TrialRecord, ...], Plan]:
             later version.
     """
     where = absolute(uri)
-    database = database_of(where)
+    database = find_database(where)
     if database and not database.exists():
         raise RecordError(f"no MLflow database exists at {str(database)!r}; set its path as tracking.uri")
     with _one_line_errors(where):
-        client = client_of(where)
-        children, parent = _runs_of(client, sweep, where=without_secrets(where))
+        client = open_client(where)
+        children, parent = _list_runs(client, sweep, where=without_secrets(where))
         with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(_DOWNLOADS) as pool:
-            texts = list(pool.map(lambda run: _text_of(client, run, RECORD_NAME, Path(folder)), children))
-            plan = _plan_of(client, parent, sweep, Path(folder), where=without_secrets(where))
+            texts = list(pool.map(lambda run: _read_text(client, run, RECORD_NAME, Path(folder)), children))
+            plan = _build_plan(client, parent, sweep, Path(folder), where=without_secrets(where))
     return tuple(from_json(TrialRecord, text) for text in texts), plan
 
 
-def experiment_id_of(uri: str, *, sweep: str) -> str | None:
+def find_experiment_id(uri: str, *, sweep: str) -> str | None:
     """Return the id of a sweep's experiment; None: MLflow does not know it. Raises RecordError."""
     where = absolute(uri)
     with _one_line_errors(where):
-        experiment = client_of(where).get_experiment_by_name(sweep)
+        experiment = open_client(where).get_experiment_by_name(sweep)
     return str(experiment.experiment_id) if experiment else None
 
 
-def _runs_of(client: "MlflowClient", sweep: str, *, where: str) -> tuple[list["Run"], "Run"]:
+def _list_runs(client: "MlflowClient", sweep: str, *, where: str) -> tuple[list["Run"], "Run"]:
     experiment = client.get_experiment_by_name(sweep)
     runs = list(_search(client, experiment.experiment_id)) if experiment else []
     parents = [run for run in runs if run.data.tags.get("role") == "sweep"]
@@ -89,15 +89,15 @@ def _search(client: "MlflowClient", experiment_id: str) -> Iterator["Run"]:
         token = page.token or ""
 
 
-def _plan_of(client: "MlflowClient", parent: "Run", sweep: str, folder: Path, *, where: str) -> Plan:
+def _build_plan(client: "MlflowClient", parent: "Run", sweep: str, folder: Path, *, where: str) -> Plan:
     if not any(artifact.path == PLAN_NAME for artifact in client.list_artifacts(parent.info.run_id)):
         raise RecordError(
             f"MLflow at {where} has no {PLAN_NAME} of sweep {sweep!r}; report it once where its ledger is"
         )
-    return from_json(Plan, _text_of(client, parent, PLAN_NAME, folder))
+    return from_json(Plan, _read_text(client, parent, PLAN_NAME, folder))
 
 
-def _text_of(client: "MlflowClient", run: "Run", name: str, folder: Path) -> str:
+def _read_text(client: "MlflowClient", run: "Run", name: str, folder: Path) -> str:
     place = folder / str(run.info.run_id)
     place.mkdir()
     return Path(client.download_artifacts(run.info.run_id, name, str(place))).read_text(encoding="utf-8")
@@ -111,4 +111,6 @@ def _one_line_errors(where: str) -> Iterator[None]:
     except OrchestratorError:
         raise
     except Exception as error:  # its own, SQLAlchemy's, Alembic's and requests' errors
-        raise RecordError(f"MLflow at {without_secrets(where)} cannot be read: {cause_of(error)}") from error
+        raise RecordError(
+            f"MLflow at {without_secrets(where)} cannot be read: {find_cause(error)}"
+        ) from error

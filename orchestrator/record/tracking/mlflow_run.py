@@ -11,7 +11,7 @@ from orchestrator.core.price_label import priced_as
 from orchestrator.core.result import TrialRecord
 from orchestrator.record.tracking.axes import format_value
 from orchestrator.record.tracking.keys import LONGEST_TAG, keys_of_names
-from orchestrator.record.tracking.summary import outcome_of
+from orchestrator.record.tracking.summary import classify_outcome
 
 _LOSS_CURVE = "quality/training_loss"
 
@@ -19,24 +19,24 @@ MetricSample = tuple[str, float, int, int]
 """Name, value, milliseconds since the epoch, step."""
 
 
-def system_metrics_of(seen: tuple[HostUsage, ...]) -> Iterator[MetricSample]:
+def list_system_metrics(seen: tuple[HostUsage, ...]) -> Iterator[MetricSample]:
     """Yield the samples of every look but the first; a share of the cores is that since the previous look."""
     for step, (before, now) in enumerate(pairwise(seen)):
-        for name, value in _values_of(before, now):
+        for name, value in _list_values(before, now):
             yield f"system/{name}", value, round(now.at * 1000), step
 
 
-def _values_of(before: HostUsage, now: HostUsage) -> Iterator[tuple[str, float]]:
+def _list_values(before: HostUsage, now: HostUsage) -> Iterator[tuple[str, float]]:
     seconds = now.cpu_seconds - before.cpu_seconds
     if seconds > 0:  # two looks within one tick of the kernel's clock tell nothing
         yield "cpu_utilization_percentage", 100 * (now.cpu_busy_seconds - before.cpu_busy_seconds) / seconds
-    yield from _memory_of("system_memory", now.memory_bytes, total=now.memory_total_bytes)
+    yield from _find_memory("system_memory", now.memory_bytes, total=now.memory_total_bytes)
     for index, gpu in enumerate(now.gpus):
         yield f"gpu_{index}_utilization_percentage", 100 * gpu.busy_fraction
-        yield from _memory_of(f"gpu_{index}_memory", gpu.memory_bytes, total=gpu.memory_total_bytes)
+        yield from _find_memory(f"gpu_{index}_memory", gpu.memory_bytes, total=gpu.memory_total_bytes)
 
 
-def _memory_of(name: str, used: int, *, total: int) -> Iterator[tuple[str, float]]:
+def _find_memory(name: str, used: int, *, total: int) -> Iterator[tuple[str, float]]:
     yield f"{name}_usage_megabytes", used / 1e6
     yield f"{name}_usage_percentage", 100 * used / total
 
@@ -48,23 +48,23 @@ RunKey = tuple[str, str, int]
 """Identity of an attempt: trial_id, number of the attempt, start in milliseconds since the epoch."""
 
 
-def key_of(record: TrialRecord) -> RunKey:
+def build_run_key(record: TrialRecord) -> RunKey:
     """Name an attempt; a trial whose count of attempts was lost differs by its start."""
-    return record.trial_id, str(record.attempt), milliseconds_of(record.started_at)
+    return record.trial_id, str(record.attempt), compute_milliseconds(record.started_at)
 
 
-def milliseconds_of(seconds: float) -> int:
+def compute_milliseconds(seconds: float) -> int:
     """MLflow's unit of time."""
     return round(seconds * 1000)
 
 
-def tags_of(record: TrialRecord) -> dict[str, str]:
+def build_tags(record: TrialRecord) -> dict[str, str]:
     """Return the tags that runs are searched by; environment under `environment.`."""
     spec = record.spec
     tags = {
         "trial_id": record.trial_id,
         "attempt": str(record.attempt),
-        "outcome": outcome_of(record),
+        "outcome": classify_outcome(record),
         "provenance": record.provenance,
         "workload": spec.workload,
         "trainer": spec.trainer,
@@ -85,14 +85,14 @@ def tags_of(record: TrialRecord) -> dict[str, str]:
         "reused_from": record.reused_from or "",
         "mlflow.source.git.commit": record.environment.get("git_commit", ""),
         **{f"environment.{name}": value for name, value in record.environment.items()},
-        **_price_of(record),
+        **_find_price(record),
         **_told_by_compilers(record),
     }
     keys = keys_of_names(name for name, value in tags.items() if value)
     return {key: tags[name][:LONGEST_TAG] for name, key in keys.items()}
 
 
-def _price_of(record: TrialRecord) -> dict[str, str]:
+def _find_price(record: TrialRecord) -> dict[str, str]:
     """Return the price in words, or the reason for having none."""
     if isinstance(record.price, Price):
         return {"price": priced_as(record.price)}
@@ -112,14 +112,14 @@ def _told_by_compilers(record: TrialRecord) -> dict[str, str]:
     return told
 
 
-def points_of(record: TrialRecord, metrics: Mapping[str, float]) -> Iterator[MetricSample]:
+def load_points(record: TrialRecord, metrics: Mapping[str, float]) -> Iterator[MetricSample]:
     """Yield every metric: numbers and curves of the trial at its end, and the use of its host over time."""
-    ended_at = milliseconds_of(record.ended_at)
-    yield from ((name, value, ended_at, step) for name, value, step in metrics_of(record, metrics))
-    yield from system_metrics_of(record.host_use)
+    ended_at = compute_milliseconds(record.ended_at)
+    yield from ((name, value, ended_at, step) for name, value, step in list_metrics(record, metrics))
+    yield from list_system_metrics(record.host_use)
 
 
-def metrics_of(record: TrialRecord, metrics: Mapping[str, float]) -> Iterator[tuple[str, float, int]]:
+def list_metrics(record: TrialRecord, metrics: Mapping[str, float]) -> Iterator[tuple[str, float, int]]:
     """(name, value, step): the caller's metrics, then the curves: the loss, the quality on the way to a
     target, and the loss of each of several networks. Each has a name that MLflow accepts.
     """

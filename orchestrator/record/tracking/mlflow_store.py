@@ -14,33 +14,33 @@ from orchestrator.core.codec import to_json
 from orchestrator.core.errors import RecordError
 from orchestrator.core.printable import without_secrets
 from orchestrator.core.result import TrialRecord
-from orchestrator.record.tracking.attempt_log import log_files_of, log_text_of
+from orchestrator.record.tracking.attempt_log import find_log_files, find_log_text
 from orchestrator.record.tracking.axes import (
+    build_params,
     format_value,
-    name_of,
-    params_of,
+    name_run,
     sweep_params,
     values_in,
     varying_in,
 )
-from orchestrator.record.tracking.data_sets import data_of
-from orchestrator.record.tracking.fingerprint import FINGERPRINT_TAG, experiment_showing, fingerprint_of
+from orchestrator.record.tracking.data_sets import find_data
+from orchestrator.record.tracking.fingerprint import FINGERPRINT_TAG, experiment_showing, hash_fingerprint
 from orchestrator.record.tracking.keys import LONGEST_TAG
 from orchestrator.record.tracking.mlflow_client import (
     absolute,
-    cause_of,
-    client_of,
-    database_of,
+    find_cause,
+    find_database,
+    open_client,
     require_mlflow,
     source_tags,
 )
 from orchestrator.record.tracking.mlflow_run import (
     RECORD_NAME,
     RunKey,
-    key_of,
-    milliseconds_of,
-    points_of,
-    tags_of,
+    build_run_key,
+    build_tags,
+    compute_milliseconds,
+    load_points,
 )
 from orchestrator.record.tracking.moved_artifacts import artifacts_beside
 from orchestrator.record.tracking.notes import (
@@ -49,10 +49,10 @@ from orchestrator.record.tracking.notes import (
     PREDICTED_NOTE,
     SWEEP_NOTE,
     attempt_note,
-    note_of,
+    find_note,
 )
 from orchestrator.record.tracking.prediction import PREDICTED, Prediction
-from orchestrator.record.tracking.summary import outcome_of, prices_in, summary_of
+from orchestrator.record.tracking.summary import classify_outcome, prices_in, summarise_sweep
 from orchestrator.record.tracking.tracker import JOB_METRICS, MARKDOWN_NAME, LoggedRecord, SweepOutline
 
 if TYPE_CHECKING:
@@ -128,16 +128,16 @@ class MlflowStore:
 
     @cached_property
     def _client(self) -> "MlflowClient":
-        return client_of(self._uri)
+        return open_client(self._uri)
 
     def shows(self, files: Sequence[Path], *, outline: SweepOutline, kept: Iterable[LoggedRecord]) -> bool:
         """Return whether a database shows this report and these records; a server would have to be asked."""
-        database = database_of(self._uri)
+        database = find_database(self._uri)
         if not database:
             return False
-        found = {key_of(record): (record, metrics) for record, metrics in kept}
+        found = {build_run_key(record): (record, metrics) for record, metrics in kept}
         try:
-            fingerprint = fingerprint_of(outline, [*found.values()], files)
+            fingerprint = hash_fingerprint(outline, [*found.values()], files)
         except OSError:
             return False
         self.experiment_id = experiment_showing(
@@ -154,11 +154,11 @@ class MlflowStore:
     def sync(self, kept: Iterable[LoggedRecord]) -> None:
         """Write the runs that the server lacks."""
         for record, metrics in kept:
-            self.keep(record, metrics)
+            self.save(record, metrics)
 
-    def keep(self, record: TrialRecord, metrics: Mapping[str, float]) -> None:
+    def save(self, record: TrialRecord, metrics: Mapping[str, float]) -> None:
         """Write one attempt as a run of its own, unless the server has it."""
-        self._logged[key_of(record)] = record, metrics
+        self._logged[build_run_key(record)] = record, metrics
         if not self._is_down:
             self._is_refused = False
             with self._survivable():
@@ -169,7 +169,7 @@ class MlflowStore:
                 return
         self._missed.append((record, metrics))
 
-    def settle(self) -> None:
+    def wait_for_writes(self) -> None:
         """Nothing waits: what is given is written at once."""
 
     def finish(self, files: Sequence[Path], *, predictions: Sequence[Prediction] = ()) -> None:
@@ -196,9 +196,9 @@ class MlflowStore:
     def attach(self, files: Sequence[Path], *, outline: SweepOutline, kept: Iterable[LoggedRecord]) -> None:
         """Attach a report to the sweep's parent run; create the run if it does not exist."""
         self._outline, self._values = outline, values_in(outline.specs)
-        self._logged = {key_of(record): (record, metrics) for record, metrics in kept}
+        self._logged = {build_run_key(record): (record, metrics) for record, metrics in kept}
         with self._survivable():
-            experiment_id = self._experiment_of(outline.name)
+            experiment_id = self._name_experiment(outline.name)
             run_id = self._parent_in(experiment_id)
             if run_id is None:
                 run_id = self._new_parent(experiment_id, outline.name)
@@ -213,7 +213,7 @@ class MlflowStore:
             self._mark(run_id, files)
 
     def _write_once(self, record: TrialRecord, metrics: Mapping[str, float]) -> None:
-        sweep, key = self._opened(), key_of(record)
+        sweep, key = self._opened(), build_run_key(record)
         for run_id in sweep.torn.pop(key, ()):
             self._discard(run_id)
         if key in sweep.whole:
@@ -233,39 +233,39 @@ class MlflowStore:
     def _create(self, record: TrialRecord, sweep: _SweepRun) -> str:
         run = self._client.create_run(
             sweep.experiment_id,
-            start_time=milliseconds_of(record.started_at),
+            start_time=compute_milliseconds(record.started_at),
             tags={
                 "mlflow.parentRunId": sweep.parent_id,
-                NOTE_TAG: attempt_note(record, log=log_text_of(self._log_files_of(record))),
+                NOTE_TAG: attempt_note(record, log=find_log_text(self._find_log_files(record))),
                 **source_tags(),
-                **tags_of(record),
+                **build_tags(record),
             },
-            run_name=name_of(record, varying=varying_in(self._values)),
+            run_name=name_run(record, varying=varying_in(self._values)),
         )
         return str(run.info.run_id)
 
     def _fill(self, run_id: str, record: TrialRecord, metrics: Mapping[str, float]) -> None:
         from mlflow.entities import Metric, Param
 
-        points = [Metric(*point) for point in points_of(record, metrics)]
-        params = [Param(name, value) for name, value in params_of(record.spec).items()]
+        points = [Metric(*point) for point in load_points(record, metrics)]
+        params = [Param(name, value) for name, value in build_params(record.spec).items()]
         self._client.log_batch(run_id, metrics=points[:_METRICS_PER_CALL], params=params)
         for start in range(_METRICS_PER_CALL, len(points), _METRICS_PER_CALL):
             self._client.log_batch(run_id, metrics=points[start : start + _METRICS_PER_CALL])
-        self._client.log_inputs(run_id, datasets=[_data_input_of(record)])
+        self._client.log_inputs(run_id, datasets=[_build_data_input(record)])
         self._client.log_text(run_id, to_json(record), RECORD_NAME)
-        for file in self._log_files_of(record):
+        for file in self._find_log_files(record):
             self._client.log_artifact(run_id, str(file), "log")
         status = "KILLED" if record.is_pruned else "FAILED" if record.failure else "FINISHED"
-        self._client.set_terminated(run_id, status=status, end_time=milliseconds_of(record.ended_at))
+        self._client.set_terminated(run_id, status=status, end_time=compute_milliseconds(record.ended_at))
 
     def _discard(self, run_id: str) -> None:
         self._client.set_terminated(run_id, status="KILLED")  # a deleted run keeps its status
         self._client.delete_run(run_id)
 
-    def _log_files_of(self, record: TrialRecord) -> tuple[Path, ...]:
-        has_failed = outcome_of(record) == "failed"
-        return log_files_of(record, self._begun().folder) if has_failed else ()
+    def _find_log_files(self, record: TrialRecord) -> tuple[Path, ...]:
+        has_failed = classify_outcome(record) == "failed"
+        return find_log_files(record, self._begun().folder) if has_failed else ()
 
     def _update_job(self, shown: _Shown, metrics: Mapping[str, float]) -> None:
         """Give an attempt's run the numbers of the job that another length has changed."""
@@ -318,11 +318,11 @@ class MlflowStore:
         for file in files:
             self._client.log_artifact(run_id, str(file))
             if file.name == MARKDOWN_NAME:
-                self._client.set_tag(run_id, NOTE_TAG, note_of(file.read_text(encoding="utf-8")))
+                self._client.set_tag(run_id, NOTE_TAG, find_note(file.read_text(encoding="utf-8")))
 
     def _mark(self, run_id: str, files: Sequence[Path]) -> None:
         """Tag the sweep's run with the hash of all that it shows."""
-        fingerprint = fingerprint_of(self._begun(), [*self._logged.values()], files)
+        fingerprint = hash_fingerprint(self._begun(), [*self._logged.values()], files)
         self._client.set_tag(run_id, FINGERPRINT_TAG, fingerprint)
 
     def _summarise(self, parent_id: str) -> None:
@@ -337,7 +337,7 @@ class MlflowStore:
         wanted = sweep_params(known, name=outline.name, goal=outline.goal, values=self._values)
         params = [Param(name, value) for name, value in wanted.items()]
         now = round(time.time() * 1000)
-        found = summary_of(self._logged.values(), planned=outline.planned) if self._logged else {}
+        found = summarise_sweep(self._logged.values(), planned=outline.planned) if self._logged else {}
         metrics = [Metric(name, value, now, len(self._logged)) for name, value in found.items()]
         prices = "; ".join(prices_in(record for record, _ in self._logged.values()))[:LONGEST_TAG]
         tags = [RunTag("price", prices)] if prices else []
@@ -350,7 +350,7 @@ class MlflowStore:
     def _opened(self) -> _SweepRun:
         """The sweep on the server, found or made at the first call."""
         if self._sweep is None:
-            experiment_id = self._experiment_of(self._begun().name)
+            experiment_id = self._name_experiment(self._begun().name)
             parent_id = self._running_parent_in(experiment_id)
             self._sweep = self._sweep_below(experiment_id, parent_id)
         return self._sweep
@@ -370,7 +370,7 @@ class MlflowStore:
                 sweep.whole[_key_of_run(run)] = shown
         return sweep
 
-    def _experiment_of(self, name: str) -> str:
+    def _name_experiment(self, name: str) -> str:
         experiment = self._client.get_experiment_by_name(name)
         if experiment is None:
             experiment_id, is_described = self._new_experiment(name), False
@@ -384,7 +384,7 @@ class MlflowStore:
         return experiment_id
 
     def _new_experiment(self, name: str) -> str:
-        database = database_of(self._uri)
+        database = find_database(self._uri)
         place = str(artifacts_beside(database, sweep=name)) if database else None
         return str(self._client.create_experiment(name, artifact_location=place))
 
@@ -431,14 +431,14 @@ class MlflowStore:
             self._is_refused = getattr(error, "error_code", None) == "INVALID_PARAMETER_VALUE"
             self._is_down = not self._is_refused
             if not self._is_told:
-                logger.warning("MLflow at %s failed: %s", without_secrets(self._uri), cause_of(error))
+                logger.warning("MLflow at %s failed: %s", without_secrets(self._uri), find_cause(error))
             self._is_told = True
 
 
-def _data_input_of(record: TrialRecord) -> "DatasetInput":
+def _build_data_input(record: TrialRecord) -> "DatasetInput":
     from mlflow.entities import Dataset, DatasetInput, InputTag
 
-    data = data_of(record)
+    data = find_data(record)
     return DatasetInput(
         dataset=Dataset(
             name=data.name,

@@ -5,7 +5,7 @@ import re
 from orchestrator.core.price import Price
 from orchestrator.core.price_label import priced_as
 from orchestrator.core.result import TrialRecord
-from orchestrator.record.tracking.data_sets import data_of
+from orchestrator.record.tracking.data_sets import find_data
 from orchestrator.record.tracking.tracker import PAGE_NAME
 
 NOTE_TAG = "mlflow.note.content"
@@ -33,7 +33,7 @@ _LONGEST_LINE = 140
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>()#+!|~])")
 
 
-def note_of(markdown: str) -> str:
+def find_note(markdown: str) -> str:
     """Return the headline without the tables, and the location of the page. The text is escaped and stays
     so.
     """
@@ -54,7 +54,7 @@ def attempt_note(record: TrialRecord, *, log: str = "") -> str:
     lines = [
         f"{spec.workload} with {spec.trainer} on {spec.num_workers} x {spec.device_label}, {spec.precision}, "
         f"batch {spec.global_batch_size}, {spec.steps} steps, seed {spec.seed}, repeat {spec.repeat}.",
-        f"Data: {data_of(record).name}.",
+        f"Data: {find_data(record).name}.",
         *([f"Price: {priced_as(record.price)}."] if isinstance(record.price, Price) else []),
     ]
     if record.provenance == "rehearsed":

@@ -4,7 +4,7 @@ from shlex import quote
 from urllib.parse import quote as quote_in_url
 
 from orchestrator.core.printable import without_secrets
-from orchestrator.record.tracking.mlflow_client import database_of
+from orchestrator.record.tracking.mlflow_client import find_database
 
 _LOCAL = "http://127.0.0.1:5000"  # where `mlflow ui` listens
 
@@ -27,7 +27,7 @@ def page_lines(uri: str, *, experiment_id: str) -> tuple[str, ...]:
     """
     runs = f"/#/experiments/{experiment_id}/runs?{_FASTEST_FIRST}"
     charts = "&compareRunsMode=CHART"
-    if database_of(uri):
+    if find_database(uri):
         return (
             f"MLflow: mlflow ui --workers 1 --backend-store-uri {quote(uri)}",
             f"  table: {_LOCAL}{runs}",

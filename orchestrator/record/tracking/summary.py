@@ -5,7 +5,7 @@ from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Literal
 
 from orchestrator.core.deciding import find_deciding, repeat_key
-from orchestrator.core.interval import spread_of
+from orchestrator.core.interval import compute_spread
 from orchestrator.core.placement import task_name
 from orchestrator.core.price import Price
 from orchestrator.core.price_label import priced_as
@@ -31,14 +31,14 @@ NOISY = "system/noisy"
 _COST = "cost/usd"
 
 
-def outcome_of(record: TrialRecord) -> Outcome:
+def classify_outcome(record: TrialRecord) -> Outcome:
     """Return how an attempt ended: a result of the requested device, a rehearsal, or none."""
     if record.is_pruned:
         return "pruned"
     return "failed" if record.failure else record.provenance
 
 
-def summary_of(logged: Iterable[LoggedRecord], *, planned: Collection[str] | None) -> dict[str, float]:
+def summarise_sweep(logged: Iterable[LoggedRecord], *, planned: Collection[str] | None) -> dict[str, float]:
     """Return the metrics of a sweep so far: numbers of trials, the best measured settings, and the cost.
 
     A setting is judged as in the report: by the geometric mean of the repeats that decide. Rates of several
@@ -51,14 +51,14 @@ def summary_of(logged: Iterable[LoggedRecord], *, planned: Collection[str] | Non
     logged = tuple(logged)
     metrics = {id(record): found for record, found in logged}
     standing = latest(record for record, _ in logged)
-    counts = Counter(outcome_of(record) for record in standing.values())
+    counts = Counter(classify_outcome(record) for record in standing.values())
     found: dict[str, float] = {f"trials/{outcome}": counts[outcome] for outcome in OUTCOMES}
     if planned is not None:
         found["trials/missing"] = len(set(planned) - standing.keys())
     return {
         **found,
-        **_best_of((record, metrics[id(record)]) for record in standing.values()),
-        **_cost_of(logged),
+        **_find_best((record, metrics[id(record)]) for record in standing.values()),
+        **_compute_cost(logged),
     }
 
 
@@ -69,10 +69,10 @@ def prices_in(records: Iterable[TrialRecord]) -> tuple[str, ...]:
     )
 
 
-def _best_of(standing: Iterable[LoggedRecord]) -> dict[str, float]:
+def _find_best(standing: Iterable[LoggedRecord]) -> dict[str, float]:
     by_task: dict[str, list[LoggedRecord]] = {}
     for record, metrics in standing:
-        if outcome_of(record) == "measured" and record.placement.trains and RATE in metrics:
+        if classify_outcome(record) == "measured" and record.placement.trains and RATE in metrics:
             task = task_name(record.spec.workload, record.spec.workload_options)
             by_task.setdefault(task, []).append((record, metrics))
     keys = keys_of_names(by_task)
@@ -99,10 +99,10 @@ def _deciding(measured: Iterable[LoggedRecord]) -> list[list[Mapping[str, float]
 
 def _means(settings: Iterable[Sequence[Mapping[str, float]]], metric: str) -> list[float]:
     known = ([metrics[metric] for metrics in repeats if metric in metrics] for repeats in settings)
-    return [spread_of(values).median for values in known if values]
+    return [compute_spread(values).median for values in known if values]
 
 
-def _cost_of(logged: Iterable[LoggedRecord]) -> dict[str, float]:
+def _compute_cost(logged: Iterable[LoggedRecord]) -> dict[str, float]:
     """Sum the cost of all attempts of this sweep; another sweep paid for a reused record."""
     costs = [
         metrics.get(_COST)

@@ -75,10 +75,10 @@ class Tracker(Protocol):
     def sync(self, kept: Iterable[LoggedRecord]) -> None:
         """Give the server the records that it lacks."""
 
-    def keep(self, record: TrialRecord, metrics: Mapping[str, float]) -> None:
+    def save(self, record: TrialRecord, metrics: Mapping[str, float]) -> None:
         """Copy one attempt of a trial to the server, once even if called again."""
 
-    def settle(self) -> None:
+    def wait_for_writes(self) -> None:
         """Wait, before a trial starts, for writing that would disturb a measurement on this host."""
 
     def finish(self, files: Sequence[Path], *, predictions: Sequence[Prediction] = ()) -> None:
@@ -108,10 +108,10 @@ class NoTracker:
     def sync(self, kept: Iterable[LoggedRecord]) -> None:
         """Send nothing."""
 
-    def keep(self, record: TrialRecord, metrics: Mapping[str, float]) -> None:
+    def save(self, record: TrialRecord, metrics: Mapping[str, float]) -> None:
         """The ledger has it."""
 
-    def settle(self) -> None:
+    def wait_for_writes(self) -> None:
         """Nothing is written."""
 
     def finish(self, files: Sequence[Path], *, predictions: Sequence[Prediction] = ()) -> None:

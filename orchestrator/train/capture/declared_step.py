@@ -10,7 +10,7 @@ from torch import Tensor
 from orchestrator.train.capture.request import CaptureRequest, batch_shapes
 from workloads.native.torch_samples import Make
 from workloads.native.torch_step import replace_tensors
-from workloads.with_torch.training import Losses, Networks, optimizer_of
+from workloads.with_torch.training import Losses, Networks, build_optimizer
 
 
 class DeclaredStep:
@@ -22,8 +22,10 @@ class DeclaredStep:
         self.module = Networks(spec, None)
         replace_tensors(self.module, [], place)
         trained = self.module.train_in(phase)
-        self._losses_of = Losses(self.module, phase)
-        self.optimizers = [optimizer_of(phase.optimizers[name], weights) for name, weights in trained.items()]
+        self._build_losses = Losses(self.module, phase)
+        self.optimizers = [
+            build_optimizer(phase.optimizers[name], weights) for name, weights in trained.items()
+        ]
         self._shapes = batch_shapes(spec, request.global_batch_size)
 
     def batch(self, make: Make) -> Any:
@@ -33,7 +35,7 @@ class DeclaredStep:
     def take(self, batch: Any, *, autocast: AbstractContextManager[object]) -> Mapping[str, Tensor]:
         """Take the step on a batch, and return the loss of each network."""
         with autocast:
-            losses = self._losses_of(batch)
+            losses = self._build_losses(batch)
         for optimizer in self.optimizers:
             optimizer.zero_grad()
         torch.autograd.backward([*losses.values()])

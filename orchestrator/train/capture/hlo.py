@@ -34,7 +34,7 @@ class Field:
     wire_type: int
 
 
-def fields_of(message: bytes) -> Iterator[Field]:
+def iterate_fields(message: bytes) -> Iterator[Field]:
     """Yield the fields of a message. Raises MalformedProgramError."""
     position = 0
     while position < len(message):
@@ -84,12 +84,12 @@ def integer_field(number: int, value: int) -> bytes:
     return encode(Field(number=number, value=value, wire_type=_VARINT))
 
 
-def module_of(program: bytes) -> bytes:
+def find_module(program: bytes) -> bytes:
     """Return the HloModuleProto; TensorFlow gives an HloProto, of which it is the first field.
 
     Raises MalformedProgramError.
     """
-    for field in fields_of(program):
+    for field in iterate_fields(program):
         if field.number == _MODULE and isinstance(field.value, bytes):
             return field.value if _is_module(field.value) else program
     raise MalformedProgramError("the program has no HLO module")
@@ -98,7 +98,7 @@ def module_of(program: bytes) -> bytes:
 def _is_module(content: bytes) -> bool:
     """A module's first field is its name, which is no message of computations."""
     try:
-        return any(field.number == _COMPUTATIONS for field in fields_of(content))
+        return any(field.number == _COMPUTATIONS for field in iterate_fields(content))
     except MalformedProgramError:
         return False
 
@@ -174,7 +174,7 @@ def _replicated() -> bytes:
 def _rank(instruction: bytes) -> int:
     """Return the number of axes of an instruction's output."""
     shape = _message(instruction, _SHAPE)
-    packed = [field.value for field in fields_of(shape) if field.number == _DIMENSIONS]
+    packed = [field.value for field in iterate_fields(shape) if field.number == _DIMENSIONS]
     count = 0
     for value in packed:
         count += 1 if isinstance(value, int) else sum(byte < 128 for byte in value)
@@ -183,7 +183,7 @@ def _rank(instruction: bytes) -> int:
 
 def _map_messages(message: bytes, number: int, change: Callable[[bytes], bytes]) -> bytes:
     parts = []
-    for field in fields_of(message):
+    for field in iterate_fields(message):
         if field.number == number and isinstance(field.value, bytes):
             parts.append(message_field(number, change(field.value)))
         else:
@@ -192,12 +192,12 @@ def _map_messages(message: bytes, number: int, change: Callable[[bytes], bytes])
 
 
 def _integer(message: bytes, number: int) -> int:
-    values = (field.value for field in fields_of(message) if field.number == number)
+    values = (field.value for field in iterate_fields(message) if field.number == number)
     return next((value for value in values if isinstance(value, int)), 0)
 
 
 def _message(message: bytes, number: int) -> bytes:
-    values = (field.value for field in fields_of(message) if field.number == number)
+    values = (field.value for field in iterate_fields(message) if field.number == number)
     return next((value for value in values if isinstance(value, bytes)), b"")
 
 

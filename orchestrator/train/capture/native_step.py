@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from orchestrator.train.capture.request import CaptureRequest
 from workloads.jobs import TorchJob
-from workloads.native.code import builder_of
+from workloads.native.code import find_builder
 from workloads.native.torch_samples import Make, batch_resizer
 from workloads.native.torch_step import JobLoss, replace_tensors
 
@@ -28,7 +28,7 @@ class NativeStep:
     def __init__(self, request: CaptureRequest, place: Callable[[Tensor], Tensor]) -> None:
         assert request.origin is not None, "native jobs lie in a user's folder"
         torch.manual_seed(0)
-        build = builder_of(request.origin, "torch", request.workload_options, job_class=TorchJob)
+        build = find_builder(request.origin, "torch", request.workload_options, job_class=TorchJob)
         self._job = build()
         self._size = request.global_batch_size
         self._resized = batch_resizer(self._job)

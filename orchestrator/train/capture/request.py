@@ -11,7 +11,7 @@ from typing import Any
 from orchestrator.core import codec
 from orchestrator.core.errors import RecordError
 from orchestrator.core.trial_spec import Option
-from workloads.native.code import frameworks_of
+from workloads.native.code import list_frameworks
 from workloads.origins import Origin
 from workloads.registry import workload
 from workloads.spec import Gan, TokenPrediction, WorkloadSpec
@@ -35,7 +35,7 @@ class CaptureRequest:
     @property
     def is_native(self) -> bool:
         """True for a job in the user's own code."""
-        return self.origin is not None and bool(frameworks_of(self.origin))
+        return self.origin is not None and bool(list_frameworks(self.origin))
 
     def spec(self) -> WorkloadSpec:
         """Make a declared workload's spec. Raises ValueError."""

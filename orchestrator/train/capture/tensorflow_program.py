@@ -15,10 +15,10 @@ from orchestrator.train.capture.request import CapturedStep, CaptureRequest, bat
 from orchestrator.train.precision import PRECISIONS
 from orchestrator.train.trainers.tensorflow_trainer import differentiate
 from workloads.jobs import KerasJob
-from workloads.native.code import builder_of
-from workloads.native.keras_step import first_batch, loss_of, require_weights
+from workloads.native.code import find_builder
+from workloads.native.keras_step import compute_loss, first_batch, require_weights
 from workloads.with_keras.recurrent import let_xla_compile
-from workloads.with_keras.training import Networks, optimizer_of
+from workloads.with_keras.training import Networks, build_optimizer
 
 
 def capture(request: CaptureRequest) -> CapturedStep:
@@ -33,7 +33,7 @@ def capture(request: CaptureRequest) -> CapturedStep:
     trained = networks.trained_in(phase)
     optimizers: dict[str, Any] = {}
     for name, variables in trained.items():
-        optimizers[name] = optimizer_of(phase.optimizers[name])
+        optimizers[name] = build_optimizer(phase.optimizers[name])
         optimizers[name].build(variables)
     shapes = batch_shapes(spec, request.global_batch_size)
 
@@ -56,7 +56,7 @@ def capture(request: CaptureRequest) -> CapturedStep:
 def _native(request: CaptureRequest) -> CapturedStep:
     """Trace the step of a Keras job."""
     assert request.origin is not None, "native jobs lie in a user's folder"
-    job = builder_of(request.origin, "keras", request.workload_options, job_class=KerasJob)()
+    job = find_builder(request.origin, "keras", request.workload_options, job_class=KerasJob)()
     require_weights(job)
     weights = job.model.trainable_variables
     job.optimizer.build(weights)
@@ -64,7 +64,7 @@ def _native(request: CaptureRequest) -> CapturedStep:
 
     def step(*tensors: Any) -> Any:
         with tf.GradientTape() as tape:
-            loss = loss_of(job, tf.nest.pack_sequence_as(batch, tensors))
+            loss = compute_loss(job, tf.nest.pack_sequence_as(batch, tensors))
         job.optimizer.apply_gradients(zip(tape.gradient(loss, weights), weights, strict=True))
         return loss
 

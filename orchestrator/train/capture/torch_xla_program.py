@@ -19,7 +19,7 @@ from orchestrator.train.capture.hlo import with_donations
 from orchestrator.train.capture.native_step import NativeStep
 from orchestrator.train.capture.request import CapturedStep, CaptureRequest, serve
 from orchestrator.train.precision import PRECISIONS
-from orchestrator.train.trainers.torch_xla_trainer import autocast_of
+from orchestrator.train.trainers.torch_xla_trainer import build_autocast
 
 _RECORDINGS = 3
 
@@ -43,15 +43,15 @@ def capture(request: CaptureRequest) -> CapturedStep:
 
         def placeholder(shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
             tensor = _placeholder(shape, dtype)
-            ids.append(_id_of(tensor))
+            ids.append(_build_id(tensor))
             return tensor
 
-        return step.take(step.batch(placeholder), autocast=autocast_of(precision)), ids
+        return step.take(step.batch(placeholder), autocast=build_autocast(precision)), ids
 
     record()
     _forget(networks, optimizers)
-    state = _state_of(networks, optimizers)
-    before = [_id_of(tensor) for tensor in state]
+    state = _list_state(networks, optimizers)
+    before = [_build_id(tensor) for tensor in state]
     losses, batch_ids = record()
     outputs = [*losses.values(), *state]
     module = bytes(torch_xla._XLAC._get_xla_tensors_hlo_proto(outputs))
@@ -91,11 +91,11 @@ def _placeholder(shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
     return tensor
 
 
-def _id_of(tensor: Tensor) -> int:
+def _build_id(tensor: Tensor) -> int:
     return int(torch_xla._XLAC._xla_get_tensor_id(tensor))
 
 
-def _state_of(networks: nn.Module, optimizers: list[torch.optim.Optimizer]) -> list[Tensor]:
+def _list_state(networks: nn.Module, optimizers: list[torch.optim.Optimizer]) -> list[Tensor]:
     """Return all tensors that a step reads and overwrites."""
     slots = [
         value

@@ -89,7 +89,7 @@ def write(
         Meta(
             trial_id=trial_id,
             packages=packages,
-            arrays_sha256=_sha256_of(unnamed / ARRAYS),
+            arrays_sha256=_hash_sha256(unnamed / ARRAYS),
             progress=progress,
         )
     ).encode()
@@ -99,7 +99,7 @@ def write(
     return unnamed.rename(parent / f"{progress.step:012d}-{hashlib.sha256(meta).hexdigest()}")
 
 
-def meta_of(folder: Path) -> Meta:
+def read_meta(folder: Path) -> Meta:
     """Read the metadata of a checkpoint after checking the hashes of both of its files.
 
     Raises:
@@ -109,7 +109,7 @@ def meta_of(folder: Path) -> Meta:
         meta = (folder / META).read_bytes()
         whole = hashlib.sha256(meta).hexdigest() == folder.name.rpartition("-")[2]
         decoded = codec.from_json(Meta, meta) if whole else None
-        if decoded is not None and _sha256_of(folder / ARRAYS) == decoded.arrays_sha256:
+        if decoded is not None and _hash_sha256(folder / ARRAYS) == decoded.arrays_sha256:
             return decoded
     except OSError as error:
         raise RecordError(f"{_called(folder)} cannot be read: {error.strerror}") from error
@@ -123,7 +123,7 @@ def read(folder: Path, *, trial_id: str, packages: Mapping[str, str]) -> Checkpo
         RecordError: it is damaged, of another trial, or of other versions of this code or the framework, or
             holds something else than arrays.
     """
-    meta = meta_of(folder)
+    meta = read_meta(folder)
     expected = {"trial": trial_id, "checkpoints' version": VERSION, "packages": dict(packages)}
     actual = {"trial": meta.trial_id, "checkpoints' version": meta.version, "packages": dict(meta.packages)}
     for what, value in expected.items():
@@ -141,7 +141,7 @@ def _called(folder: Path) -> str:
     return f"the checkpoint of step {step}"
 
 
-def _sha256_of(path: Path) -> str:
+def _hash_sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

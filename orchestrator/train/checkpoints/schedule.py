@@ -48,7 +48,7 @@ class CheckpointScheduler:
         self._since = clock()
 
     def look(
-        self, step: int, progress_of: Callable[[], TrainingProgress], *, only_if_stopped: bool = False
+        self, step: int, build_progress: Callable[[], TrainingProgress], *, only_if_stopped: bool = False
     ) -> None:
         """Make a checkpoint if one is due. Raise TrialError, `preempted`, if a rank has to stop.
 
@@ -59,7 +59,7 @@ class CheckpointScheduler:
         leaves = self._is_told_to_leave()
         if not self._meet(not (leaves or (not only_if_stopped and self._is_due(step)))):
             all_stay = self._meet(not leaves)
-            self._keep(step, progress_of)
+            self._keep(step, build_progress)
             if not all_stay:
                 raise TrialError("preempted", f"told to leave (SIGTERM) after step {step}")
         self.seconds += self._clock() - start
@@ -68,9 +68,9 @@ class CheckpointScheduler:
         late = self._clock() - self._since >= self._every_seconds
         return self._decides and late and step <= self._last_step
 
-    def _keep(self, step: int, progress_of: Callable[[], TrainingProgress]) -> None:
+    def _keep(self, step: int, build_progress: Callable[[], TrainingProgress]) -> None:
         if step <= self._last_step:
-            self._write(progress_of())
+            self._write(build_progress())
             self.num_written += 1
             self._since = self._clock()
         self._meet(True)  # the answer comes when the supervisor has the checkpoint

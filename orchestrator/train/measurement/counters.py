@@ -37,9 +37,9 @@ class _Gpus:
         except OSError as error:
             raise NvmlError(str(error)) from error
         self._call("nvmlInit_v2")
-        self._handles = [self._handle_of(id_) for id_ in ids]
+        self._handles = [self._find_handle(id_) for id_ in ids]
 
-    def _handle_of(self, name: str) -> ctypes.c_void_p:
+    def _find_handle(self, name: str) -> ctypes.c_void_p:
         handle = ctypes.c_void_p()
         if not name.isdecimal():
             self._call("nvmlDeviceGetHandleByUUID", name.encode(), ctypes.byref(handle))
@@ -71,9 +71,9 @@ class GpuEnergy(_Gpus):
 
     def joules(self) -> float:
         """Return the energy of all GPUs together since the driver was loaded. Raises NvmlError."""
-        return sum(self._joules_of(handle) for handle in self._handles)
+        return sum(self._find_joules(handle) for handle in self._handles)
 
-    def _joules_of(self, handle: ctypes.c_void_p) -> float:
+    def _find_joules(self, handle: ctypes.c_void_p) -> float:
         millijoules = ctypes.c_ulonglong()
         self._call("nvmlDeviceGetTotalEnergyConsumption", handle, ctypes.byref(millijoules))
         return millijoules.value * 1e-3
@@ -84,9 +84,9 @@ class GpuLoad(_Gpus):
 
     def now(self) -> tuple[GpuUse, ...]:
         """Return the current use of each GPU. Raises NvmlError."""
-        return tuple(self._use_of(handle) for handle in self._handles)
+        return tuple(self._read_use(handle) for handle in self._handles)
 
-    def _use_of(self, handle: ctypes.c_void_p) -> GpuUse:
+    def _read_use(self, handle: ctypes.c_void_p) -> GpuUse:
         percent, memory = (ctypes.c_uint * 2)(), (ctypes.c_ulonglong * 3)()
         self._call("nvmlDeviceGetUtilizationRates", handle, percent)  # of the GPU, of its memory's bus
         self._call("nvmlDeviceGetMemoryInfo", handle, memory)  # total, free, used
@@ -103,7 +103,9 @@ class HostEnergy:
 
     def __init__(self, root: Path = ROOT) -> None:
         """Find them. Raises OSError if there are none, or one cannot be read: a part is not the whole."""
-        folders = [path for path in sorted(root.glob("intel-rapl:*")) if _name_of(path).startswith(_COUNTED)]
+        folders = [
+            path for path in sorted(root.glob("intel-rapl:*")) if _find_name(path).startswith(_COUNTED)
+        ]
         if not folders:
             raise FileNotFoundError(f"no counter of a processor's energy in {root}")
         self._counters = [folder / "energy_uj" for folder in folders]
@@ -123,7 +125,7 @@ class HostEnergy:
         return self._microjoules * 1e-6
 
 
-def _name_of(folder: Path) -> str:
+def _find_name(folder: Path) -> str:
     return (folder / "name").read_text().strip()
 
 
@@ -147,7 +149,7 @@ def no_meter() -> Joules:
     return {}
 
 
-def meter_of(
+def build_meter(
     kind: DeviceKind,
     *,
     counters: Collection[EnergyCounter] = get_args(EnergyCounter),

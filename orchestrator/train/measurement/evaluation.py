@@ -17,7 +17,7 @@ Predict = Callable[[Batch], Outputs]
 """Function from `Quality.arrays` of `chunk` samples to the float32 outputs that the measure is given."""
 
 
-def quality_of(
+def compute_quality(
     predict: Predict, quality: Quality, batches: Batches, *, limit: int | None, chunk: int
 ) -> dict[str, float]:
     """Compute the workload's metrics on the first `limit` held-out samples, or on all.

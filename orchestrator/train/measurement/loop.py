@@ -28,10 +28,10 @@ from workloads.spec import Phase, phase_steps
 
 Clock = Callable[[], float]
 LossCurve = tuple[tuple[int, float], ...]
-Tell = Callable[[TrialProgress], None]
-"""Tell what the training has shown so far; returns when every rank may go on."""
+OnProgress = Callable[[TrialProgress], None]
+"""OnProgress what the training has shown so far; returns when every rank may go on."""
 
-Show = Callable[[TrialStage], None]
+OnStage = Callable[[TrialStage], None]
 """Say what the training does now; returns at once."""
 
 Barrier = Callable[[bool], bool]
@@ -91,8 +91,8 @@ def run(
     resumed: Checkpoint | None = None,
     cpu_clock: Clock = time.process_time,
     core_waits: ReadCoreWaits = read_core_waits,
-    tell: Tell | None = None,
-    show: Show | None = None,
+    on_progress: OnProgress | None = None,
+    on_stage: OnStage | None = None,
 ) -> LoopTimes:
     """Take `steps` optimizer steps: earlier phases untimed, then of the last phase the first, the warm-up,
     the timed blocks, and the rest.
@@ -106,8 +106,8 @@ def run(
         resumed: the checkpoint that an earlier attempt left.
         cpu_clock: CPU seconds of the process that trains; of a script it is another one.
         core_waits: reads how long its threads have waited for a core.
-        tell: called between timed parts after every block and every evaluation; None: nobody listens.
-        show: called between timed parts when the stage changes; None: nobody looks.
+        on_progress: called between timed parts after every block and every evaluation; None: no callback.
+        on_stage: called between timed parts when the stage changes; None: no callback.
 
     Raises:
         TrialError: `diverged`, when a loss that was read is not a finite number; `preempted`, when a rank was
@@ -121,8 +121,8 @@ def run(
         resumed=resumed,
         cpu_clock=cpu_clock,
         core_waits=core_waits,
-        tell=tell,
-        show=show,
+        on_progress=on_progress,
+        on_stage=on_stage,
     )
     loop.phase_seconds.update((phase.name, 0.0) for phase in phases if resumed)
     *early, (timed_phase, _) = _phases_left(phases, steps, taken=loop.taken)
@@ -215,8 +215,8 @@ class _Loop:
     phase_seconds: dict[str, float] = field(default_factory=dict)
     curves: dict[str, list[tuple[int, float]]] = field(default_factory=dict)
     reading_seconds: list[tuple[float, float]] = field(default_factory=list)
-    tell: Tell | None = None
-    show: Show | None = None
+    on_progress: OnProgress | None = None
+    on_stage: OnStage | None = None
     step_seconds: list[float] = field(default_factory=list)
     core_waits: ReadCoreWaits = read_core_waits
     block_cpu_seconds: list[float] = field(default_factory=list)
@@ -312,9 +312,9 @@ class _Loop:
         )
 
     def tell_progress(self) -> None:
-        """Tell what was shown so far, if somebody listens. Never call it inside a timed part."""
-        if self.tell:
-            self.tell(
+        """OnProgress what was shown so far, if somebody listens. Never call it inside a timed part."""
+        if self.on_progress:
+            self.on_progress(
                 TrialProgress(
                     steps=self.taken,
                     training_seconds=self.resumed_seconds + self.training_seconds(),
@@ -325,8 +325,8 @@ class _Loop:
 
     def show_stage(self, stage: TrialStage) -> None:
         """Say what is done now, if somebody looks. Never call it inside a timed part."""
-        if self.show:
-            self.show(stage)
+        if self.on_stage:
+            self.on_stage(stage)
 
     def pursue(self, target_evaluator: TargetEvaluator | None) -> None:
         """Look at the quality at once, and from here on when it is due."""

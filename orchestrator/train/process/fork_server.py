@@ -100,7 +100,7 @@ class ForkServer:
         channel = Channel(connection)
         try:
             connection.settimeout(_REQUEST_SECONDS)
-            request = self._request_of(connection, channel)
+            request = self._build_request(connection, channel)
             connection.settimeout(None)
             pid = self._start(request, connection)
             self._watch(_Child(pid, os.pidfd_open(pid), connection))
@@ -111,7 +111,7 @@ class ForkServer:
             if connection.fileno() not in self._by_connection:
                 connection.close()
 
-    def _request_of(self, connection: socket.socket, channel: Channel) -> Message:
+    def _build_request(self, connection: socket.socket, channel: Channel) -> Message:
         credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
         _, uid, _ = struct.unpack("3i", credentials)
         if uid != os.getuid():

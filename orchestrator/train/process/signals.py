@@ -36,7 +36,7 @@ class GracefulShutdown:
         return self._is_told
 
     def __enter__(self) -> "GracefulShutdown":
-        signal.signal(signal.SIGTERM, self._hear)
+        signal.signal(signal.SIGTERM, self._on_signal)
         return self
 
     def __exit__(
@@ -45,6 +45,6 @@ class GracefulShutdown:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
-    def _hear(self, _number: int, _frame: FrameType | None) -> None:
+    def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
         self._is_told = True
         signal.setitimer(signal.ITIMER_REAL, self._grace_seconds)

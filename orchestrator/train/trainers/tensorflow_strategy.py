@@ -9,7 +9,7 @@ from orchestrator.train.trainer import WorkerJob
 from orchestrator.train.trainers.absent_accelerator import absent_accelerator
 
 
-def strategy_of(job: WorkerJob) -> Any:
+def configure_strategy(job: WorkerJob) -> Any:
     """Configure TensorFlow's context for this process and make the strategy.
 
     Several processes: MultiWorkerMirroredStrategy, of one device each. One process of several replicas:

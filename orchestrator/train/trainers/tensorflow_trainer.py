@@ -12,20 +12,20 @@ from orchestrator.core.device import DeviceKind
 from orchestrator.core.errors import TrialError
 from orchestrator.core.result import DeviceFacts
 from orchestrator.train.environment import cpu_model, tpu_name
-from orchestrator.train.measurement.evaluation import Outputs, quality_of
-from orchestrator.train.precision import PRECISIONS, label_of
+from orchestrator.train.measurement.evaluation import Outputs, compute_quality
+from orchestrator.train.precision import PRECISIONS, find_precision_label
 from orchestrator.train.tpu_slice import slice_type
 from orchestrator.train.trainer import WorkerJob
-from orchestrator.train.trainers.tensorflow_strategy import strategy_of
+from orchestrator.train.trainers.tensorflow_strategy import configure_strategy
 from workloads.data.batches import Batches
 from workloads.data.split import Batch
 from workloads.spec import Phase, WorkloadSpec
 from workloads.with_keras.network import named_variables
 from workloads.with_keras.recurrent import let_xla_compile
-from workloads.with_keras.training import Networks, evaluated, optimizer_of
+from workloads.with_keras.training import Networks, build_optimizer, evaluated
 
 
-def variables_of(networks: Networks, optimizers: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def list_variables(networks: Networks, optimizers: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """`weight.<canonical name>`, `slot.<network>.<index>` and `draws.<network>.<index>` in Keras' own order.
 
     Slots are all variables of an optimizer, the scale of the loss included; dropout draws from the last.
@@ -82,7 +82,7 @@ class TensorFlowTrainer:
                 let_xla_compile(model)
         self._workload = workload
         self._batches = batches
-        self._devices = self.devices_of(next(iter(self._networks.models.values())))
+        self._devices = self.find_devices(next(iter(self._networks.models.values())))
         num_staged = min(batches.num_batches, job.trial.steps) if batches.staged else 0
         self._staged = [self._batch(index) for index in range(num_staged)]
         self._infer = tf.function(self._infer_everywhere, autograph=False)
@@ -92,7 +92,7 @@ class TensorFlowTrainer:
         precision = PRECISIONS[job.precision]
         _require_keras_on_tensorflow()
         self._job = job
-        self._strategy = strategy_of(job)
+        self._strategy = configure_strategy(job)
         tf.config.experimental.enable_tensor_float_32_execution(precision.tf32)
         keras.mixed_precision.set_global_policy(precision.keras_policy)
         keras.utils.set_random_seed(job.trial.seed)
@@ -104,7 +104,7 @@ class TensorFlowTrainer:
         self._phase = phase
         trained = self._networks.trained_in(phase)
         with self._strategy.scope():
-            optimizers = {name: optimizer_of(phase.optimizers[name]) for name in trained}
+            optimizers = {name: build_optimizer(phase.optimizers[name]) for name in trained}
         self.train_with(optimizers, trained)
 
     def train_with(self, optimizers: Mapping[str, Any], trained: Mapping[str, list[Any]]) -> None:
@@ -154,7 +154,7 @@ class TensorFlowTrainer:
     def evaluate(self, limit: int | None) -> Mapping[str, float]:
         """Each replica computes all of it, and all have the same weights."""
         chunk = self._batches.global_batch_size // self._job.replicas
-        return quality_of(self._predict, self._workload.quality, self._batches, limit=limit, chunk=chunk)
+        return compute_quality(self._predict, self._workload.quality, self._batches, limit=limit, chunk=chunk)
 
     def device_facts(self) -> DeviceFacts:
         """Return the device of this process's weights and the dtype of the step's first product."""
@@ -168,7 +168,9 @@ class TensorFlowTrainer:
             kind=kind,
             name=_driver_name(kind),
             count=len(set(self._devices)),
-            precision=label_of(kind, self._product_dtype, float32_is_rounded=_float32_is_rounded(kind)),
+            precision=find_precision_label(
+                kind, self._product_dtype, float32_is_rounded=_float32_is_rounded(kind)
+            ),
             peak_memory_bytes=_peak_memory_bytes(specs) if kind == "gpu" else None,
             fused_recurrent=fused,
         )
@@ -186,13 +188,13 @@ class TensorFlowTrainer:
 
     def checkpoint(self) -> Mapping[str, Any]:
         """Return each variable's copy of this process's first replica; all copies are equal."""
-        variables = variables_of(self._networks, self._optimizers)
+        variables = list_variables(self._networks, self._optimizers)
         return {name: np.array(variable.value.numpy()) for name, variable in variables}
 
     def restore(self, arrays: Mapping[str, Any]) -> None:
         """Overwrite the copies of all replicas."""
         with self._strategy.scope():
-            for name, variable in variables_of(self._networks, self._optimizers):
+            for name, variable in list_variables(self._networks, self._optimizers):
                 variable.assign(arrays[name])
 
     def close(self) -> None:
@@ -200,7 +202,7 @@ class TensorFlowTrainer:
         if self._job.world_size > 1:
             self.losses()
 
-    def devices_of(self, model: Any) -> list[str]:
+    def find_devices(self, model: Any) -> list[str]:
         """Device of each replica of this process, asked of the copies of a model's first weight."""
         weight = model.trainable_variables[0].value
         return [result.device for result in self._strategy.experimental_local_results(weight)]

@@ -12,33 +12,33 @@ from torch._dynamo.utils import counters
 from torch.nn.parallel import DistributedDataParallel
 
 from orchestrator.core.result import DeviceFacts
-from orchestrator.train.measurement.evaluation import Outputs, quality_of
+from orchestrator.train.measurement.evaluation import Outputs, compute_quality
 from orchestrator.train.precision import PRECISIONS
 from orchestrator.train.trainer import WorkerJob
 from orchestrator.train.trainers.batch_copies import BatchCopies, CudaCopier, Tensors
 from orchestrator.train.trainers.torch_process import (
     FirstProduct,
-    autocast_of,
-    device_of,
+    build_autocast,
+    build_facts,
+    convert_to_tensors,
     drawing_states,
-    facts_of,
     join,
     keep_freed_memory,
     leave,
     listen,
+    load_device,
     matmul_benchmark,
     num_staged,
     set_drawing_states,
     set_float32_rounding,
-    tensors_of,
 )
-from orchestrator.train.trainers.torch_state import arrays_of, put_back, under
+from orchestrator.train.trainers.torch_state import copy_arrays, put_back, under
 from workloads.data.batches import Batches
 from workloads.data.split import Batch
 from workloads.spec import Phase, WorkloadSpec
 from workloads.with_torch.batch_norm import GlobalBatchNorm
 from workloads.with_torch.recurrent import fused_recurrent
-from workloads.with_torch.training import Losses, Networks, evaluated, optimizer_of
+from workloads.with_torch.training import Losses, Networks, build_optimizer, evaluated
 
 
 class TorchDdpTrainer:
@@ -54,7 +54,7 @@ class TorchDdpTrainer:
     def setup(self, workload: WorkloadSpec, job: WorkerJob, batches: Batches) -> None:
         """Rendezvous, model in channels_last, and this rank's equal share of each batch."""
         self.prepare(workload, job)
-        self.feed(batches, batches.share_of(job.rank, job.world_size))
+        self.feed(batches, batches.find_share(job.rank, job.world_size))
 
     def prepare(self, workload: WorkloadSpec, job: WorkerJob) -> None:
         """All of `setup` that asks for no batch."""
@@ -67,13 +67,13 @@ class TorchDdpTrainer:
         self._job = job
         self._is_compiled = job.trial.trainer_options.get("compile") == "on"
         self._workload = workload
-        self._device = device_of(job)
+        self._device = load_device(job)
         set_float32_rounding(precision, self._device)
         self._networks = Networks(workload, job.trial.seed)
         self._networks.to(self._device)
         self._first_product = FirstProduct(self._networks)
         join(job, device=self._device, listener=listener)
-        self._autocast = autocast_of(precision, self._device)
+        self._autocast = build_autocast(precision, self._device)
         self._scaler = torch.amp.GradScaler(self._device.type, enabled=precision.scale_loss)
 
     def feed(self, batches: Batches, share: range) -> None:
@@ -104,7 +104,7 @@ class TorchDdpTrainer:
         is_alone = self._job.world_size == 1
         self._replica = losses if is_alone else DistributedDataParallel(losses, broadcast_buffers=False)
         self._optimizers = [
-            optimizer_of(phase.optimizers[name], parameters) for name, parameters in trained.items()
+            build_optimizer(phase.optimizers[name], parameters) for name, parameters in trained.items()
         ]
 
     def rebalance(self) -> None:
@@ -151,12 +151,12 @@ class TorchDdpTrainer:
     def evaluate(self, limit: int | None) -> Mapping[str, float]:
         """Each rank computes all of it, with weights that are the same on every rank."""
         chunk = self._batches.global_batch_size // self._job.world_size
-        return quality_of(self._predict, self._workload.quality, self._batches, limit=limit, chunk=chunk)
+        return compute_quality(self._predict, self._workload.quality, self._batches, limit=limit, chunk=chunk)
 
     def device_facts(self) -> DeviceFacts:
         """Return the device of the last losses and the dtype of the step's first product."""
         device = next(iter(self._losses.values())).device
-        return facts_of(device, str(self._first_product.dtype), fused_recurrent=self._fused_recurrent())
+        return build_facts(device, str(self._first_product.dtype), fused_recurrent=self._fused_recurrent())
 
     def matmul_benchmark(self, size: int) -> Callable[[], Tensor]:
         """Build the product in the dtype that autocast chooses."""
@@ -170,7 +170,7 @@ class TorchDdpTrainer:
         """Every rank has drawn as often as the others, so that the state of its draws is theirs."""
         draws = {f"draws.{name}": state.numpy() for name, state in drawing_states(self._device).items()}
         scaler = {f"scaler.{name}": np.array(value) for name, value in self._scaler.state_dict().items()}
-        return arrays_of(self._networks, self._optimizers) | draws | scaler
+        return copy_arrays(self._networks, self._optimizers) | draws | scaler
 
     def restore(self, arrays: Mapping[str, Any]) -> None:
         """Restore in place, because the replica and its reducer hold these parameters."""
@@ -198,7 +198,7 @@ class TorchDdpTrainer:
 
     def _read(self, index: int) -> Tensors:
         """Return this rank's part of batch `index` in host memory."""
-        return tensors_of(self._batches.part(index, self._share))
+        return convert_to_tensors(self._batches.part(index, self._share))
 
     def _copied(self, batch: Tensors) -> Tensors:
         """Return a batch on the device, after its copy."""

@@ -14,7 +14,7 @@ from orchestrator.core.device import DeviceKind
 from orchestrator.core.errors import TrialError
 from orchestrator.core.result import DeviceFacts
 from orchestrator.train.environment import cpu_model
-from orchestrator.train.precision import Precision, label_of
+from orchestrator.train.precision import Precision, find_precision_label
 from orchestrator.train.trainer import WorkerJob
 from orchestrator.train.trainers.absent_accelerator import absent_accelerator
 from workloads.data.batches import Batches
@@ -28,7 +28,7 @@ _KEPT_ALIVE: list[object] = []
 """torch 2.13 frees a gloo group with the GIL held and joins its threads; one may wait for the GIL."""
 
 
-def device_of(job: WorkerJob) -> torch.device:
+def load_device(job: WorkerJob) -> torch.device:
     """Return the device of this process. Raise TrialError, `environment`, if torch has no such device."""
     if job.kind == "cpu":
         return torch.device("cpu")
@@ -94,20 +94,20 @@ def leave(trainer: object) -> None:
         dist.destroy_process_group()
 
 
-def autocast_of(precision: Precision, device: torch.device) -> torch.autocast:
+def build_autocast(precision: Precision, device: torch.device) -> torch.autocast:
     """Within it products have the precision's dtype."""
     dtype: torch.dtype = getattr(torch, precision.compute_dtype)
     return torch.autocast(device.type, dtype=dtype, enabled=dtype != torch.float32)
 
 
-def facts_of(device: torch.device, dtype: str, *, fused_recurrent: bool | None = None) -> DeviceFacts:
+def build_facts(device: torch.device, dtype: str, *, fused_recurrent: bool | None = None) -> DeviceFacts:
     """Return the facts of a process that drove this device and whose products had this dtype."""
     kind = _KINDS[device.type]
     return DeviceFacts(
         kind=kind,
         name=cpu_model() if kind == "cpu" else torch.get_device_module(device).get_device_name(device),
         count=1,
-        precision=label_of(kind, dtype, float32_is_rounded=_float32_is_rounded(device)),
+        precision=find_precision_label(kind, dtype, float32_is_rounded=_float32_is_rounded(device)),
         # torch_tpu 0.2 does not count what it has allocated
         peak_memory_bytes=torch.accelerator.max_memory_allocated(device) if kind == "gpu" else None,
         fused_recurrent=fused_recurrent,
@@ -140,7 +140,7 @@ def num_staged(batches: Batches, job: WorkerJob) -> int:
     return min(batches.num_batches, job.trial.steps) if batches.staged else 0
 
 
-def tensors_of(batch: Batch) -> dict[str, Tensor]:
+def convert_to_tensors(batch: Batch) -> dict[str, Tensor]:
     """Classes are int64 in PyTorch."""
     tensors = {name: torch.from_numpy(array) for name, array in batch.items()}
     return tensors | {"y": tensors["y"].long()}

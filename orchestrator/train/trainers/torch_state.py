@@ -18,7 +18,7 @@ _WEIGHT = "weight."
 _SLOT = "slot."
 
 
-def arrays_of(networks: Networks, optimizers: Iterable[Optimizer]) -> dict[str, npt.NDArray[Any]]:
+def copy_arrays(networks: Networks, optimizers: Iterable[Optimizer]) -> dict[str, npt.NDArray[Any]]:
     """Copies of `weight.<canonical name>`, and of `slot.<parameter>.<slot>` with PyTorch's own names."""
     weights = {f"{_WEIGHT}{name}": array for name, array in networks.state().items()}
     names = _names_in(networks)
@@ -32,7 +32,7 @@ def arrays_of(networks: Networks, optimizers: Iterable[Optimizer]) -> dict[str, 
 
 
 def put_back(arrays: Arrays, networks: Networks, optimizers: Iterable[Optimizer]) -> None:
-    """Overwrite weights and optimizer slots with what `arrays_of` gave in the same phase of a training."""
+    """Overwrite weights and optimizer slots with what `copy_arrays` gave in the same phase of a training."""
     for name, network in networks.named():
         for key, weight in named_weights(network).items():
             weight.load(arrays[f"{_WEIGHT}{name}.{key}"])

@@ -19,17 +19,17 @@ from orchestrator.core.device import DeviceKind
 from orchestrator.core.errors import TrialError
 from orchestrator.core.result import DeviceFacts
 from orchestrator.train.environment import cpu_model, tpu_name
-from orchestrator.train.measurement.evaluation import Outputs, quality_of
-from orchestrator.train.precision import PRECISIONS, Precision, label_of
+from orchestrator.train.measurement.evaluation import Outputs, compute_quality
+from orchestrator.train.precision import PRECISIONS, Precision, find_precision_label
 from orchestrator.train.tpu_slice import slice_type
 from orchestrator.train.trainer import WorkerJob
 from orchestrator.train.trainers.torch_process import FirstProduct, join, leave, listen
-from orchestrator.train.trainers.torch_state import arrays_of, put_back
+from orchestrator.train.trainers.torch_state import copy_arrays, put_back
 from workloads.data.batches import Batches
 from workloads.data.split import Batch
 from workloads.spec import Phase, WorkloadSpec
 from workloads.with_torch.recurrent import fused_recurrent
-from workloads.with_torch.training import Losses, Networks, evaluated, optimizer_of
+from workloads.with_torch.training import Losses, Networks, build_optimizer, evaluated
 
 
 def average_gradients(parameters: Iterable[nn.Parameter]) -> None:
@@ -55,7 +55,7 @@ def mean_over_hosts(values: Tensor) -> Tensor:
 
 
 def record_step(
-    losses_of: Losses,
+    compute_losses: Losses,
     optimizers: Iterable[torch.optim.Optimizer],
     batch: Mapping[str, Tensor],
     *,
@@ -73,7 +73,7 @@ def record_step(
     for optimizer in optimizers:
         optimizer.zero_grad()
     with autocast:
-        losses = losses_of(batch)
+        losses = compute_losses(batch)
     torch.autograd.backward([*losses.values()])
     if exchange:
         exchange()
@@ -119,7 +119,7 @@ class TorchXlaTrainer:
         self._job = job
         self._mesh = _mesh(job)
         self._device = torch_xla.device()
-        self._autocast = autocast_of(precision)
+        self._autocast = build_autocast(precision)
         yield
         if self._is_grouped:
             join(job, device=torch.device("cpu"), listener=listener)
@@ -130,7 +130,7 @@ class TorchXlaTrainer:
         self._trained = [parameter for parameters in trained.values() for parameter in parameters]
         self._replica = Losses(self._networks, phase)
         self._optimizers = [
-            optimizer_of(phase.optimizers[name], parameters) for name, parameters in trained.items()
+            build_optimizer(phase.optimizers[name], parameters) for name, parameters in trained.items()
         ]
 
     def rebalance(self) -> None:
@@ -175,7 +175,7 @@ class TorchXlaTrainer:
     def evaluate(self, limit: int | None) -> Mapping[str, float]:
         """Chunks are of the training batch's size, so that they split over the mesh; each host has all."""
         chunk = self._batches.global_batch_size
-        return quality_of(self._predict, self._workload.quality, self._batches, limit=limit, chunk=chunk)
+        return compute_quality(self._predict, self._workload.quality, self._batches, limit=limit, chunk=chunk)
 
     def device_facts(self) -> DeviceFacts:
         """Devices that hold a part of a batch, and in which dtype the first product of a step was."""
@@ -188,8 +188,8 @@ class TorchXlaTrainer:
         return DeviceFacts(
             kind=kind,
             name=cpu_model() if kind == "cpu" else _driver_name(),
-            count=_num_devices_of(self._example),
-            precision=label_of(kind, dtype, float32_is_rounded=is_rounded),
+            count=_count_devices(self._example),
+            precision=find_precision_label(kind, dtype, float32_is_rounded=is_rounded),
             peak_memory_bytes=None if kind == "cpu" else _peak_memory_bytes(self._device),
             fused_recurrent=fused,
         )
@@ -208,7 +208,7 @@ class TorchXlaTrainer:
     def checkpoint(self) -> Mapping[str, Any]:
         """Every device holds all of it."""
         draws = {"draws.xla": np.array(xla_model.get_rng_state())}
-        return arrays_of(self._networks, self._optimizers) | draws
+        return copy_arrays(self._networks, self._optimizers) | draws
 
     def restore(self, arrays: Mapping[str, Any]) -> None:
         """Sent to the devices at once, so that the next step's program is that of any other."""
@@ -261,7 +261,7 @@ class TorchXlaTrainer:
         return sent[0]
 
 
-def autocast_of(precision: Precision) -> AbstractContextManager[object]:
+def build_autocast(precision: Precision) -> AbstractContextManager[object]:
     """Return the context in which products take the precision's dtype.
 
     XLA's autocast knows bfloat16 alone, and warns of any other dtype even where it is switched off."""
@@ -285,7 +285,7 @@ def _mesh(job: WorkerJob) -> Any:
     return spmd.Mesh(np.arange(count), (count,), ("data",))
 
 
-def _num_devices_of(batch: Tensor) -> int:
+def _count_devices(batch: Tensor) -> int:
     """Devices that hold a part of the batch of their own: what every device holds whole counts once."""
     if not runtime.is_spmd():
         return 1

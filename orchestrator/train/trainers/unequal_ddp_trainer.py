@@ -14,9 +14,9 @@ from orchestrator.core.result import DeviceFacts
 from orchestrator.core.work_share import BatchShare
 from orchestrator.train.measurement.calibration import mean_seconds
 from orchestrator.train.trainer import WorkerJob
-from orchestrator.train.trainers.kernel_split.shares import shares_of
+from orchestrator.train.trainers.kernel_split.shares import divide_shares
 from orchestrator.train.trainers.torch_ddp_trainer import TorchDdpTrainer
-from orchestrator.train.trainers.torch_process import tensors_of
+from orchestrator.train.trainers.torch_process import convert_to_tensors
 from workloads.data.batches import Batches
 from workloads.spec import WorkloadSpec
 from workloads.with_torch.batch_norm import GlobalBatchNorm
@@ -36,7 +36,7 @@ class BatchProbe:
     seconds: float
 
 
-def probe_of(
+def build_probe(
     workload: WorkloadSpec,
     batch: Mapping[str, Tensor],
     *,
@@ -55,7 +55,7 @@ def probe_of(
     device = batch["x"].device
     devices = [] if device.type == "cpu" else [device]
     with torch.random.fork_rng(devices, device_type=device.type):
-        losses = _losses_of(workload, device)
+        losses = _build_losses(workload, device)
 
         def take() -> None:
             losses.zero_grad()
@@ -67,7 +67,7 @@ def probe_of(
         return BatchProbe(samples=len(batch["x"]), seconds=mean_seconds(take, synchronize))
 
 
-def _losses_of(workload: WorkloadSpec, device: torch.device) -> Losses:
+def _build_losses(workload: WorkloadSpec, device: torch.device) -> Losses:
     """Return the losses of networks without synchronisation between ranks."""
     networks = Networks(workload, 0)
     networks.to(device)
@@ -78,7 +78,7 @@ def _losses_of(workload: WorkloadSpec, device: torch.device) -> Losses:
     return Losses(networks, workload.phases[-1])
 
 
-def batch_shares_of(samples: int, speeds: Sequence[float]) -> tuple[range, ...]:
+def divide_batch_shares(samples: int, speeds: Sequence[float]) -> tuple[range, ...]:
     """Deal a batch out in proportion to speed by the largest remainder, one sample at least to each rank.
 
     Raises:
@@ -86,7 +86,7 @@ def batch_shares_of(samples: int, speeds: Sequence[float]) -> tuple[range, ...]:
     """
     if samples < len(speeds):
         raise ValueError(f"global_batch_size={samples} is below {len(speeds)} workers; each needs a sample")
-    sizes = list(shares_of(samples, speeds))
+    sizes = list(divide_shares(samples, speeds))
     for rank, size in enumerate(sizes):
         if not size:
             sizes[sizes.index(max(sizes))] -= 1
@@ -110,7 +110,7 @@ class UnequalDdpTrainer(TorchDdpTrainer):
         speeds = self._of_all_ranks(1 / self._probe.seconds)
         if job.trial.trainer_options.get("shares") == "even":
             speeds = [1.0] * job.world_size
-        share = batch_shares_of(batches.global_batch_size, speeds)[job.rank]
+        share = divide_batch_shares(batches.global_batch_size, speeds)[job.rank]
         batches.restart(share)
         self.feed(batches, share)
 
@@ -138,9 +138,11 @@ class UnequalDdpTrainer(TorchDdpTrainer):
 
     def _calibrated(self, workload: WorkloadSpec, batches: Batches) -> BatchProbe:
         """Each rank with as many samples as an even share has, held out from training."""
-        samples = tensors_of(batches.held_out(0, max(1, batches.global_batch_size // self._job.world_size)))
+        samples = convert_to_tensors(
+            batches.held_out(0, max(1, batches.global_batch_size // self._job.world_size))
+        )
         batch = {name: array.to(self._device) for name, array in samples.items()}
-        return probe_of(
+        return build_probe(
             workload,
             batch,
             autocast=self._autocast,

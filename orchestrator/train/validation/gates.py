@@ -49,7 +49,7 @@ Gate = Callable[[_Case], str | None]
 """Returns the violation in one line with both numbers, or None."""
 
 
-def failure_of(
+def find_failure(
     placement: Placement,
     result: TrainResult,
     *,
@@ -76,15 +76,15 @@ def failure_of(
 
 
 def _kind(case: _Case) -> str | None:
-    for part, devices in _devices_of(case):
+    for part, devices in _list_devices(case):
         if wrong := {device.kind for device in devices} - {part.kind}:
             return f"{_asker(case, part)} asks for a {part.kind}; it ran on a {', '.join(sorted(wrong))}"
     return None
 
 
 def _name(case: _Case) -> str | None:
-    for part, devices in _devices_of(case):
-        names = _names_of(case, part)
+    for part, devices in _list_devices(case):
+        names = _find_names(case, part)
         unexpected = {device.name for device in devices} - set(names)
         if names and unexpected:
             return (
@@ -94,7 +94,7 @@ def _name(case: _Case) -> str | None:
     return None
 
 
-def _names_of(case: _Case, part: RankGroup) -> tuple[str, ...]:
+def _find_names(case: _Case, part: RankGroup) -> tuple[str, ...]:
     """A CPU is the one of the host that the trial was planned for; its id ends with the number of cores.
 
     In a pool the plan names a machine type, which a processor does not know.
@@ -105,7 +105,7 @@ def _names_of(case: _Case, part: RankGroup) -> tuple[str, ...]:
     return () if part.pool else (host_cpu.rpartition(" x")[0],)
 
 
-def _devices_of(case: _Case) -> Iterator[tuple[RankGroup, Sequence[DeviceFacts]]]:
+def _list_devices(case: _Case) -> Iterator[tuple[RankGroup, Sequence[DeviceFacts]]]:
     """Return each part of the trial, and what its ranks ran on."""
     devices = list(case.result.devices)
     *parts, last = case.placement.parts

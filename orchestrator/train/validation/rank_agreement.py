@@ -30,7 +30,7 @@ _SHARED: Mapping[str, Callable[[WorkerReport], object]] = {
 }
 
 
-def failure_of(
+def find_failure(
     reports: Sequence[WorkerReport], result: TrainResult, *, shares_losses: bool
 ) -> Failure | None:
     """Return the failure that the result of these ranks deserves, with the result inside, if they disagree.

@@ -12,12 +12,12 @@ from workloads.spec import Phase
 Digests = Mapping[str, bytes]
 
 
-def digests_of(state: Mapping[str, Any]) -> Digests:
+def hash_arrays(state: Mapping[str, Any]) -> Digests:
     """Return digests of each array of `Trainer.state()` in brief, by `<network>.<weight>`."""
     return {name: hashlib.sha256(np.ascontiguousarray(array).data).digest() for name, array in state.items()}
 
 
-def unmoved_of(phases: Sequence[Phase], before: Digests, after: Digests) -> tuple[str, ...]:
+def find_unmoved(phases: Sequence[Phase], before: Digests, after: Digests) -> tuple[str, ...]:
     """`<phase>.<network>` wherever all weights are what they were, bit for bit.
 
     Of a phase that is not the only one to train a weight, that weight says nothing. One that is not there any
@@ -25,7 +25,7 @@ def unmoved_of(phases: Sequence[Phase], before: Digests, after: Digests) -> tupl
     """
     moved: dict[str, bool] = {}
     for name in before:
-        trainers = list(_trainers_of(name, phases))
+        trainers = list(_list_trainers(name, phases))
         if len(trainers) == 1:
             moved[trainers[0]] = moved.get(trainers[0], False) or before[name] != after.get(name)
     return tuple(phase for phase, has_moved in moved.items() if not has_moved)
@@ -36,7 +36,7 @@ def unmoved_in_job(before: Digests, after: Digests) -> tuple[str, ...]:
     return () if any(before[name] != after.get(name) for name in before) else ("training.model",)
 
 
-def _trainers_of(name: str, phases: Sequence[Phase]) -> Iterator[str]:
+def _list_trainers(name: str, phases: Sequence[Phase]) -> Iterator[str]:
     """Return every phase that trains a weight, with the weight's network."""
     network, _, key = name.partition(".")
     for phase in phases:

@@ -39,7 +39,7 @@ def host(tmp_path, monkeypatch):
     return install
 
 
-def lines_of(capsys, *words: str) -> list[str]:
+def list_lines(capsys, *words: str) -> list[str]:
     assert main([*PLAN, "precision=fp32", *words]) == 0
     return capsys.readouterr().out.splitlines()
 
@@ -51,18 +51,18 @@ def measured(lines: list[str]) -> set[str]:
 
 def test_the_usual_sweep_measures_the_gpus_of_this_host(host, capsys):
     host(*[L4] * 8)
-    assert measured(lines_of(capsys)) == {"cpu", "l4"}
+    assert measured(list_lines(capsys)) == {"cpu", "l4"}
 
 
 def test_a_host_without_a_driver_measures_its_cpu(host, capsys):
-    lines = lines_of(capsys)
+    lines = list_lines(capsys)
     assert measured(lines) == {"cpu"}
     assert not [line for line in lines if line.startswith("this host's")]
 
 
 def test_gpus_in_no_point_are_named_with_the_word_that_adds_them(host, capsys):
     host(*[L4] * 8, T4)
-    assert lines_of(capsys, "device=cpu,v100")[-1] == (
+    assert list_lines(capsys, "device=cpu,v100")[-1] == (
         "this host's 8 x l4, 1 x t4: in no point of the sweep; add device=l4,t4"
     )
 
@@ -70,7 +70,7 @@ def test_gpus_in_no_point_are_named_with_the_word_that_adds_them(host, capsys):
 @pytest.mark.more
 def test_gpus_of_an_unknown_name_are_named(host, capsys):
     host(NEW, NEW)
-    lines = lines_of(capsys)
+    lines = list_lines(capsys)
     assert measured(lines) == {"cpu"}
     assert lines[-1] == (
         "this host's 2 x NVIDIA Future 1: unknown, because no file of conf/device has this name in "
@@ -105,7 +105,7 @@ def test_gpus_of_an_unknown_name_are_named(host, capsys):
 )
 def test_a_card_is_recognised_by_the_name_of_its_own_make(host, capsys, name, device):
     host(FakeGpu(name=name))
-    assert measured(lines_of(capsys)) == {"cpu", device}
+    assert measured(list_lines(capsys)) == {"cpu", device}
 
 
 def test_a_driver_that_fails_stops_a_sweep_of_what_is_here(host, capsys):
@@ -120,7 +120,7 @@ def test_a_driver_that_fails_stops_a_sweep_of_what_is_here(host, capsys):
 
 def test_a_driver_that_fails_is_named_by_a_sweep_of_the_cpu(host, capsys):
     host(failure="NVIDIA-SMI has failed", exit_code=9)
-    assert lines_of(capsys, "device=cpu")[-1] == (
+    assert list_lines(capsys, "device=cpu")[-1] == (
         "this host's GPUs are not used: nvidia-smi ended with exit code 9: NVIDIA-SMI has failed; "
         "repair the driver, or leave the GPUs out: CUDA_VISIBLE_DEVICES=-1"
     )
@@ -132,13 +132,13 @@ def test_a_driver_that_fails_is_named_by_a_sweep_of_the_cpu(host, capsys):
     [("v5litepod-1", "tpu_v5e_1"), ("v5litepod-8", "tpu_v5e_8"), ("v3-8", "tpu_v3_8")],
 )
 def test_the_usual_sweep_measures_the_tpu_of_this_host(host, capsys, monkeypatch, slice_type, device):
-    monkeypatch.setattr(inventory, "slice_type_of", lambda: slice_type)
-    assert measured(lines_of(capsys)) == {"cpu", device}
+    monkeypatch.setattr(inventory, "find_slice_type", lambda: slice_type)
+    assert measured(list_lines(capsys)) == {"cpu", device}
 
 
 def test_a_host_of_a_larger_slice_says_how_the_slice_is_used(host, capsys, monkeypatch):
-    monkeypatch.setattr(inventory, "slice_type_of", lambda: "v4-16")
-    assert lines_of(capsys)[-1] == (
+    monkeypatch.setattr(inventory, "find_slice_type", lambda: "v4-16")
+    assert list_lines(capsys)[-1] == (
         "this host is one of several of the TPU slice v4-16; a sweep uses the slice as a pool with its "
         "topology: pools=gke, as conf/pools/gke.yaml declares some"
     )
@@ -147,13 +147,13 @@ def test_a_host_of_a_larger_slice_says_how_the_slice_is_used(host, capsys, monke
 @pytest.mark.more
 def test_auto_is_a_device_among_others(host, capsys):
     host(T4)
-    assert measured(lines_of(capsys, "device=auto")) == {"cpu", "t4"}
-    assert measured(lines_of(capsys, "device=t4,auto")) == {"cpu", "t4"}
+    assert measured(list_lines(capsys, "device=auto")) == {"cpu", "t4"}
+    assert measured(list_lines(capsys, "device=t4,auto")) == {"cpu", "t4"}
 
 
 @pytest.mark.more
 def test_auto_on_a_cluster_is_the_devices_of_its_pools(capsys, host):
-    lines = lines_of(capsys, "device=auto", "cluster=fake")
+    lines = list_lines(capsys, "device=auto", "cluster=fake")
     assert any(line.startswith("to run: 0 to measure") for line in lines)
     cluster, _ = load_cluster(["pools=fake"], working_directory=Path.cwd())
     devices = {pool.device.name for pool in cluster.available_pools}

@@ -36,7 +36,7 @@ def pools() -> dict[str, Pool]:
     return {pool.name: pool for pool in cluster.available_pools}
 
 
-def resources_of(name: str) -> dict[str, float]:
+def build_resources(name: str) -> dict[str, float]:
     """Return the resources of a pool's pod, as Ray's autoscaler reads them."""
     groups = manifests()[0]["workerGroupSpecs"]
     (group,) = (group for group in groups if group["groupName"] == name)
@@ -61,7 +61,7 @@ def placements(capsys, pool: Pool) -> list[Placement]:
 @pytest.mark.parametrize("name", pool_names("gke"))
 def test_a_pod_has_what_a_trial_on_its_whole_node_asks_for(name, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    pool, pod = pools()[name], resources_of(name)
+    pool, pod = pools()[name], build_resources(name)
     (placement,) = placements(capsys, pool)
     assert placement.pool == name
     assert placement.cpus <= pod["CPU"]

@@ -7,9 +7,9 @@ from repository import ROOT
 
 from orchestrator.config.composer import Composer
 from orchestrator.config.loader import load
-from orchestrator.config.points import device_of, named_of
+from orchestrator.config.points import build_named, load_device
 from orchestrator.config.schema import POINT_GROUPS, SETTINGS_GROUPS
-from orchestrator.config.values import defaults_of, plain_of
+from orchestrator.config.values import convert_to_plain, load_defaults
 from orchestrator.train.environment import tpu_name
 from orchestrator.train.precision import PRECISIONS
 from orchestrator.train.registry import trainers
@@ -36,13 +36,13 @@ def test_every_folder_of_conf_is_a_group():
 @pytest.mark.more_except("alexnet", "bert_base")
 @pytest.mark.parametrize(("group", "option"), PAIRS)
 def test_a_file_is_complete_and_named_like_what_it_is(nodes, group, option):
-    plain = plain_of(nodes[group, option], group=group)
+    plain = convert_to_plain(nodes[group, option], group=group)
     assert plain.get("name", option) == option
 
 
 @pytest.mark.parametrize("option", OPTIONS["device"])
 def test_a_device_file_gives_a_device_with_its_source(nodes, option):
-    found = device_of(plain_of(nodes["device", option], group="device"), file_name=option)
+    found = load_device(convert_to_plain(nodes["device", option], group="device"), file_name=option)
     assert found.source
     assert bool(found.driver_names) == (found.kind in ("gpu", "tpu"))
     assert (found.no_trainer is None) == (found.kind != "accelerator")
@@ -67,13 +67,13 @@ def test_a_device_file_gives_a_device_with_its_source(nodes, option):
     ],
 )
 def test_replicas_are_cores_on_old_tpus_and_chips_elsewhere(nodes, option, chips, replicas, bf16):
-    found = device_of(plain_of(nodes["device", option], group="device"), file_name=option)
+    found = load_device(convert_to_plain(nodes["device", option], group="device"), file_name=option)
     assert (found.chips, found.replicas, found.peak_flops_per_second.get("bf16")) == (chips, replicas, bf16)
 
 
 @pytest.mark.parametrize("option", [item for item in OPTIONS["device"] if item.startswith("tpu")])
 def test_the_number_in_a_slices_type_counts_its_chips_or_two_cores_of_each(nodes, option):
-    found = device_of(plain_of(nodes["device", option], group="device"), file_name=option)
+    found = load_device(convert_to_plain(nodes["device", option], group="device"), file_name=option)
     generation, _, number = found.slice_type.partition("-")
     cores = 1 if generation in ("v5litepod", "v6e") else 2
     assert int(number) == found.chips * cores
@@ -88,7 +88,7 @@ def test_every_trainer_and_every_precision_has_a_file():
 @pytest.mark.parametrize("option", OPTIONS["workload"])
 def test_a_workload_file_gives_a_workload(nodes, option):
     config = nodes["workload", option]
-    named = named_of(plain_of(config, group="workload"), defaults=defaults_of(config))
+    named = build_named(convert_to_plain(config, group="workload"), defaults=load_defaults(config))
     command = {"command": "true"} if option == "script" else {}  # which has no default
     assert workload(named.name, named.options | command).name == named.name
 

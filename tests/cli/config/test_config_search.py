@@ -11,20 +11,20 @@ from orchestrator.core.search import GRID, Search
 SWEEP = ("+sweep=smoke", "sweep.repeats=2")
 
 
-def search_of(*words, folder: Path):
+def build_search(*words, folder: Path):
     settings = load([*SWEEP, *words], working_directory=folder)
     return settings.search, settings.sweep.repeats
 
 
 def test_a_sweep_is_a_grid_where_nothing_is_said(tmp_path):
-    assert search_of(folder=tmp_path) == (GRID, 2)
+    assert build_search(folder=tmp_path) == (GRID, 2)
 
 
 def test_an_adaptive_search_may_repeat_each_point(tmp_path):
     words = ("search=adaptive", "search.confidence=0.9", "search.tolerance=0.1", "search.repeats=3")
     wanted = Search(name="adaptive", confidence=0.9, tolerance=0.1, repeats=3)
-    assert search_of(*words, folder=tmp_path) == (wanted, 3)
-    assert search_of("search=adaptive", "sweep.repeats=7", folder=tmp_path)[1] == 7
+    assert build_search(*words, folder=tmp_path) == (wanted, 3)
+    assert build_search("search=adaptive", "sweep.repeats=7", folder=tmp_path)[1] == 7
 
 
 @pytest.mark.parametrize(
@@ -40,6 +40,6 @@ def test_an_adaptive_search_may_repeat_each_point(tmp_path):
 )
 def test_what_cannot_be_is_refused_in_one_line(words, said, tmp_path):
     with pytest.raises(ConfigError) as refused:
-        search_of(*words, folder=tmp_path)
+        build_search(*words, folder=tmp_path)
     assert said in str(refused.value)
     assert "\n" not in str(refused.value)

@@ -12,7 +12,7 @@ from orchestrator.core.errors import ConfigError
 SWEEP = ("+sweep=single", "trainer=noop", "data.source=synthetic")
 
 
-def devices_of(folder: Path, *words: str) -> list[tuple[str, int]]:
+def find_devices(folder: Path, *words: str) -> list[tuple[str, int]]:
     points = load([*SWEEP, *words], working_directory=folder).sweep.points
     return [(point.device_label, point.num_workers) for point in points]
 
@@ -81,9 +81,9 @@ def test_a_device_file_of_ones_own_keeps_its_name(tmp_path: Path) -> None:
     folder.mkdir(parents=True)
     text = (ROOT / "conf/device/t4.yaml").read_text()
     (folder / "T4.yaml").write_text(text.replace("name: t4", "name: T4"))
-    assert devices_of(tmp_path, "device=T4") == [("T4", 1)]
+    assert find_devices(tmp_path, "device=T4") == [("T4", 1)]
     with pytest.raises(ConfigError, match=r"^device 'Tesla-T4' may be T4 or t4; name one of them$"):
-        devices_of(tmp_path, "device=Tesla-T4")
+        find_devices(tmp_path, "device=Tesla-T4")
 
 
 def test_devices_of_a_cluster_take_no_figures_from_each_other(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_devices_of_a_cluster_take_no_figures_from_each_other(tmp_path: Path) ->
 
 def test_an_unknown_device_gets_no_suggestion_that_shares_digits_alone(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as told:
-        devices_of(tmp_path, "device=P100")
+        find_devices(tmp_path, "device=P100")
     assert str(told.value).startswith("unknown device 'P100'; known: a100_40, ")
 
 

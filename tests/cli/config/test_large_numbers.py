@@ -17,7 +17,7 @@ from orchestrator.core.objective import FASTEST
 from orchestrator.core.result import TrialRecord
 from orchestrator.pipeline.report import write_report
 from orchestrator.record.ledger import Ledger
-from orchestrator.record.ledger_lines import bytes_of
+from orchestrator.record.ledger_lines import encode_record
 
 LARGEST = 2**63 - 1
 KEYS = (
@@ -118,7 +118,7 @@ def test_a_sweep_whose_ledger_has_such_a_record_is_run_and_reported(
     monkeypatch.chdir(tmp_path)
     ledger = tmp_path / "outputs/smoke/records.jsonl"
     ledger.parent.mkdir(parents=True)
-    ledger.write_bytes(bytes_of(old_record(seed=2**64)))
+    ledger.write_bytes(encode_record(old_record(seed=2**64)))
     assert main(["run", *BASE]) == DONE
     assert main(["report", *BASE]) == DONE
     assert [json.loads(line)["spec"]["seed"] for line in ledger.read_text().splitlines()] == [2**64, 0]
@@ -129,7 +129,7 @@ def test_a_report_tells_of_such_a_record(tmp_path: Path, number: int) -> None:
     ledger = Ledger(tmp_path / "smoke/records.jsonl")
     ledger.path.parent.mkdir()
     kept = [old_record(seed=number), old_record(seed=3), old_record(global_batch_size=number, steps=number)]
-    ledger.path.write_bytes(b"".join(map(bytes_of, kept)))
+    ledger.path.write_bytes(b"".join(map(encode_record, kept)))
     outcome = write_report(ledger.path.parent, ledger.records(), plan_of(kept), FASTEST)
     assert len(outcome.records) == 3
     assert outcome.is_complete

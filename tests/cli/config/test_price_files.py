@@ -11,12 +11,12 @@ from repository import ROOT
 
 from orchestrator.config.composer import Composer
 from orchestrator.config.loader import load
-from orchestrator.config.points import device_of
+from orchestrator.config.points import load_device
 from orchestrator.config.schema import PricesConf
-from orchestrator.config.values import plain_of
+from orchestrator.config.values import convert_to_plain
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.price import Unpriced
-from orchestrator.plan.pricing import price_of
+from orchestrator.plan.pricing import find_price
 
 DEVICES = sorted(path.stem for path in (ROOT / "conf/device").glob("*.yaml"))
 SWEEP = ("+sweep=smoke", "device=cpu", "trainer=torch_ddp", "precision=fp32")
@@ -30,7 +30,8 @@ def prices_of(*words, working_directory=ROOT):
 def devices():
     nodes = Composer(ROOT).nodes({"device": DEVICES})
     return {
-        name: device_of(plain_of(nodes["device", name], group="device"), file_name=name) for name in DEVICES
+        name: load_device(convert_to_plain(nodes["device", name], group="device"), file_name=name)
+        for name in DEVICES
     }
 
 
@@ -51,7 +52,7 @@ def test_every_device_that_google_sells_has_a_price_somewhere_but_two(devices):
     without = [
         name
         for name, device in devices.items()
-        if all(isinstance(price_of(device, 1, prices=item, today="2026-11-21"), Unpriced) for item in lists)
+        if all(isinstance(find_price(device, 1, prices=item, today="2026-11-21"), Unpriced) for item in lists)
     ]
     assert without == [
         name for name, device in devices.items() if not device.instances or name in ("h200", "tpu_v7x_8")

@@ -13,14 +13,14 @@ pytest.importorskip("mlflow", reason="MLflow is not installed")
 
 from mlflow import MlflowClient
 
-from orchestrator.analysis.recommendation.answer.summary import sentence_of
+from orchestrator.analysis.recommendation.answer.summary import format_sentence
 from orchestrator.commands import sweep as verbs
 from orchestrator.config.loader import load
 from orchestrator.core.result import Failure
 from orchestrator.core.trial_spec import trial_id
-from orchestrator.pipeline.components import price_book_of
+from orchestrator.pipeline.components import build_price_book
 from orchestrator.pipeline.predictions import advised
-from orchestrator.pipeline.tracking import logged, outline_of
+from orchestrator.pipeline.tracking import build_outline, logged
 from orchestrator.plan.pricing import priced
 from orchestrator.record.ledger import Ledger
 from orchestrator.record.tracking.mlflow_store import MlflowStore
@@ -118,14 +118,14 @@ def working_directory(tmp_path, monkeypatch):
     return tmp_path
 
 
-def keep_records(settings, seconds_of, *, usd_per_hour=None):
+def keep_records(settings, estimate_seconds, *, usd_per_hour=None):
     """Measure the trials of a sweep for which there are seconds, and keep their records in its ledger."""
     plan = verbs.plan(settings, console=Console(quiet=True)).plan
-    price_book = price_book_of(settings)
+    price_book = build_price_book(settings)
     ledger = Ledger(settings.outputs / settings.sweep.name / "records.jsonl")
     trials = [replace(one.trial, repeat=repeat) for one in plan.asked for repeat in range(5)]
     for trial in {trial_id(one): one for one in trials}.values():
-        step = seconds_of(trial)
+        step = estimate_seconds(trial)
         if step is None:
             continue
         if step == DIVERGED:
@@ -153,14 +153,14 @@ def keep_records(settings, seconds_of, *, usd_per_hour=None):
 @pytest.mark.more_except("partial")
 @pytest.mark.parametrize("name", CASES)
 def test_it_is_one_answer(name, working_directory):
-    words, seconds_of, state, chosen = CASES[name]
+    words, estimate_seconds, state, chosen = CASES[name]
     settings = load(
         [*words, f"tracking.uri=sqlite:///{working_directory}/mlflow.db"], working_directory=working_directory
     )
-    keep_records(settings, seconds_of, usd_per_hour=KEPT.get(name))
+    keep_records(settings, estimate_seconds, usd_per_hour=KEPT.get(name))
     outcome = verbs.report(settings, console=Console(file=io.StringIO()))
     (reported,) = outcome.findings.recommendations
-    assert reported.state == state, sentence_of(reported)
+    assert reported.state == state, format_sentence(reported)
     assert chosen is None or chosen in reported.chosen
 
     (planned,) = verbs.plan(settings, console=Console(quiet=True)).recommendations
@@ -173,7 +173,7 @@ def test_it_is_one_answer(name, working_directory):
     assert {one.setting: one.chance for one in said.standings} == pytest.approx(chances, abs=0.02)
 
     store = MlflowStore(settings.tracking_uri)
-    store.begin(outline_of(settings, outcome.records, None))
+    store.begin(build_outline(settings, outcome.records, None))
     store.sync(logged(outcome.records, None, settings.objective))
     store.finish(outcome.files)
     note = note_in(settings)
@@ -182,7 +182,7 @@ def test_it_is_one_answer(name, working_directory):
         assert reported.basis in text
         for value in filter(None, (reported.chosen, *reported.tied)):
             assert value in text
-    assert sentence_of(reported) in " ".join(note.replace("\\", "").split())
+    assert format_sentence(reported) in " ".join(note.replace("\\", "").split())
 
 
 def test_what_spot_machines_cost_is_one_answer(working_directory):
@@ -193,20 +193,20 @@ def test_what_spot_machines_cost_is_one_answer(working_directory):
     keep_records(settings, times(t4=0.3))
     outcome = verbs.report(settings, console=Console(file=io.StringIO()))
     (reported,) = outcome.findings.recommendations
-    (told,) = re.findall(r"As a spot machine: .+? of a machine\b", sentence_of(reported))
+    (told,) = re.findall(r"As a spot machine: .+? of a machine\b", format_sentence(reported))
     assert told.endswith(" Stated: 1 to 8 interruptions a day of a machine")
     (planned,) = verbs.plan(settings, console=Console(quiet=True)).recommendations
     (advice,) = advised(words, confidence=reported.confidence, working_directory=working_directory)
-    assert told in sentence_of(planned)
-    assert "As a spot machine: " in sentence_of(advice)
+    assert told in format_sentence(planned)
+    assert "As a spot machine: " in format_sentence(advice)
     assert told in outcome.report.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", ["tie", "predicted"])
 def test_the_command_that_it_gives_runs_trials_of_these_settings(name, working_directory):
-    words, seconds_of, _, _ = CASES[name]
+    words, estimate_seconds, _, _ = CASES[name]
     settings = load([*words, "tracking=none"], working_directory=working_directory)
-    keep_records(settings, seconds_of)
+    keep_records(settings, estimate_seconds)
     preview = verbs.plan(settings, console=Console(quiet=True))
     (found,) = preview.recommendations
     *start, sweep = shlex.split(found.next_step.command)[:4]

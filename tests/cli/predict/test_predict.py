@@ -16,7 +16,7 @@ from orchestrator.predict.prediction_table import note_lines, prediction_table
 from orchestrator.predict.step_time import bundled_models as defaults
 from orchestrator.predict.step_time.bundled_models import default_models
 from orchestrator.record.ledger import Ledger
-from orchestrator.terminal.table_layout import fitted, widths_of
+from orchestrator.terminal.table_layout import compute_widths, fitted
 
 
 @pytest.fixture(autouse=True)
@@ -99,7 +99,7 @@ def test_rows_with_the_same_causes_share_their_notes(working_directory):
 def test_a_prediction_is_a_line_at_80_columns(working_directory):
     words = ("workload=resnet50", "device=t4,v100,a100_40,l4", "precision=fp32,fp16")
     slim = fitted(prediction_table(asked(working_directory, *words)), width=80)
-    widths = widths_of(slim, width=80)
+    widths = compute_widths(slim, width=80)
     cells = [(cell, width) for row in slim.rows for cell, width in zip(row, widths, strict=True)]
     assert all("\n" not in cell and len(cell) <= width for cell, width in cells)
     assert {"device", "precision", "predicted\nms", "$/M\nsamples", "90% interval"} <= {

@@ -6,7 +6,7 @@ import re
 import pytest
 from builders import record, train_result, trial_spec
 
-from orchestrator.analysis.recommendation.answer.summary import sentence_of
+from orchestrator.analysis.recommendation.answer.summary import format_sentence
 from orchestrator.cli import main
 from orchestrator.execute.machine.inventory import local_node
 from orchestrator.pipeline.predictions import advised, predicted
@@ -299,7 +299,7 @@ def test_what_leads_among_judged_settings_is_not_settled_as_long_as_others_may_b
     words = (*VGG, "device=t4,cpu", "global_batch_size=64,65")
     found = advice(working_directory, *words)
     assert (found.state, found.chosen) == ("not settled", "t4, torch_ddp, fp32, batch 64")
-    assert "2 settings not judged: no CPU of this kind was measured" in sentence_of(found)
+    assert "2 settings not judged: no CPU of this kind was measured" in format_sentence(found)
 
 
 def test_an_input_that_the_network_cannot_take_is_not_judged(working_directory):

@@ -13,7 +13,7 @@ from orchestrator.core.errors import ConfigError
 from orchestrator.record.driver_environment import code_sha256
 from workloads.apart import GIGABYTES_VARIABLE, SECONDS_VARIABLE
 from workloads.origins import PATH_VARIABLE, Origin
-from workloads.registry import forget, origin_of, workload, workload_names
+from workloads.registry import find_origin, forget, workload, workload_names
 
 WORDS = ("+sweep=smoke", "workload=mine", "trainer=noop", "precision=fp32", "sweep.include=[]")
 
@@ -31,7 +31,7 @@ def test_a_folder_with_a_spec_is_a_workload_and_needs_no_yaml(own: Path, tmp_pat
     write(own, {"notes/text.md": ""})
     assert {"mine", "mnist_cnn"} <= set(workload_names())
     assert "notes" not in workload_names()
-    assert origin_of("mine") == Origin(package="mine", folder=str(own / "mine"))
+    assert find_origin("mine") == Origin(package="mine", folder=str(own / "mine"))
     assert workload("mine", {"units": 7}).version == 3
     [point] = load([*WORDS, "workload.units=9"], working_directory=tmp_path).sweep.points
     assert (point.workload, dict(point.workload_options)) == ("mine", {"units": 9})
@@ -51,7 +51,7 @@ def test_a_distribution_names_its_workloads_by_entry_points(
     write(tmp_path, {**files, "things-1.0.dist-info/entry_points.txt": told})
     monkeypatch.syspath_prepend(tmp_path)
     forget()
-    assert origin_of("mine") == Origin(package="things.inner", folder=str(tmp_path / "things"))
+    assert find_origin("mine") == Origin(package="things.inner", folder=str(tmp_path / "things"))
     assert workload("mine", {}).name == "mine"
     (tmp_path / "things/inner/spec.py").unlink()
     forget()

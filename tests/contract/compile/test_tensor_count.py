@@ -24,17 +24,18 @@ REAL_STEPS = """
 import torch
 from torch.profiler import ProfilerActivity, profile
 from workloads.registry import workload
-from workloads.with_torch.training import Losses, Networks, optimizer_of
+from workloads.with_torch.training import Losses, Networks, build_optimizer
 
 torch.set_num_threads(1)
 spec = workload("resnet18", {"image_size": 224, "num_classes": 1000})
 with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiled:
     networks, phase = Networks(spec, 0), spec.phases[-1]
     (parameters,) = networks.train_in(phase).values()
-    losses_of, optimizer = Losses(networks, phase), optimizer_of(phase.optimizers["model"], parameters)
+    compute_losses = Losses(networks, phase)
+    optimizer = build_optimizer(phase.optimizers["model"], parameters)
     for _ in range(2):
         batch = {"x": torch.rand(8, 224, 224, 3), "y": torch.zeros(8, dtype=torch.int64)}
-        losses = losses_of(batch)
+        losses = compute_losses(batch)
         optimizer.zero_grad()
         torch.autograd.backward([*losses.values()])
         optimizer.step()
@@ -74,7 +75,7 @@ def counter(tmp_path_factory):
 
 
 def count(counter: GpuTensorCounter, asked: StepProgram) -> TensorCount:
-    fit = counter.fit_of(asked)
+    fit = counter.find_fit(asked)
     assert isinstance(fit, TensorCount), fit
     return fit
 
@@ -145,6 +146,6 @@ def test_an_answer_is_kept(counter, monkeypatch):
 
 @pytest.mark.more
 def test_an_unknown_workload_is_one_line(counter):
-    fit = counter.fit_of(step("no_such_workload"))
+    fit = counter.find_fit(step("no_such_workload"))
     assert isinstance(fit, NoFit)
     assert fit.reason.startswith("the step of torch_ddp cannot be traced: ")

@@ -71,7 +71,7 @@ def cache(tmp_path_factory):
 @pytest.mark.parametrize("trainer", ["torch_xla", "tensorflow"])
 @pytest.mark.more
 def test_a_small_step_takes_some_megabytes_of_a_core(cache, trainer):
-    fit = compiler(cache).fit_of(step(trainer))
+    fit = compiler(cache).find_fit(step(trainer))
     assert isinstance(fit, MemoryFit), fit
     assert 4 * MIB < fit.needed_bytes < 16 * MIB  # 128 images of 32 x 32 a core
     assert fit.granted_bytes == round(15.48 * 2**30)
@@ -80,8 +80,8 @@ def test_a_small_step_takes_some_megabytes_of_a_core(cache, trainer):
 
 def test_a_slice_of_eight_cores_divides_the_batch(cache):
     asked = compiler(cache)
-    one = asked.fit_of(step(device="tpu_v5e_1"))
-    eight = asked.fit_of(step(device="tpu_v5e_8"))
+    one = asked.find_fit(step(device="tpu_v5e_1"))
+    eight = asked.find_fit(step(device="tpu_v5e_8"))
     assert isinstance(one, MemoryFit)
     assert isinstance(eight, MemoryFit)
     assert 3 < one.needed_bytes / eight.needed_bytes < 9
@@ -90,7 +90,7 @@ def test_a_slice_of_eight_cores_divides_the_batch(cache):
 @pytest.mark.slow_cases("tpu_v5p_8", "tpu_v7x_8", "tpu_v2_8")
 @pytest.mark.parametrize("device", ["tpu_v2_8", "tpu_v4_8", "tpu_v5p_8", "tpu_v6e_1", "tpu_v7x_8"])
 def test_every_generation_compiles(cache, device):
-    fit = compiler(cache).fit_of(step(device=device))
+    fit = compiler(cache).find_fit(step(device=device))
     assert isinstance(fit, MemoryFit), fit
     assert fit.fits
 
@@ -100,32 +100,32 @@ def test_both_sides_of_a_real_limit_and_the_next_smaller_batch(cache):
     """VGG-11 at 224 pixels on one v5e; the compiler itself refuses what is said not to fit."""
     options = {"image_size": 224, "num_classes": 1000}
     large = step(device="tpu_v5e_1", workload="vgg11", workload_options=options, global_batch_size=4096)
-    fit = compiler(cache).fit_of(large)
+    fit = compiler(cache).find_fit(large)
     assert isinstance(fit, MemoryFit), fit
     assert not fit.fits
     assert fit.batch_that_fits
     small = replace(large, request=replace(large.request, global_batch_size=fit.batch_that_fits))
-    assert compiler(cache).fit_of(small).fits  # type: ignore[union-attr]  # a NoFit fails here
+    assert compiler(cache).find_fit(small).fits  # type: ignore[union-attr]  # a NoFit fails here
 
 
 def test_an_answer_is_kept_and_needs_no_process(cache, monkeypatch):
-    first = compiler(cache).fit_of(step())
+    first = compiler(cache).find_fit(step())
     asked = compiler(cache)
     assert asked.knows(step())
     for module in (tpu_programs, steps):
         monkeypatch.setattr(module, "run_child", lambda *_, **__: pytest.fail("a process was started"))
-    assert asked.fit_of(step()) == first
+    assert asked.find_fit(step()) == first
 
 
 def test_without_compiling_only_earlier_answers_count(cache, tmp_path):
-    known = compiler(cache).fit_of(step())
-    assert compiler(cache, compiles=False).fit_of(step()) == known
-    assert compiler(tmp_path, compiles=False).fit_of(step()) == NoFit(reason="not compiled yet")
+    known = compiler(cache).find_fit(step())
+    assert compiler(cache, compiles=False).find_fit(step()) == known
+    assert compiler(tmp_path, compiles=False).find_fit(step()) == NoFit(reason="not compiled yet")
 
 
 @pytest.mark.more
 def test_a_network_that_xla_cannot_take_is_one_line(tmp_path):
-    fit = compiler(tmp_path).fit_of(step(workload="no_such_workload"))
+    fit = compiler(tmp_path).find_fit(step(workload="no_such_workload"))
     assert isinstance(fit, NoFit)
     assert fit.reason.startswith("the step of torch_xla cannot be traced: ")
     assert "no_such_workload" in fit.reason
@@ -133,9 +133,9 @@ def test_a_network_that_xla_cannot_take_is_one_line(tmp_path):
 
 
 def test_a_deadline_and_a_memory_limit_are_classified_and_nothing_is_kept(tmp_path):
-    late = compiler(tmp_path, seconds=0.2).fit_of(step())
+    late = compiler(tmp_path, seconds=0.2).find_fit(step())
     assert late == NoFit(reason="it took longer than 0.2 s")
-    small = compiler(tmp_path, gib=0.05).fit_of(step())
+    small = compiler(tmp_path, gib=0.05).find_fit(step())
     assert isinstance(small, NoFit)
     assert "of this host's memory" in small.reason
     assert list(tmp_path.iterdir()) == []
@@ -165,7 +165,7 @@ def test_it_leaves_no_file_behind_and_asks_no_metadata_server(tmp_path, monkeypa
     monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
     (tmp_path / "temporary").mkdir()
     monkeypatch.setattr("tempfile.tempdir", None)
-    assert isinstance(compiler(tmp_path / "compiled").fit_of(step()), MemoryFit)
+    assert isinstance(compiler(tmp_path / "compiled").find_fit(step()), MemoryFit)
     assert list((tmp_path / "temporary").iterdir()) == []
 
 
@@ -175,7 +175,7 @@ def timer(folder: Path, *, compiles: bool = True, seconds: float = 120) -> TpuSt
 
 @pytest.mark.more
 def test_a_small_step_waits_for_the_host_and_its_time_is_kept(cache, monkeypatch):
-    compiled = timer(cache).step_of(step(global_batch_size=1024))
+    compiled = timer(cache).predict_step(step(global_batch_size=1024))
     assert isinstance(compiled, CompiledStep), compiled
     assert 0.15e-3 < compiled.device_seconds < 0.35e-3  # 128 images a core: 0.23 ms without the sums
     assert 0 < compiled.unpriced_seconds < 0.1e-3
@@ -186,14 +186,14 @@ def test_a_small_step_waits_for_the_host_and_its_time_is_kept(cache, monkeypatch
     assert asked.knows(step())
     for module in (tpu_programs, steps):
         monkeypatch.setattr(module, "run_child", lambda *_, **__: pytest.fail("a process was started"))
-    assert asked.step_of(step()) == compiled
+    assert asked.predict_step(step()) == compiled
 
 
 @pytest.mark.slow
 def test_a_step_costs_more_cycles_with_more_samples_and_fewer_seconds_on_a_newer_tpu(tmp_path):
     cnn = step(workload="cifar10_cnn", device="tpu_v5e_1", global_batch_size=256)
     small, large, newer = (
-        timer(tmp_path).step_of(one)
+        timer(tmp_path).predict_step(one)
         for one in (
             cnn,
             replace(cnn, request=replace(cnn.request, global_batch_size=512)),
@@ -211,7 +211,7 @@ def test_a_step_costs_more_cycles_with_more_samples_and_fewer_seconds_on_a_newer
 def test_a_loop_counts_once_for_every_trip(tmp_path):
     """Twice the tokens take about twice the cycles: the recurrent layers are loops over the tokens."""
     short, long = (
-        timer(tmp_path).step_of(
+        timer(tmp_path).predict_step(
             step(workload="imdb_bilstm", workload_options={"sequence_length": length}, global_batch_size=512)
         )
         for length in (40, 80)
@@ -223,7 +223,7 @@ def test_a_loop_counts_once_for_every_trip(tmp_path):
 
 @pytest.mark.more
 def test_a_short_step_of_tensorflow_has_no_time_because_its_host_is_not_known(cache):
-    compiled = timer(cache).step_of(step("tensorflow"))
+    compiled = timer(cache).predict_step(step("tensorflow"))
     assert compiled == NotCompiled(
         reason="the host's part of tensorflow is not known, and the device's is below 5 ms"
     )
@@ -231,15 +231,15 @@ def test_a_short_step_of_tensorflow_has_no_time_because_its_host_is_not_known(ca
 
 def test_a_time_that_was_not_asked_for_and_one_that_takes_too_long(cache):
     untimed = step(device="tpu_v4_8")
-    assert isinstance(compiler(cache).fit_of(untimed), MemoryFit)
-    assert timer(cache, compiles=False).step_of(untimed) == NOT_ASKED
-    late = timer(cache, seconds=0.2).step_of(untimed)
+    assert isinstance(compiler(cache).find_fit(untimed), MemoryFit)
+    assert timer(cache, compiles=False).predict_step(untimed) == NOT_ASKED
+    late = timer(cache, seconds=0.2).predict_step(untimed)
     assert late == NotCompiled(reason="it took longer than 0.2 s")
-    assert timer(cache, compiles=False).step_of(untimed) == NOT_ASKED
+    assert timer(cache, compiles=False).predict_step(untimed) == NOT_ASKED
 
 
 def test_a_generation_whose_cycles_have_no_known_unit_is_refused(cache):
-    compiled = timer(cache).step_of(step(device="tpu_v6e_1"))
+    compiled = timer(cache).predict_step(step(device="tpu_v6e_1"))
     assert compiled == NotCompiled(reason="the unit of the TPU compiler's cycles is not known for tpu_v6e_1")
 
 

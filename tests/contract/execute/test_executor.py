@@ -37,11 +37,11 @@ def on_ray(inventory: Inventory) -> Executor:
 
 
 @pytest.fixture(params=[inline, on_ray], ids=["inline", "ray"])
-def executor_of(request: pytest.FixtureRequest) -> Callable[[Inventory], Executor]:
+def build_executor(request: pytest.FixtureRequest) -> Callable[[Inventory], Executor]:
     return request.param
 
 
-def records_of(
+def load_records(
     executor: Executor,
     told: SweepContext,
     placements: Sequence[Placement],
@@ -50,13 +50,13 @@ def records_of(
 ) -> list[TrialRecord]:
     records: list[TrialRecord] = []
     queue = queue_for(placements, told, inventory)
-    executor.run(queue, told, watcher or Unwatched(), keep=records.append)
+    executor.run(queue, told, watcher or Unwatched(), on_record=records.append)
     return records
 
 
 @pytest.mark.slow_cases("ray")
 def test_each_failure_has_its_class_and_the_healthy_trials_go_on(
-    executor_of: Callable[[Inventory], Executor], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    build_executor: Callable[[Inventory], Executor], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told = context(
         tmp_path,
@@ -66,7 +66,7 @@ def test_each_failure_has_its_class_and_the_healthy_trials_go_on(
     faults = ["none", "raise", "die", "hang", "nan", "none"]
     placements = [noop(fault, seed=seed) for seed, fault in enumerate(faults)]
     with family(monkeypatch):
-        records = records_of(executor_of(HERE), told, placements)
+        records = load_records(build_executor(HERE), told, placements)
     ends = [(r.spec.seed, r.attempt, r.failure.kind if r.failure else "finished") for r in records]
     assert sorted(ends) == [
         (0, 1, "finished"),
@@ -84,11 +84,11 @@ def test_each_failure_has_its_class_and_the_healthy_trials_go_on(
 
 @pytest.mark.slow_cases("ray")
 def test_no_rehearsal_runs_beside_a_measured_trial(
-    executor_of: Callable[[Inventory], Executor], tmp_path: Path
+    build_executor: Callable[[Inventory], Executor], tmp_path: Path
 ) -> None:
     measured = [noop(seed=seed, cpus=2) for seed in range(3)]
     rehearsed = [noop(seed=seed, cpus=1, provenance="rehearsed") for seed in range(3, 7)]
-    records = records_of(executor_of(HERE), context(tmp_path), [*measured, *rehearsed])
+    records = load_records(build_executor(HERE), context(tmp_path), [*measured, *rehearsed])
     assert [record.failure for record in records] == [None] * 7
     spans = {
         kind: [(r.started_at, r.ended_at) for r in records if r.provenance == kind]
@@ -99,12 +99,12 @@ def test_no_rehearsal_runs_beside_a_measured_trial(
 
 @pytest.mark.more_except("inline")
 def test_what_never_fits_is_infeasible_and_says_what_there_is(
-    executor_of: Callable[[Inventory], Executor], tmp_path: Path
+    build_executor: Callable[[Inventory], Executor], tmp_path: Path
 ) -> None:
     told = context(
         tmp_path, deadlines=Deadlines(resources_seconds=20.0, start_seconds=60.0, run_seconds=60.0)
     )
-    records = records_of(executor_of(HERE), told, [noop(seed=1, cpus=64), noop(seed=2)])
+    records = load_records(build_executor(HERE), told, [noop(seed=1, cpus=64), noop(seed=2)])
     by_seed = {record.spec.seed: record for record in records}
     assert by_seed[2].failure is None
     assert by_seed[1].failure is not None
@@ -138,7 +138,7 @@ def test_a_killed_supervisor_on_ray_is_a_lost_worker_and_the_sweep_goes_on(
     told = context(tmp_path, retry_limits={"worker_lost": 1})
     placements = [noop(seed=seed) for seed in range(3)]
     with family(monkeypatch):
-        records = records_of(on_ray(HERE), told, placements, watcher=Killer(seed=1))
+        records = load_records(on_ray(HERE), told, placements, watcher=Killer(seed=1))
     ends = [(r.spec.seed, r.attempt, r.failure.kind if r.failure else "finished") for r in records]
     assert sorted(ends) == [(0, 1, "finished"), (1, 1, "worker_lost"), (1, 2, "finished"), (2, 1, "finished")]
 
@@ -146,7 +146,7 @@ def test_a_killed_supervisor_on_ray_is_a_lost_worker_and_the_sweep_goes_on(
 @pytest.mark.slow
 def test_two_sweeps_of_one_process_run_on_two_clusters(tmp_path: Path) -> None:
     for seed in (1, 2):
-        [record] = records_of(on_ray(HERE), context(tmp_path), [noop(seed=seed)])
+        [record] = load_records(on_ray(HERE), context(tmp_path), [noop(seed=seed)])
         assert record.failure is None
         assert dataclasses.is_dataclass(record.result)
 
@@ -161,7 +161,7 @@ if "orchestrator.train.worker" in sys.orig_argv:
 
 @pytest.mark.more_except("inline")
 def test_a_trial_sees_the_gpus_of_its_host_by_their_ids_and_no_others(
-    executor_of: Callable[[Inventory], Executor], tmp_path: Path
+    build_executor: Callable[[Inventory], Executor], tmp_path: Path
 ) -> None:
     note = tmp_path / "note"
     python = python_with(tmp_path / "bin", _NOTES_ITS_GPUS.format(note=str(note)))
@@ -169,7 +169,7 @@ def test_a_trial_sees_the_gpus_of_its_host_by_their_ids_and_no_others(
     on_a_gpu = {"kind": "gpu", "cpus": 1, "devices": 1, "chips": 1, "start_method": "spawn"}
     here = of_host(dataclasses.replace(HERE.host, devices={"t4": held(1)}))
     told = context(tmp_path, pythons={"noop": python})
-    [record] = records_of(executor_of(here), told, [placement(trial, **on_a_gpu)], inventory=here)
+    [record] = load_records(build_executor(here), told, [placement(trial, **on_a_gpu)], inventory=here)
     assert record.failure.message == "trial asks for a gpu; it ran on a cpu"  # as there is none
     assert note.read_text() == "id-0 PCI_BUS_ID\n"
 
@@ -200,7 +200,7 @@ def test_each_part_of_a_trial_sees_its_own_gpus_and_has_its_own_threads(tmp_path
     here = of_host(dataclasses.replace(HERE.host, cpus=8, devices=held_here))
     told = context(tmp_path, pythons={"noop": python})
     asked = placement(trial, **mixed, unequal=(part, t4, v100))
-    [record] = records_of(InlineExecutor(here), told, [asked], inventory=here)
+    [record] = load_records(InlineExecutor(here), told, [asked], inventory=here)
     assert record.failure.message == "trial's part on t4 asks for a gpu; it ran on a cpu"  # there is none
     assert sorted(note.read_text().splitlines()) == [" 5", "id-0,id-1 1", "id-0,id-1 1", "id-v 1"]
 
@@ -221,6 +221,6 @@ def test_what_ray_reads_anew_for_every_trial_names_none_of_them(
 
     monkeypatch.setattr(tune, "Tuner", Noted)
     placements = [noop(seed=seed) for seed in range(2)]
-    records = records_of(on_ray(HERE), context(tmp_path), placements)
+    records = load_records(on_ray(HERE), context(tmp_path), placements)
     assert [record.failure for record in records] == [None, None]
     assert all(placement.trial_id.encode() not in pickled[0] for placement in placements)

@@ -136,7 +136,7 @@ def told(channel: Channel, do: str, **details) -> dict:
     return channel.receive()
 
 
-def log_of(tmp_path: Path) -> str:
+def find_log(tmp_path: Path) -> str:
     return (tmp_path / "log").read_text()
 
 
@@ -166,7 +166,7 @@ def test_a_worker_reads_nothing_from_standard_input_and_writes_to_its_log(fork_s
     assert told(channel, "describe")["input"] == ""
     told(channel, "print", text="hello")
     assert told(channel, "leave", code=0) == {"event": "exited", "code": 0}
-    assert sorted(log_of(tmp_path).splitlines()) == ["HELLO", "hello"]
+    assert sorted(find_log(tmp_path).splitlines()) == ["HELLO", "hello"]
 
 
 def test_a_worker_holds_no_connection_but_its_own(fork_server):
@@ -188,8 +188,8 @@ def test_the_exit_status_of_a_worker_is_the_last_that_is_heard_of_it(fork_server
 def test_an_error_that_nobody_caught_is_in_the_log(fork_server, tmp_path):
     channel, _ = fork_server.worker()
     assert told(channel, "raise")["code"] == 1
-    assert log_of(tmp_path).startswith("Traceback (most recent call last):")
-    assert log_of(tmp_path).endswith("RuntimeError: broken inside\n")
+    assert find_log(tmp_path).startswith("Traceback (most recent call last):")
+    assert find_log(tmp_path).endswith("RuntimeError: broken inside\n")
 
 
 @pytest.mark.parametrize(

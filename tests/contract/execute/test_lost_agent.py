@@ -35,10 +35,10 @@ def agent_of(relatives):
     return agent
 
 
-def records_of(placements, told, *, watcher):
+def load_records(placements, told, *, watcher):
     records = []
     queue = queue_for(placements, told, HERE)
-    RayTuneExecutor(HERE, address="local").run(queue, told, watcher, keep=records.append)
+    RayTuneExecutor(HERE, address="local").run(queue, told, watcher, on_record=records.append)
     return records
 
 
@@ -77,7 +77,7 @@ class Stopper(Unwatched):
 def test_a_killed_agent_loses_the_trial_in_flight_alone_and_it_is_tried_again(tmp_path, relatives):
     told = context(tmp_path, deadlines=PATIENT, retry_limits={"worker_lost": 1})
     placements = [noop(seed=1), VICTIM, noop(seed=2)]
-    records = records_of(placements, told, watcher=Killer(relatives, tmp_path))
+    records = load_records(placements, told, watcher=Killer(relatives, tmp_path))
     ends = [(r.spec.seed, r.attempt, r.failure and (r.failure.kind, r.failure.message)) for r in records]
     lost = ("worker_lost", "rank 0 was killed")
     assert ends == [(1, 1, None), (0, 1, lost), (0, 2, lost), (2, 1, None)]
@@ -88,7 +88,7 @@ def test_a_stopped_agent_costs_one_trial_its_start_deadline_and_is_replaced(tmp_
     deadlines = Deadlines(resources_seconds=120.0, start_seconds=10.0, run_seconds=120.0)
     told = context(tmp_path, deadlines=deadlines)
     stopper = Stopper(relatives)
-    first, stopped, after = records_of([noop(seed=1), VICTIM, noop(seed=2)], told, watcher=stopper)
+    first, stopped, after = load_records([noop(seed=1), VICTIM, noop(seed=2)], told, watcher=stopper)
     assert (first.failure, after.failure) == (None, None)
     assert stopped.failure.kind == "timeout"
     assert stopped.failure.message == "the host's agent gave no fork server (executor.start_seconds=10)"
@@ -101,13 +101,13 @@ def test_an_agent_that_is_stopped_when_the_sweep_ends_is_ended_with_it(tmp_path,
         def ended(self, _record):
             os.kill(agent_of(relatives), signal.SIGSTOP)
 
-    (record,) = records_of([noop()], context(tmp_path), watcher=StopsLast())
+    (record,) = load_records([noop()], context(tmp_path), watcher=StopsLast())
     assert record.failure is None
 
 
 @pytest.mark.more
 def test_what_rays_memory_monitor_kills_is_out_of_memory(tmp_path, relatives, monkeypatch):
     monkeypatch.setenv("RAY_memory_usage_threshold", "0.001")  # any host uses more
-    (record,) = records_of([VICTIM], context(tmp_path, deadlines=PATIENT), watcher=Unwatched())
+    (record,) = load_records([VICTIM], context(tmp_path, deadlines=PATIENT), watcher=Unwatched())
     assert record.failure.kind == "oom"
     assert record.failure.message.endswith(": the host ran low on memory")

@@ -35,9 +35,9 @@ class InOrder:
         self.heard: dict[str, list[TrialProgress]] = {one.trial_id: [] for one in placements}
         self.ended: list[TrialRecord] = []
 
-    def next_trial(self, obstacle_of: ObstacleOf) -> str | None:
+    def next_trial(self, format_obstacle: ObstacleOf) -> str | None:
         """Choose the first that is left."""
-        del obstacle_of
+        del format_obstacle
         return self._left[0] if self._left else None
 
     def start(self, trial_id: str) -> None:
@@ -52,7 +52,7 @@ class InOrder:
         """Refuse: no trial of these tests is dropped."""
         raise AssertionError(trial_id)
 
-    def pruning_of(self, trial_id: str, shown: TrialProgress) -> Pruning | None:
+    def find_pruning(self, trial_id: str, shown: TrialProgress) -> Pruning | None:
         """End the chosen trial after its blocks."""
         self.heard[trial_id].append(shown)
         if trial_id != self._pruned or len(shown.step_seconds) < self._blocks:
@@ -63,7 +63,7 @@ class InOrder:
 def run(executor: Executor, told: SweepContext, *trials: Placement, search: InOrder) -> list[TrialRecord]:
     records: list[TrialRecord] = []
     queue = queue_for(trials, told, HERE, chooser=search)
-    executor.run(queue, told, Unwatched(), keep=records.append)
+    executor.run(queue, told, Unwatched(), on_record=records.append)
     assert queue.is_drained
     return records
 
@@ -73,7 +73,7 @@ def run(executor: Executor, told: SweepContext, *trials: Placement, search: InOr
 def test_a_trial_that_cannot_win_is_ended_between_two_blocks_and_the_next_one_runs(
     executor: Callable[[], Executor], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = context(tmp_path, hears_progress=True, retry_limits={"preempted": 10})
+    told = context(tmp_path, needs_progress=True, retry_limits={"preempted": 10})
     loser, winner = noop(), noop(seed=1)
     search = InOrder(loser, winner, pruned=loser)
     with family(monkeypatch) as relatives:
@@ -92,7 +92,7 @@ def test_a_trial_that_cannot_win_is_ended_between_two_blocks_and_the_next_one_ru
 @pytest.mark.slow_cases("on_ray")
 @pytest.mark.parametrize("executor", [inline, on_ray])
 def test_a_training_tells_every_block_in_its_order(executor: Callable[[], Executor], tmp_path: Path) -> None:
-    told = context(tmp_path, hears_progress=True)
+    told = context(tmp_path, needs_progress=True)
     trial = noop(workers=2)
     search = InOrder(trial, pruned=None)
     [record] = run(executor(), told, trial, search=search)
@@ -104,7 +104,7 @@ def test_a_training_tells_every_block_in_its_order(executor: Callable[[], Execut
 
 
 def test_two_workers_are_ended_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    told = context(tmp_path, hears_progress=True)
+    told = context(tmp_path, needs_progress=True)
     trial = noop(workers=2)
     with family(monkeypatch) as relatives:
         [early] = run(inline(), told, trial, search=InOrder(trial, pruned=trial, blocks=1))
@@ -122,11 +122,11 @@ def test_a_grid_hears_nothing_and_prunes_nothing(tmp_path: Path) -> None:
 
 def test_a_pruned_trial_that_is_run_to_its_end_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
     kept = Checkpointing(every_seconds=300.0, grace_seconds=20.0, url=str(tmp_path / "checkpoints"))
-    told = context(tmp_path, hears_progress=True, checkpointing=kept)
+    told = context(tmp_path, needs_progress=True, checkpointing=kept)
     trial = counting(1_000)  # near its end a trial makes no checkpoint
     [early] = run(inline(), told, trial, search=InOrder(trial, pruned=trial))
     assert early.is_pruned, early.failure
-    again = replace(told, hears_progress=False, prior_attempts={early.trial_id: 1})
+    again = replace(told, needs_progress=False, prior_attempts={early.trial_id: 1})
     [whole] = run(inline(), again, trial, search=InOrder(trial, pruned=None))
     assert (whole.failure, whole.attempt) == (None, 2)
     assert whole.result is not None

@@ -97,11 +97,11 @@ def test_trials_run_on_a_cluster_of_this_host_alone_and_on_no_larger_one(cluster
     records = []
     executor = RayTuneExecutor(here(cpus=2), address=cluster.address)
     told = context(tmp_path)
-    executor.run(queue_for([noop()], told, here(cpus=2)), told, Unwatched(), keep=records.append)
+    executor.run(queue_for([noop()], told, here(cpus=2)), told, Unwatched(), on_record=records.append)
     assert [record.failure for record in records] == [None]
     cluster.add_node(num_cpus=1)
     with pytest.raises(ConfigError) as caught:
-        executor.run(queue_for([noop()], told, here(cpus=2)), told, Unwatched(), keep=records.append)
+        executor.run(queue_for([noop()], told, here(cpus=2)), told, Unwatched(), on_record=records.append)
     host = socket.gethostname()
     assert str(caught.value) == (
         f"cluster.address={cluster.address!r} is a cluster of {host}, {host}; say which pools it has, as "
@@ -123,17 +123,17 @@ def test_a_thread_may_embed_a_cluster_though_it_can_set_no_signal():
 
 
 def test_a_trial_on_a_slice_asks_ray_for_its_chips_also_where_they_are_fake(tmp_path):
-    from orchestrator.execute.on_ray.placement_group import bundles_of
+    from orchestrator.execute.on_ray.placement_group import build_bundles
 
     told = context(tmp_path, devices={"tpu_v3_8": TPU})
     for kind in ("tpu", "cpu"):
         trial = placement(trial_spec(device="tpu_v3_8"), kind=kind, cpus=96, devices=1, chips=4)
-        assert bundles_of(trial, told) == [{"CPU": 96.0, "TPU": 4.0}]
-    assert bundles_of(noop(), told) == [{"CPU": 2.0}]
+        assert build_bundles(trial, told) == [{"CPU": 96.0, "TPU": 4.0}]
+    assert build_bundles(noop(), told) == [{"CPU": 2.0}]
 
 
 def test_a_trial_over_two_pools_asks_ray_for_a_node_of_each_and_says_so(tmp_path):
-    from orchestrator.execute.on_ray.placement_group import bundles_of, describe_request
+    from orchestrator.execute.on_ray.placement_group import build_bundles, describe_request
 
     told = context(tmp_path)
     fast = RankGroup(
@@ -141,13 +141,13 @@ def test_a_trial_over_two_pools_asks_ray_for_a_node_of_each_and_says_so(tmp_path
     )
     slow = replace(fast, device="b", cpus=2, host=1, pool="slow", kind="gpu", chips=1, devices=1)
     both = placement(num_hosts=2, num_processes=2, pool="fast", unequal=(fast, slow))
-    assert bundles_of(both, told) == [{"CPU": 8.0}, {"CPU": 2.0, "GPU": 1.0}]
+    assert build_bundles(both, told) == [{"CPU": 8.0}, {"CPU": 2.0, "GPU": 1.0}]
     assert describe_request(both, told) == (
         "2 nodes at once with 8 CPU in pool fast and 2 CPU, 1 GPU in pool slow not free"
     )
     on_one = tuple(replace(value, host=0, pool=None) for value in (fast, slow))
     together = replace(both, num_hosts=1, pool=None, unequal=on_one)
-    assert bundles_of(together, told) == [{"CPU": 10.0, "GPU": 1.0}]
+    assert build_bundles(together, told) == [{"CPU": 10.0, "GPU": 1.0}]
     assert describe_request(together, told) == "10 CPU, 1 GPU not free"
 
 

@@ -29,7 +29,7 @@ TOLD = Failure(kind="budget", message="told to leave")
 class Market:
     billing_seconds: float
 
-    def price_of(self, _placed: Placement) -> Price:
+    def find_price(self, _placed: Placement) -> Price:
         return price(billing_seconds=self.billing_seconds)
 
 
@@ -80,12 +80,12 @@ class World:
         self.busy = [item for item in self.busy if item.end > self.now]
         for element in over:
             element.node.is_busy, element.node.end = False, element.end
-        return [self._record_of(busy) for busy in over]
+        return [self._build_record(busy) for busy in over]
 
-    def _record_of(self, one: Busy) -> TrialRecord:
+    def _build_record(self, one: Busy) -> TrialRecord:
         ended_with = {"failure": TOLD} if one.is_told else {}
         made = record(placement=replace(one.placed, node=one.node.name), **ended_with)
-        cost = self.price_book.price_of(one.placed)
+        cost = self.price_book.find_price(one.placed)
         return replace(made, started_at=one.start, ended_at=one.end, price=cost)
 
     @property
@@ -146,7 +146,7 @@ def test_spend_never_passes_a_cap_by_more_than_the_grace(
             queue.end(made)
     assert len(records) + len(tracker.balance.left_out) == len(jobs)
     over_seconds = 2 * look + grace + price_book.billing_seconds  # a look tells of an end, another of the cap
-    billed = [price_book.price_of(record.placement).billed_seconds(record.seconds) for record in records]
+    billed = [price_book.find_price(record.placement).billed_seconds(record.seconds) for record in records]
     if usd is not None:
         assert world.node_seconds * USD_PER_SECOND <= usd + NUM_NODES * over_seconds * USD_PER_SECOND
     if hours is not None:

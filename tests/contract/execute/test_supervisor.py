@@ -25,7 +25,7 @@ from orchestrator.core.trial_spec import trial_id
 from orchestrator.execute.executor import SweepContext
 from orchestrator.execute.machine.agent import ForkServerAddress, HostAgent
 from orchestrator.execute.trial.host import ForkServerOf, LocalHost
-from orchestrator.execute.trial.supervisor import record_of
+from orchestrator.execute.trial.supervisor import build_record
 from orchestrator.train.registry import trainer_info
 
 _SHORT = Deadlines(resources_seconds=20.0, start_seconds=20.0, run_seconds=1.0)
@@ -103,10 +103,10 @@ def fork_server(agent: HostAgent) -> ForkServerAddress:
 
 def recorded(attempt: Attempt, told: SweepContext, *, fork_server_of: ForkServerOf) -> TrialRecord:
     here = LocalHost(attempt, told, fork_server_of=fork_server_of)
-    return record_of(attempt, told, hosts=[here], hear=lambda _: None)
+    return build_record(attempt, told, hosts=[here], on_progress=lambda _: None)
 
 
-def log_of(record, folder: Path, *, rank: int = 0) -> str:
+def find_log(record, folder: Path, *, rank: int = 0) -> str:
     return (folder / record.log_path / f"rank{rank}.log").read_text()
 
 
@@ -137,7 +137,7 @@ def test_a_trial_is_a_record_with_a_result(tmp_path, start_method):
     assert record.environment["hostname"] == "here"
     assert "numpy" in record.environment
     assert record.started_at <= record.ended_at
-    assert log_of(record, tmp_path) == ""
+    assert find_log(record, tmp_path) == ""
 
 
 @pytest.mark.more_except("was")
@@ -167,8 +167,8 @@ def test_of_twelve_trials_one_that_has_no_memory_is_the_only_one_to_fail_and_is_
 def test_the_log_of_a_failed_worker_holds_its_traceback(tmp_path):
     (record,) = run(context(tmp_path), noop("raise"))
     assert record.log_path == f"logs/{record.trial_id}-1"
-    assert "Traceback (most recent call last):" in log_of(record, tmp_path)
-    assert 'noop_trainer.py", line' in log_of(record, tmp_path)
+    assert "Traceback (most recent call last):" in find_log(record, tmp_path)
+    assert 'noop_trainer.py", line' in find_log(record, tmp_path)
 
 
 @pytest.mark.parametrize("start_method", ["fork", "spawn"])
@@ -288,7 +288,7 @@ def test_a_worker_that_breaks_before_its_job_leaves_its_traceback(tmp_path):
     python = python_with(tmp_path / "half", code)
     (record,) = run(context(tmp_path, pythons={"noop": python}), noop())
     assert (record.failure.kind, record.failure.message) == ("worker_lost", "rank 0 ended with exit code 1")
-    assert log_of(record, tmp_path).endswith("ImportError: half an installation\n")
+    assert find_log(record, tmp_path).endswith("ImportError: half an installation\n")
 
 
 @pytest.mark.more_except("none-fork")

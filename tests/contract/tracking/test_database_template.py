@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("mlflow", reason="MLflow is not installed")
 
 from orchestrator.record.tracking import database_template
-from orchestrator.record.tracking.mlflow_client import client_of
+from orchestrator.record.tracking.mlflow_client import open_client
 
 # mlflow 3.17 uses what SQLAlchemy 2.1 deprecates
 pytestmark = pytest.mark.filterwarnings(
@@ -25,7 +25,7 @@ def cache(tmp_path, monkeypatch):
 
 
 def opened(database):
-    return client_of(f"sqlite:///{database}")
+    return open_client(f"sqlite:///{database}")
 
 
 def schema_of(database):

@@ -59,7 +59,7 @@ def attach(uri, files, predictions, *, metrics=METRICS):
     MlflowStore(uri).attach(files, outline=swept, kept=[(record(), metrics)])
 
 
-def runs_of(uri, outcome):
+def find_runs(uri, outcome):
     client = MlflowClient(uri)
     experiment = client.get_experiment_by_name("swept")
     return client.search_runs([experiment.experiment_id], f"tags.outcome = '{outcome}'")
@@ -67,7 +67,7 @@ def runs_of(uri, outcome):
 
 def test_a_predicted_setting_is_a_run_with_its_numbers_that_no_filter_of_measured_ones_finds(uri, files):
     finish(uri, files, [predicted("t4", **{"time/job_seconds": 12.0})])
-    (run,), (attempt,) = runs_of(uri, "predicted"), runs_of(uri, "measured")
+    (run,), (attempt,) = find_runs(uri, "predicted"), find_runs(uri, "measured")
     assert (run.info.run_name, run.info.status) == ("t4, fp32 · predicted", "FINISHED")
     assert run.data.metrics == {RATE: 9000.0, "time/job_seconds": 12.0}
     assert run.data.params == {"device": "t4", "precision": "fp32", "global_batch_size": "64"}
@@ -79,37 +79,37 @@ def test_a_predicted_setting_is_a_run_with_its_numbers_that_no_filter_of_measure
 def test_predictions_sent_twice_are_shown_once(uri, files):
     for send in (finish, attach, finish):
         send(uri, files, [predicted("t4"), predicted("v100")])
-    assert sorted(run.data.tags["device"] for run in runs_of(uri, "predicted")) == ["t4", "v100"]
+    assert sorted(run.data.tags["device"] for run in find_runs(uri, "predicted")) == ["t4", "v100"]
 
 
 def test_a_later_report_changes_predictions_in_their_runs_and_removes_what_it_does_not_have(uri, files):
     finish(uri, files, [predicted("t4"), predicted("v100")])
-    before = {run.data.tags["device"]: run.info.run_id for run in runs_of(uri, "predicted")}
+    before = {run.data.tags["device"]: run.info.run_id for run in find_runs(uri, "predicted")}
     attach(uri, files, [predicted("v100", 7000.0)])
-    (run,) = runs_of(uri, "predicted")
+    (run,) = find_runs(uri, "predicted")
     assert (run.info.run_id, run.data.metrics[RATE]) == (before["v100"], 7000.0)
 
 
 def test_a_compiled_setting_takes_the_place_of_its_prediction(uri, files):
     finish(uri, files, [predicted("tpu_v3_8")])
     attach(uri, files, [predicted("tpu_v3_8", provenance="compiled")])
-    (run,) = runs_of(uri, "predicted")
+    (run,) = find_runs(uri, "predicted")
     assert (run.data.tags["provenance"], run.info.run_name) == ("compiled", "tpu_v3_8, fp32 · compiled")
 
 
 def test_a_prediction_whose_writer_was_killed_is_written_anew(uri, files):
     finish(uri, files, [predicted("t4")])
-    (run,) = runs_of(uri, "predicted")
+    (run,) = find_runs(uri, "predicted")
     MlflowClient(uri).update_run(run.info.run_id, status="RUNNING")
     attach(uri, files, [predicted("t4")])
-    (again,) = runs_of(uri, "predicted")
+    (again,) = find_runs(uri, "predicted")
     assert (again.info.status, again.info.run_id != run.info.run_id) == ("FINISHED", True)
 
 
 def test_an_interrupted_sweep_keeps_the_predictions_of_its_last_report(uri, files):
     finish(uri, files, [predicted("t4")])
     finish(uri, [], [])
-    assert len(runs_of(uri, "predicted")) == 1
+    assert len(find_runs(uri, "predicted")) == 1
 
 
 def test_a_sweep_is_read_without_its_predictions(uri, files):
@@ -124,7 +124,7 @@ def test_another_length_of_the_job_changes_its_numbers_at_runs_that_were_sent(ur
     finish(uri, files, [], metrics=old)
     send(uri, files, [], metrics=METRICS)
     send(uri, files, [], metrics=METRICS | {"time/job_seconds": 30.0, RATE: 1.0})
-    (run,) = runs_of(uri, "measured")
+    (run,) = find_runs(uri, "measured")
     assert run.data.metrics["time/job_seconds"] == 30.0
     assert run.data.metrics["cost/job_usd"] == 0.5
     assert run.data.metrics[RATE] == 6400.0  # as it was recorded

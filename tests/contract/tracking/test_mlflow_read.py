@@ -21,7 +21,7 @@ from orchestrator.core.placement import Plan
 from orchestrator.core.result import TrialRecord
 from orchestrator.pipeline.report import write_report
 from orchestrator.pipeline.tracking import logged
-from orchestrator.record.tracking.mlflow_read import experiment_id_of, read_sweep
+from orchestrator.record.tracking.mlflow_read import find_experiment_id, read_sweep
 from orchestrator.record.tracking.mlflow_store import MlflowStore
 
 # mlflow 3.17 uses what SQLAlchemy 2.1 deprecates
@@ -68,7 +68,7 @@ def test_a_quality_of_the_name_of_a_parameter_comes_back(uri, tmp_path):
     found, _ = read_sweep(uri, sweep="qualities")
     assert sorted(found, key=str) == sorted(records, key=str)
     client = MlflowClient(uri)
-    runs = client.search_runs([experiment_id_of(uri, sweep="qualities")], "tags.outcome = 'measured'")
+    runs = client.search_runs([find_experiment_id(uri, sweep="qualities")], "tags.outcome = 'measured'")
     assert [run.data.metrics["quality/precision"] for run in runs] == [0.94]
     assert "precision" not in runs[0].data.metrics
 

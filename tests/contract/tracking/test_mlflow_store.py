@@ -107,7 +107,7 @@ def finish_sweep(store, sweep, *, records=(), report=None, **changes):
     return store.sent
 
 
-def runs_of(uri, sweep, *, view=ViewType.ACTIVE_ONLY):
+def find_runs(uri, sweep, *, view=ViewType.ACTIVE_ONLY):
     client = MlflowClient(uri)
     experiment = client.get_experiment_by_name(sweep)
     found = client.search_runs([experiment.experiment_id], run_view_type=view)
@@ -116,7 +116,7 @@ def runs_of(uri, sweep, *, view=ViewType.ACTIVE_ONLY):
 
 
 def only_child(uri, sweep):
-    (_,), (child,) = runs_of(uri, sweep)
+    (_,), (child,) = find_runs(uri, sweep)
     return child
 
 
@@ -125,7 +125,7 @@ def test_every_tracker_keeps_the_contract(database):
     for tracker in trackers:
         tracker.begin(outline("contract"))
         tracker.sync([])
-        tracker.keep(record(), METRICS)
+        tracker.save(record(), METRICS)
         tracker.finish([])
         tracker.attach([Path(__file__)], outline=outline("contract"), kept=[(record(), METRICS)])
         assert tracker.missed == 0
@@ -133,7 +133,7 @@ def test_every_tracker_keeps_the_contract(database):
 
 def test_an_attempt_is_a_child_run_with_tags_params_metrics_and_times(uri, sweep):
     finish_sweep(MlflowStore(uri), sweep, records=[record(environment={"git_commit": "abc"})])
-    (parent,), (child,) = runs_of(uri, sweep)
+    (parent,), (child,) = find_runs(uri, sweep)
     tags = {
         name: child.data.tags.get(name) for name in ("trial_id", "attempt", "provenance", "device", "trainer")
     }
@@ -193,7 +193,7 @@ def test_the_sweep_is_described_by_the_headline_of_its_last_report(uri, sweep, t
     finish_sweep(MlflowStore(uri), sweep, report=report)
     report.write_text("## a\n\n- second\n\n### Measured\n\n| x |\n")
     MlflowStore(uri).attach([report], outline=outline(sweep), kept=[])
-    (parent,), _ = runs_of(uri, sweep)
+    (parent,), _ = find_runs(uri, sweep)
     assert parent.data.tags["mlflow.note.content"].startswith("## a\n\n- second\n\nThe page with all")
 
 
@@ -222,7 +222,7 @@ def test_the_log_of_a_failed_attempt_is_an_artifact_and_in_its_description(uri, 
     log.write_text("step 1\nKilled\n")
     failed = record(failure=Failure(kind="oom", message="killed"), log_path="logs/one-1")
     finish_sweep(MlflowStore(uri), sweep, records=[failed, record(attempt=2)], folder=tmp_path)
-    _, children = runs_of(uri, sweep)
+    _, children = find_runs(uri, sweep)
     by_status = {run.info.status: run for run in children}
     run_id, client = by_status["FAILED"].info.run_id, MlflowClient(uri)
     assert [artifact.path for artifact in client.list_artifacts(run_id, "log")] == ["log/rank0.log"]
@@ -241,7 +241,7 @@ def test_a_log_that_is_not_here_is_left_out(uri, sweep):
 def test_a_run_has_its_data_set_its_source_and_its_user(uri, sweep):
     standin = record(spec=trial_spec(data="standin:mnist-v1:0123"), environment={"git_commit": "abc"})
     finish_sweep(MlflowStore(uri), sweep, records=[standin])
-    (parent,), (child,) = runs_of(uri, sweep)
+    (parent,), (child,) = find_runs(uri, sweep)
     [found] = child.inputs.dataset_inputs
     assert (found.dataset.name, found.dataset.digest) == ("mnist-v1 (stand-in)", "0123")
     assert found.dataset.source_type == "stand-in"
@@ -259,7 +259,7 @@ def test_the_sweep_has_its_axes_and_its_numbers(uri, sweep):
     records = [record(spec=trial_spec(seed=seed), price=price(is_hypothetical=True)) for seed in (0, 1)]
     planned = frozenset({*(item.trial_id for item in records), "another"})
     finish_sweep(MlflowStore(uri), sweep, records=records, planned=planned)
-    (parent,), _ = runs_of(uri, sweep)
+    (parent,), _ = find_runs(uri, sweep)
     told = {name: parent.data.params[name] for name in ("sweep", "goal", "axis.seed", "axis.device")}
     assert told == {"sweep": sweep, "goal": "fastest", "axis.seed": "0, 1", "axis.device": "cpu"}
     numbers = ("best/samples_per_second", "trials/measured", "trials/missing")
@@ -271,7 +271,7 @@ def test_a_sweep_that_goes_on_has_further_values_and_new_numbers(uri, sweep):
     first, second = (record(spec=trial_spec(seed=seed)) for seed in (0, 1))
     finish_sweep(MlflowStore(uri), sweep, records=[first])
     finish_sweep(MlflowStore(uri), sweep, records=[first, second])
-    (parent,), _ = runs_of(uri, sweep)
+    (parent,), _ = find_runs(uri, sweep)
     assert parent.data.params["axis.seed.2"] == "0, 1"
     history = MlflowClient(uri).get_metric_history(parent.info.run_id, "trials/measured")
     assert {point.step: point.value for point in history} == {1: 1, 2: 2}
@@ -283,7 +283,7 @@ def test_a_report_brings_the_numbers_of_a_sweep_up_to_date(uri, sweep):
     kept = [(record(), METRICS), (record(spec=trial_spec(seed=1)), METRICS)]
     store = MlflowStore(uri)
     store.attach([], outline=outline(sweep, planned=frozenset({"another"})), kept=kept)
-    (parent,), _ = runs_of(uri, sweep)
+    (parent,), _ = find_runs(uri, sweep)
     assert (parent.data.metrics["trials/measured"], parent.data.metrics["trials/missing"]) == (2, 1)
     assert store.experiment_id == parent.info.experiment_id
 
@@ -302,7 +302,7 @@ def test_the_same_record_twice_is_one_run(uri, sweep):
     store = MlflowStore(uri)
     assert finish_sweep(store, sweep, records=[record(), record()]) == 1
     assert finish_sweep(MlflowStore(uri), sweep, records=[record()]) == 0
-    parents, children = runs_of(uri, sweep)
+    parents, children = find_runs(uri, sweep)
     assert (len(parents), len(children)) == (1, 1)
 
 
@@ -316,18 +316,18 @@ def test_a_run_that_a_killed_driver_left_half_written_is_written_again(uri, swee
     MlflowClient(uri).update_run(half_written, status="RUNNING")
     assert finish_sweep(MlflowStore(uri), sweep, records=[record()]) == 1
     assert only_child(uri, sweep).info.run_id != half_written
-    parents, children = runs_of(uri, sweep, view=ViewType.ALL)
+    parents, children = find_runs(uri, sweep, view=ViewType.ALL)
     assert "RUNNING" not in {run.info.status for run in parents + children}
 
 
 def test_the_sweep_runs_from_begin_to_finish_and_a_killed_driver_s_is_taken_up(uri, sweep, tmp_path):
     MlflowStore(uri).begin(outline(sweep))  # and its driver is killed
-    (parent,), _ = runs_of(uri, sweep)
+    (parent,), _ = find_runs(uri, sweep)
     assert parent.info.status == "RUNNING"
     report = tmp_path / "report.html"
     report.write_text("<p>a report</p>")
     finish_sweep(MlflowStore(uri), sweep, report=report)
-    (again,), _ = runs_of(uri, sweep)
+    (again,), _ = find_runs(uri, sweep)
     assert (again.info.run_id, again.info.status) == (parent.info.run_id, "FINISHED")
     assert [list_artifact.path for list_artifact in MlflowClient(uri).list_artifacts(again.info.run_id)] == [
         "report.html"
@@ -341,7 +341,7 @@ def test_a_later_report_takes_the_place_of_the_first_and_the_sweep_s_state_stays
     MlflowStore(uri).begin(outline(sweep))  # another driver runs the sweep
     report.write_text("second")
     MlflowStore(uri).attach([report], outline=outline(sweep), kept=[])
-    (parent,), _ = runs_of(uri, sweep)
+    (parent,), _ = find_runs(uri, sweep)
     assert parent.info.status == "RUNNING"
     shown = MlflowClient(uri).download_artifacts(parent.info.run_id, "report.html", str(tmp_path / "shown"))
     assert Path(shown).read_text() == "second"
@@ -353,7 +353,7 @@ def test_a_report_of_a_sweep_that_was_never_tracked_is_shown_and_nothing_is_left
     report = tmp_path / "report.html"
     report.write_text("a report")
     MlflowStore(uri).attach([report], outline=outline(sweep), kept=[])
-    (parent,), children = runs_of(uri, sweep)
+    (parent,), children = find_runs(uri, sweep)
     assert (parent.info.status, children) == ("FINISHED", [])
     assert [list_artifact.path for list_artifact in MlflowClient(uri).list_artifacts(parent.info.run_id)] == [
         "report.html"
@@ -369,7 +369,7 @@ def test_a_report_that_cannot_be_attached_is_told_and_no_error(sweep, tmp_path, 
 
 def test_an_interrupted_sweep_is_killed_until_it_is_taken_up(uri, sweep):
     finish_sweep(MlflowStore(uri), sweep)
-    (parent,), _ = runs_of(uri, sweep)
+    (parent,), _ = find_runs(uri, sweep)
     assert parent.info.status == "KILLED"
 
 
@@ -456,7 +456,7 @@ def test_a_server_that_answers_nonsense_misses_all_and_gets_each_record_once(pro
     assert ("500" in caplog.text) if fault == "error" else ("not in a valid JSON format" in caplog.text)
     proxy.fault_of = lambda _method, _path: "none"
     assert [finish_sweep(MlflowStore(proxy.url), sweep, records=records) for _ in range(2)] == [3, 0]
-    assert len(runs_of(proxy.url, sweep)[1]) == 3
+    assert len(find_runs(proxy.url, sweep)[1]) == 3
 
 
 WRITES = {
@@ -488,7 +488,7 @@ def test_a_write_that_fails_or_whose_answer_is_lost_leaves_one_run_of_each_attem
     assert left == [0]
     proxy.fault_of = lambda _method, _path: "none"
     finish_sweep(MlflowStore(proxy.url), sweep, records=[record(), record(attempt=2)])
-    parents, children = runs_of(proxy.url, sweep)
+    parents, children = find_runs(proxy.url, sweep)
     assert (len(parents), sorted(run.data.tags["attempt"] for run in children)) == (1, ["1", "2"])
     assert {run.info.status for run in (*parents, *children)} <= {"FINISHED", "KILLED"}
 

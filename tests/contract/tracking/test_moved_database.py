@@ -18,8 +18,8 @@ from mlflow.tracking._tracking_service import utils
 from orchestrator.core.codec import to_json
 from orchestrator.core.objective import Objective
 from orchestrator.pipeline.tracking import logged
-from orchestrator.record.tracking.mlflow_client import client_of
-from orchestrator.record.tracking.mlflow_read import experiment_id_of, read_sweep
+from orchestrator.record.tracking.mlflow_client import open_client
+from orchestrator.record.tracking.mlflow_read import find_experiment_id, read_sweep
 from orchestrator.record.tracking.mlflow_store import MlflowStore
 
 # mlflow 3.17 uses what SQLAlchemy 2.1 deprecates
@@ -36,7 +36,7 @@ def old(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Monk
     folder.mkdir()
     monkeypatch.chdir(folder)
     if request.param == "place by MLflow":
-        client_of(uri_in(folder)).create_experiment("kept")
+        open_client(uri_in(folder)).create_experiment("kept")
     track(folder, record())
     monkeypatch.chdir(tmp_path)
     return folder
@@ -121,6 +121,6 @@ def test_artifacts_lie_beside_a_database_that_is_not_in_the_working_directory(
     monkeypatch.chdir(other)
     track(old, record(), sweep="second")
     assert [*other.iterdir()] == []
-    experiment_id = experiment_id_of(uri_in(old), sweep="second")
+    experiment_id = find_experiment_id(uri_in(old), sweep="second")
     place = MlflowClient(uri_in(old)).get_experiment(experiment_id).artifact_location
     assert Path(place).is_relative_to(old)

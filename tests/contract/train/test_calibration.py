@@ -11,7 +11,7 @@ from builders import placement, trial_spec
 from noop_trials import context, noop, run
 from trainer_runs import WORKLOADS, python_of
 
-from orchestrator.analysis.metrics.definitions import metrics_of
+from orchestrator.analysis.metrics.definitions import collect_metrics
 from orchestrator.core.placement import Placement
 from orchestrator.core.result import TrainResult, TrialRecord
 from orchestrator.core.settings import Deadlines
@@ -43,7 +43,7 @@ def trials(trainer: str) -> tuple[Placement, ...]:
 
 
 @cache
-def records_of(trainer: str) -> Mapping[str, TrialRecord]:
+def load_records(trainer: str) -> Mapping[str, TrialRecord]:
     """The record of each of these trials, by trial_id."""
     if not python_of(trainer).exists():
         pytest.skip(f"{python_of(trainer)} is absent; get it with: make xla")
@@ -59,8 +59,8 @@ def records_of(trainer: str) -> Mapping[str, TrialRecord]:
         return {record.trial_id: record for record in run(told, *trials(trainer))}
 
 
-def result_of(place: Placement) -> TrainResult:
-    record = records_of(place.trial.trainer)[place.trial_id]
+def merge_reports(place: Placement) -> TrainResult:
+    record = load_records(place.trial.trainer)[place.trial_id]
     assert record.failure is None
     return record.result
 
@@ -70,9 +70,9 @@ def result_of(place: Placement) -> TrainResult:
 @pytest.mark.parametrize("trainer", RANKS)
 def test_a_trial_that_was_asked_knows_its_utilisation_of_a_calibrated_peak(trainer: str) -> None:
     place = trial(trainer)
-    calibration = result_of(place).calibration
+    calibration = merge_reports(place).calibration
     assert calibration.source == "calibrated: fastest of 8 products of 2048 x 2048, this process"
-    metrics = metrics_of(records_of(trainer)[place.trial_id])
+    metrics = collect_metrics(load_records(trainer)[place.trial_id])
     assert 0 < metrics["mfu_calibrated"] <= 1
     assert metrics["calibrated_flops_per_second"] == calibration.flops_per_second
     assert "mfu" not in metrics  # nobody has published that peak
@@ -83,15 +83,15 @@ def test_a_trial_that_was_asked_knows_its_utilisation_of_a_calibrated_peak(train
 @pytest.mark.more
 def test_a_trial_that_was_not_asked_has_no_utilisation(trainer: str) -> None:
     place = trial(trainer, calibrate=False)
-    assert result_of(place).calibration is None
-    assert not [key for key in metrics_of(records_of(trainer)[place.trial_id]) if "mfu" in key]
+    assert merge_reports(place).calibration is None
+    assert not [key for key in collect_metrics(load_records(trainer)[place.trial_id]) if "mfu" in key]
 
 
 @pytest.mark.slow_cases("torch_xla")
 @pytest.mark.parametrize("trainer", RANKS)
 @pytest.mark.more
 def test_all_processes_of_a_trial_multiply(trainer: str) -> None:
-    ranks = result_of(trial(trainer, workers=2)).calibration.seconds
+    ranks = merge_reports(trial(trainer, workers=2)).calibration.seconds
     assert [len(products) for products in ranks] == [8] * RANKS[trainer]
     assert all(seconds > 0 for products in ranks for seconds in products)
 

@@ -9,7 +9,7 @@ from busy_hosts import with_result
 from noop_trials import context, run
 from trainer_runs import WORKLOADS
 
-from orchestrator.analysis.metrics.definitions import metrics_of
+from orchestrator.analysis.metrics.definitions import collect_metrics
 from orchestrator.core.placement import Placement
 from orchestrator.core.settings import Deadlines
 from orchestrator.core.trial_spec import TimingSpec
@@ -42,6 +42,6 @@ def test_two_processes_take_pairs_of_blocks_after_their_evaluation(tmp_path: Pat
     two, alone, rehearsed = map(with_result, run(told, *trials))
     assert [len(pairs) for pairs in two.result.exchange_seconds] == [5, 5]
     assert (two.result.steps, two.result.samples) == (8, 8 * 64)
-    assert metrics_of(two)["communication_share"] < 1
+    assert collect_metrics(two)["communication_share"] < 1
     assert alone.result.exchange_seconds == rehearsed.result.exchange_seconds == ()
-    assert "communication_share" not in metrics_of(alone)
+    assert "communication_share" not in collect_metrics(alone)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 import pytest
-from small_trials import STEPS, records_of, small_trial
+from small_trials import STEPS, load_records, small_trial
 
 from orchestrator.core import codec
 from orchestrator.core.result import DeviceFacts, TrainResult, TrialRecord
@@ -22,7 +22,7 @@ TRIALS = {
 
 @pytest.fixture(scope="module")
 def records(request: pytest.FixtureRequest) -> Mapping[str, TrialRecord]:
-    return records_of(TRIALS, request)
+    return load_records(TRIALS, request)
 
 
 @pytest.fixture(params=TRIALS)

@@ -113,13 +113,13 @@ def twin_of(trainer: str, fault: str) -> Placement:
 def records(request: pytest.FixtureRequest, trainer: str) -> Mapping[str, TrialRecord]:
     """Records of the trainer's trials that the selected tests look at."""
     calls = [item.callspec.params for item in request.session.items if item.path == request.path]
-    return records_of(
+    return load_records(
         trainer, tuple(dict.fromkeys(call["fault"] for call in calls if call["trainer"] == trainer))
     )
 
 
 @cache
-def records_of(trainer: str, faults: tuple[str, ...]) -> Mapping[str, TrialRecord]:
+def load_records(trainer: str, faults: tuple[str, ...]) -> Mapping[str, TrialRecord]:
     """Run the faulty trials and their twins, and return the records by trial_id; one fork server forks all
     workers.
     """

@@ -127,7 +127,7 @@ def run(
     executor: Executor, told: SweepContext, trial: Placement, watcher: Unwatched
 ) -> Sequence[TrialRecord]:
     records: list[TrialRecord] = []
-    executor.run(queue_for([trial], told, HERE), told, watcher, keep=records.append)
+    executor.run(queue_for([trial], told, HERE), told, watcher, on_record=records.append)
     return records
 
 

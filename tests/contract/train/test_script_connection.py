@@ -21,7 +21,7 @@ variables = ScriptVariables(passed=os.environ, left_out=())
 script = Script([sys.executable, "-c", sys.argv[1]], folder=sys.argv[2], variables=variables)
 try:
     assert script.wait_for_first_step() is None
-    first = script.hear() if sys.argv[3:] else None
+    first = script.read_message() if sys.argv[3:] else None
 finally:
     script.finish(trains_to_end=False)
     script.close()

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
-from small_trials import STEPS, records_of, small_trial
+from small_trials import STEPS, load_records, small_trial
 
 from orchestrator.core import codec
 from orchestrator.core.result import TrainResult, TrialRecord
@@ -21,7 +21,7 @@ REHEARSAL = {"a rehearsal": replace(small_trial("unequal_ddp", 1, seed=1), prove
 
 @pytest.fixture(scope="module")
 def records(request: pytest.FixtureRequest) -> Mapping[str, TrialRecord]:
-    return records_of({**TRIALS, **REHEARSAL}, request)
+    return load_records({**TRIALS, **REHEARSAL}, request)
 
 
 @pytest.fixture(params=TRIALS)

@@ -6,8 +6,8 @@ import pytest
 from PIL import Image
 from report_builders import hostile, tpu_vs_gpu
 
-from orchestrator.analysis.findings import findings_of
-from orchestrator.analysis.report.figures import figures_of
+from orchestrator.analysis.findings import collect_findings
+from orchestrator.analysis.report.figures import build_figures
 from orchestrator.core.objective import FASTEST
 from orchestrator.pipeline.report import write_report
 
@@ -15,7 +15,9 @@ from orchestrator.pipeline.report import write_report
 @pytest.mark.parametrize("case", [tpu_vs_gpu, hostile])
 def test_every_figure_is_an_image_and_not_blank(case, tmp_path):
     files = write_report(tmp_path, *case(), FASTEST, images=True).files
-    names = {f"{name}{suffix}" for name in figures_of(findings_of(*case())) for suffix in (".png", ".svg")}
+    names = {
+        f"{name}{suffix}" for name in build_figures(collect_findings(*case())) for suffix in (".png", ".svg")
+    }
     images = {file.name: file for file in files if file.parent == tmp_path / "figures"}
     assert set(images) == names
     for path in images.values():

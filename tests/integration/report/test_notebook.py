@@ -22,7 +22,7 @@ def code(notebook):
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
 
 
-def shapes_of(cell):
+def find_shapes(cell):
     """Return the kind of each output; columns and number of rows of data frames, lines of streams.
 
     A question about memory is printed only where its answer is not cached.
@@ -40,7 +40,7 @@ def shapes_of(cell):
 @pytest.mark.slow
 def test_it_gives_what_it_shows(kept, again):
     assert [cell.source for cell in code(again)] == [cell.source for cell in code(kept)]
-    assert [[*shapes_of(cell)] for cell in code(again)] == [[*shapes_of(cell)] for cell in code(kept)]
+    assert [[*find_shapes(cell)] for cell in code(again)] == [[*find_shapes(cell)] for cell in code(kept)]
 
 
 def test_it_shows_a_plan_a_sweep_data_frames_a_figure_and_the_page(kept):

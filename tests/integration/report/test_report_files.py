@@ -9,7 +9,7 @@ import pytest
 from cli_process import NOOP, Answer, ask, command, environment, records_in
 
 from orchestrator.config.loader import load
-from orchestrator.pipeline.components import command_words_of
+from orchestrator.pipeline.components import list_command_words
 
 FOLDER = Path("outputs/smoke")
 NAMES = ("report.html", "report.md", "results.csv", "results.parquet", "comparisons.csv", "plan.json")
@@ -18,7 +18,7 @@ NAMES = ("report.html", "report.md", "results.csv", "results.parquet", "comparis
 _MOST_BYTES = 2**16  # of one file: the page has 100 kB, and nothing else of a small sweep has 50
 
 
-def lines_of(told: Answer) -> list[str]:
+def list_lines(told: Answer) -> list[str]:
     return told.err.splitlines()
 
 
@@ -65,7 +65,7 @@ def test_a_folder_in_the_place_of_a_file_costs_this_file_alone(measured: Path, n
     place.rmdir()
     place.touch()
     assert told.code == 1
-    assert lines_of(told) == [unwritten(place, "Is a directory")]
+    assert list_lines(told) == [unwritten(place, "Is a directory")]
     assert all(other.stat().st_size for other in others)
     assert "1 trial measured" in told.out
     assert ("report: outputs/smoke/report.html" in told.out) is (name != "report.html")
@@ -81,7 +81,7 @@ def test_a_page_that_is_too_large_for_the_disk_costs_no_other_file_and_the_forme
     markdown.unlink()
     told = limited_in(measured, "report", *NOOP)
     assert told.code == 1
-    assert lines_of(told) == [unwritten(page, "File too large")]
+    assert list_lines(told) == [unwritten(page, "File too large")]
     assert "1 trial measured" in told.out
     assert [record["result"] is not None for record in records_in(measured)] == [True]
     assert page.read_text() == "the former page"
@@ -107,7 +107,7 @@ def test_a_file_in_the_place_of_the_folder_is_one_line_beside_the_tables(tmp_pat
     (tmp_path / FOLDER).touch()
     told = ask("report", *NOOP, cwd=tmp_path)
     assert told.code == 1
-    assert lines_of(told) == [unwritten(tmp_path / FOLDER, "File exists")]
+    assert list_lines(told) == [unwritten(tmp_path / FOLDER, "File exists")]
     assert "1 not run yet" in told.out
 
 
@@ -118,11 +118,11 @@ def test_an_image_that_cannot_be_removed_costs_no_other_file(measured: Path) -> 
     told = ask("report", *NOOP, cwd=measured)
     image.rmdir()
     assert told.code == 1
-    assert lines_of(told) == [unwritten(image.parent, "Is a directory")]
+    assert list_lines(told) == [unwritten(image.parent, "Is a directory")]
     assert "report: outputs/smoke/report.html" in told.out
 
 
 def test_the_words_of_a_command_have_no_secret_and_no_source_of_a_report(tmp_path: Path) -> None:
     words = ["+sweep=smoke", "tracking.uri=http://key:planted@host:5000", "report.source=mlflow"]
     settings = load(words, working_directory=tmp_path)
-    assert command_words_of(settings) == ("+sweep=smoke", "tracking.uri=http://host:5000")
+    assert list_command_words(settings) == ("+sweep=smoke", "tracking.uri=http://host:5000")

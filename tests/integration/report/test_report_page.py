@@ -10,7 +10,7 @@ from browser_pages import CHROMIUM, opened, page_of
 from kernel_split_builders import split_sweep
 from report_builders import hostile, measured, plan_of, tpu_vs_gpu
 
-from orchestrator.analysis.findings import findings_of
+from orchestrator.analysis.findings import collect_findings
 from orchestrator.analysis.report.page import render
 
 axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="no axe here to check pages with")
@@ -138,7 +138,7 @@ def unequal():
         measured(trainer, step_seconds=64 / rate, price=None if trainer == "torch_ddp" else priced)
         for trainer, rate in rates.items()
     ]
-    return render(sweep="example", findings=findings_of(records, plan_of(records)))
+    return render(sweep="example", findings=collect_findings(records, plan_of(records)))
 
 
 def trainers(page):
@@ -204,7 +204,7 @@ def test_a_total_stays_below_whatever_the_order(page):
 
 def long_page():
     records = [measured(steps=300 + index, step_seconds=0.01 + index * 1e-4) for index in range(60)]
-    return render(sweep="example", findings=findings_of(records, plan_of(records)))
+    return render(sweep="example", findings=collect_findings(records, plan_of(records)))
 
 
 def visible_rows(table):
@@ -328,7 +328,7 @@ def test_a_report_of_ten_thousand_records_is_small_and_soon_usable(browser, tmp_
         for batch in (64, 128, 256, 512, 1024)
         for repeat in range(10)
     ]
-    markup = render(sweep="example", findings=findings_of(records, plan_of(records)))
+    markup = render(sweep="example", findings=collect_findings(records, plan_of(records)))
     assert len(markup.encode()) < 3_000_000
     with opened(browser, markup, tmp_path) as found:
         timing = found.page.evaluate("performance.getEntriesByType('navigation')[0].domContentLoadedEventEnd")

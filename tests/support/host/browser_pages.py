@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 
-from orchestrator.analysis.findings import findings_of
+from orchestrator.analysis.findings import collect_findings
 from orchestrator.analysis.report.page import render
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
@@ -24,7 +24,7 @@ class Opened:
 def page_of(case):
     """The page of a case: records and their plan."""
     records, plan = case()
-    return render(sweep="example", findings=findings_of(records, plan))
+    return render(sweep="example", findings=collect_findings(records, plan))
 
 
 @contextmanager

@@ -43,7 +43,7 @@ def install_driver(
         failure: printed instead of a table, with `exit_code`.
     """
     program = folder / "nvidia-smi"
-    rows = json.dumps([_row_of(index, gpu) for index, gpu in enumerate(gpus)])
+    rows = json.dumps([_build_row(index, gpu) for index, gpu in enumerate(gpus)])
     program.write_text(
         _PROGRAM.format(
             python=sys.executable, rows=rows, failure=failure, exit_code=exit_code, delay=delay_seconds
@@ -53,7 +53,7 @@ def install_driver(
     return program
 
 
-def _row_of(index: int, gpu: FakeGpu) -> dict[str, str]:
+def _build_row(index: int, gpu: FakeGpu) -> dict[str, str]:
     facts = asdict(gpu)
     return {
         "index": str(index),

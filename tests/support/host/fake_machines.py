@@ -135,7 +135,7 @@ def _patches(machine: Machine, torch_python: Path) -> str:
         "from functools import partial\n"
         "from patched_import import patch_when_imported\n"
         "def set_slice(module):\n"
-        f"    module.slice_type_of = lambda: {machine.slice_type!r}\n"
+        f"    module.find_slice_type = lambda: {machine.slice_type!r}\n"
         "def set_python(module):\n"
         "    probe = module.trainer_environment\n"
         "    def probe_with(info, *, python):\n"

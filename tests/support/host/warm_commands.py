@@ -64,7 +64,7 @@ class WarmCommands:
             return None
         try:
             process = self._started(asked)
-            return None if process is None else _answer_of(process, words, cwd, variables, seconds)
+            return None if process is None else _run_query(process, words, cwd, variables, seconds)
         finally:
             self._lock.release()
 
@@ -86,7 +86,7 @@ def _end(process: "subprocess.Popen[str]") -> None:
     process.communicate()  # which closes its standard input: nothing is left to do
 
 
-def _answer_of(
+def _run_query(
     process: "subprocess.Popen[str]",
     words: Sequence[str],
     cwd: Path,

@@ -12,13 +12,13 @@ import torch
 from declared_workloads import DECLARED
 from uneven_network import uneven_network
 
-from workloads.data.noise import noise_of
+from workloads.data.noise import describe_noise
 from workloads.data.split import IGNORED
 from workloads.initial import State, initial_weights
 from workloads.layers import Dropout, Embedding
 from workloads.network import Network
 from workloads.registry import workload
-from workloads.shapes import shapes_of
+from workloads.shapes import find_shapes
 from workloads.spec import Gan, Phase, WorkloadSpec
 from workloads.with_keras import network as keras_network
 from workloads.with_keras import training as keras_training
@@ -114,11 +114,11 @@ def batch_of(spec: WorkloadSpec) -> dict[str, np.ndarray]:
     """Samples, labels and noise for a step of any protocol."""
     judge = "discriminator" if isinstance(spec.phases[-1].protocol, Gan) else spec.quality.network
     network = spec.networks[judge]
-    *steps, classes = shapes_of(network)[-1]
+    *steps, classes = find_shapes(network)[-1]
     labels = np.random.default_rng(6).integers(0, classes, (BATCH, *steps))
     if steps:
         labels[:, ::3] = IGNORED
-    drawn = {item.name: noise_of(item, np.arange(BATCH), seed=7) for item in spec.noise}
+    drawn = {item.name: describe_noise(item, np.arange(BATCH), seed=7) for item in spec.noise}
     return {"x": inputs_of(network), "y": labels} | drawn
 
 
@@ -149,7 +149,9 @@ def output_of_keras(model: Any, network: Network) -> np.ndarray:
 def torch_after(twins: Twins, phase: Phase, *, steps: int) -> State:
     """Train in PyTorch on one batch, again and again: the weights then."""
     trained = twins.ours.train_in(phase)
-    optimizers = [torch_training.optimizer_of(phase.optimizers[name], each) for name, each in trained.items()]
+    optimizers = [
+        torch_training.build_optimizer(phase.optimizers[name], each) for name, each in trained.items()
+    ]
     losses = torch_training.Losses(twins.ours, phase)
     dtype = next(twins.ours.parameters()).dtype
     batch = {name: torch.from_numpy(array) for name, array in batch_of(twins.spec).items()}
@@ -166,7 +168,7 @@ def torch_after(twins: Twins, phase: Phase, *, steps: int) -> State:
 def keras_after(twins: Twins, phase: Phase, *, steps: int) -> State:
     """The same in Keras."""
     trained = twins.theirs.trained_in(phase)
-    optimizers = {name: keras_training.optimizer_of(phase.optimizers[name]) for name in trained}
+    optimizers = {name: keras_training.build_optimizer(phase.optimizers[name]) for name in trained}
     batch = {name: tf.constant(array) for name, array in batch_of(twins.spec).items()}
     for _ in range(steps):
         with tf.GradientTape(persistent=True) as tape:

@@ -22,7 +22,7 @@ Finding = dict[str, Any]
 
 
 @cache
-def findings_of(script: str) -> dict[str, list[Finding]]:
+def collect_findings(script: str) -> dict[str, list[Finding]]:
     """Return each rank's findings by the name of the case; run once per test session."""
     with TemporaryDirectory() as folder:
         subprocess.run(

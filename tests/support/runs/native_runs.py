@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 from repository import CHILD_PYTHONPATH
-from trainer_runs import BATCH, COMPILED_SOON, STEPS, do_all, jobs_of, python_of
+from trainer_runs import BATCH, COMPILED_SOON, STEPS, do_all, group_jobs, python_of
 
 from orchestrator.core.codec import from_plain, to_plain
 from orchestrator.train.registry import load_trainer, trainer_info
@@ -155,7 +155,7 @@ def ends_of(trainer: str) -> dict[str, list[dict[str, Any]]]:
             run: [
                 [
                     replace(job, origin=origin, native=native)
-                    for job in jobs_of(trainer, "own_points", shape, data=folder, workload_options={"": 0})
+                    for job in group_jobs(trainer, "own_points", shape, data=folder, workload_options={"": 0})
                 ]
                 for _ in range(3)
             ]

@@ -68,7 +68,7 @@ class QueueTrainer:
         return max((count for step, count in self.compile_counts.items() if step <= self.taken), default=0)
 
 
-def phases_of(*shares: float) -> tuple[Phase, ...]:
+def split_phases(*shares: float) -> tuple[Phase, ...]:
     return tuple(
         Phase(name=f"phase {index}", protocol=Supervised(), optimizers={}, share=share)
         for index, share in enumerate(shares)

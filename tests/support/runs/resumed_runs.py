@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 from repository import CHILD_PYTHONPATH
-from trainer_runs import COMPILED_SOON, RUNS, WORKLOADS, do_all, jobs_of, python_of, set_up
+from trainer_runs import COMPILED_SOON, RUNS, WORKLOADS, do_all, group_jobs, python_of, set_up
 
 from orchestrator.core.codec import from_plain, to_plain
 from orchestrator.core.trial_spec import trial_id
@@ -41,7 +41,7 @@ Ends = dict[str, dict[str, np.ndarray]]
 """`whole` and `resumed` -> the checkpoint after the last step."""
 
 
-def shapes_of(trainer: str, task: str) -> dict[str, tuple[str, int, int]]:
+def find_shapes(trainer: str, task: str) -> dict[str, tuple[str, int, int]]:
     """Return the shapes of `RUNS` in fp32, and one whose loss is scaled."""
     shapes = {run: shape for run, shape in RUNS[trainer].items() if shape[0] == "fp32"}
     if trainer == "torch_xla" or task != "mnist_cnn":
@@ -51,14 +51,16 @@ def shapes_of(trainer: str, task: str) -> dict[str, tuple[str, int, int]]:
 
 @cache
 def ends_of(trainer: str, task: str) -> dict[str, list[Ends]]:
-    """Return the ends of both trainings per rank, by the run in `shapes_of`; run once per test session."""
+    """Return the ends of both trainings per rank, by the run in `find_shapes`; run once per test session."""
     with TemporaryDirectory() as name:
         folder = Path(name)
         data_set = workload(task, OPTIONS[task]).data.data_set
         data = resolve(data_set, "synthetic", cache=folder, download=False).path
         jobs = {
-            run: [jobs_of(trainer, task, shape, data=data, workload_options=OPTIONS[task]) for _ in range(3)]
-            for run, shape in shapes_of(trainer, task).items()
+            run: [
+                group_jobs(trainer, task, shape, data=data, workload_options=OPTIONS[task]) for _ in range(3)
+            ]
+            for run, shape in find_shapes(trainer, task).items()
         }
         (folder / "runs.json").write_text(json.dumps(to_plain(jobs)))
         subprocess.run(
@@ -111,7 +113,7 @@ def _left(kept: Path, job: WorkerJob, _stem: Path) -> None:
             step=step, phase=phase, samples=trainer.samples, training_seconds=1.0
         )
         checkpoint.write(
-            kept, arrays, trial_id=trial_id(job.trial), packages=_packages_of(job), progress=progress
+            kept, arrays, trial_id=trial_id(job.trial), packages=_find_packages(job), progress=progress
         )
     trainer.close()
 
@@ -119,13 +121,13 @@ def _left(kept: Path, job: WorkerJob, _stem: Path) -> None:
 def _resumed(kept: Path, job: WorkerJob, stem: Path) -> None:
     spec, trainer = set_up(job)
     (folder,) = kept.iterdir()
-    found = checkpoint.read(folder, trial_id=trial_id(job.trial), packages=_packages_of(job))
+    found = checkpoint.read(folder, trial_id=trial_id(job.trial), packages=_find_packages(job))
     _train(trainer, spec, job, first=found.progress.step, last=job.trial.steps, found=found)
     np.savez(stem.with_suffix(".npz"), **trainer.checkpoint())
     trainer.close()
 
 
-def _packages_of(job: WorkerJob) -> dict[str, str]:
+def _find_packages(job: WorkerJob) -> dict[str, str]:
     return framework_versions(trainer_info(job.trial.trainer).packages)
 
 

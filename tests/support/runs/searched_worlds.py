@@ -57,7 +57,7 @@ def true_seconds(spec):
 
 
 class World:
-    """A sweep whose trials take what `seconds_of` says, with a noise per trial_id.
+    """A sweep whose trials take what `estimate_seconds` says, with a noise per trial_id.
 
     Args:
         steps_to_target: trial -> steps after which the quality reaches the trial's target; None: never.
@@ -72,9 +72,9 @@ class World:
         self,
         placements,
         *,
-        seconds_of=true_seconds,
+        estimate_seconds=true_seconds,
         noise=0.01,
-        failure_of=None,
+        find_failure=None,
         steps_to_target=lambda _: STEPS,
         stops_on_curve=lambda *_: False,
         is_disturbed=lambda _: False,
@@ -82,7 +82,7 @@ class World:
         **search,
     ):
         self.placements = placements
-        self.seconds_of, self.noise, self.failure_of = seconds_of, noise, failure_of
+        self.estimate_seconds, self.noise, self.find_failure = estimate_seconds, noise, find_failure
         self.steps_to_target, self.is_disturbed = steps_to_target, is_disturbed
         self.stops_on_curve, self.tells = stops_on_curve, tells
         self.search = Search(name="adaptive", **search)
@@ -159,7 +159,7 @@ class World:
                 step_seconds=(step,) * blocks,
                 curve=tuple(replace(one, training_seconds=one.steps * step) for one in looks),
             )
-            queue.hear(attempt, shown)
+            queue.add_progress(attempt, shown)
             if attempt in queue.leaving():
                 stopped = Failure(kind="preempted", message="told to leave")
                 ended = record(placement=attempt.placement, failure=stopped, price=price())
@@ -184,11 +184,11 @@ class World:
 
     def outcome(self, placed):
         """The record of a trial."""
-        failure = self.failure_of(placed.trial) if self.failure_of else None
+        failure = self.find_failure(placed.trial) if self.find_failure else None
         if failure:
             return record(placement=placed, failure=Failure(kind=failure, message="as the test wants"))
         random = np.random.default_rng(int(placed.trial_id[:8], 16))
-        step = self.seconds_of(placed.trial) * math.exp(self.noise * random.standard_normal())
+        step = self.estimate_seconds(placed.trial) * math.exp(self.noise * random.standard_normal())
         blocks = tuple(10 * step for _ in range(8))
         steps, pursuit = STEPS, None
         if placed.trial.timing.target is not None:

@@ -43,7 +43,7 @@ def small_trial(trainer: str, workers: int, **changes: Any) -> Placement:
     return placement(spec, replicas=workers, num_processes=workers, threads=1)
 
 
-def records_of(trials: Mapping[str, Placement], request: pytest.FixtureRequest) -> dict[str, TrialRecord]:
+def load_records(trials: Mapping[str, Placement], request: pytest.FixtureRequest) -> dict[str, TrialRecord]:
     """The records of those that the asking module's selected tests have as `result`, by name."""
     tests = (item for item in request.session.items if item.path == request.path)
     names = {test.callspec.params["result"] for test in tests if isinstance(test, pytest.Function)}

@@ -16,15 +16,15 @@ from orchestrator.train.trainers.kernel_split.convolution import SplitConvolutio
 from orchestrator.train.trainers.kernel_split.messages import MASTER, RankChannel
 from orchestrator.train.trainers.kernel_split.networks import SplitNetworks, divided, split_layers
 from orchestrator.train.trainers.kernel_split.rebalancing import move
-from orchestrator.train.trainers.kernel_split.shares import KernelRange, parts_of
+from orchestrator.train.trainers.kernel_split.shares import KernelRange, find_parts
 from orchestrator.train.trainers.kernel_split.step_timer import StepTimer
 from orchestrator.train.trainers.torch_process import join, leave, listen
-from orchestrator.train.trainers.torch_state import arrays_of
+from orchestrator.train.trainers.torch_state import copy_arrays
 from workloads.network import Network
 from workloads.registry import workload
 from workloads.spec import Adam, Optimizer, Sgd
 from workloads.with_torch.batch_norm import GlobalBatchNorm
-from workloads.with_torch.training import Losses, Networks, optimizer_of
+from workloads.with_torch.training import Losses, Networks, build_optimizer
 
 STEPS = 20
 
@@ -146,7 +146,7 @@ def _apart(ours: Tensor, theirs: Tensor, part: KernelRange) -> float:
 
 def parts_by(speeds: tuple[float, ...], whole: nn.Conv2d) -> tuple[KernelRange, ...]:
     """The part of each rank."""
-    return parts_of(whole.out_channels, channels=whole.in_channels, groups=whole.groups, speeds=speeds)
+    return find_parts(whole.out_channels, channels=whole.in_channels, groups=whole.groups, speeds=speeds)
 
 
 def _network(
@@ -175,7 +175,7 @@ def _network(
     for networks, served in ((whole, False), (split, True)):
         trained = networks.train_in(phase)["model"]
         held = [item for item in trained if job.rank == MASTER or not served or item in end.parameters()]
-        kept = optimizer_of(optimizer, held)
+        kept = build_optimizer(optimizer, held)
         losses = Losses(networks, phase)
         for speeds in in_turn:
             if served:
@@ -189,7 +189,7 @@ def _network(
                 if served and job.rank == MASTER:
                     wire.rest()
                 kept.step()
-        reached.append(arrays_of(networks, [kept]))
+        reached.append(copy_arrays(networks, [kept]))
     reference, state = reached[0], end.gathered(reached[1])
     return {
         "arrays": len(state),

@@ -11,9 +11,9 @@ from importlib import import_module
 from itertools import chain, repeat
 from pathlib import Path
 
-from multi_rank_cases import Finding, findings_of, is_done
+from multi_rank_cases import Finding, collect_findings, is_done
 from split_layers import OPTIMIZERS, STEPS, works
-from trainer_runs import jobs_of, set_up
+from trainer_runs import group_jobs, set_up
 
 from orchestrator.core.codec import to_plain
 from orchestrator.train.registry import trainer_info
@@ -61,26 +61,28 @@ class SlowClock:
 
 def outcomes() -> dict[str, list[Finding]]:
     """Return each rank's findings by the name of the case."""
-    return findings_of(__file__)
+    return collect_findings(__file__)
 
 
 def _main(folder: Path) -> int:
     for module in trainer_info("kernel_split").preload:
         import_module(module)
     for name, ranks, work in works():
-        jobs = jobs_of("kernel_split", "mnist_cnn", ("fp32", ranks, ranks), data=folder)
+        jobs = group_jobs("kernel_split", "mnist_cnn", ("fp32", ranks, ranks), data=folder)
         if not is_done(folder, name, jobs, work):
             return 1
     data = resolve("workloads.data.mnist:MNIST", "synthetic", cache=folder, download=False).path
     for name, (trainer, precision, ranks, options) in TRAININGS.items():
         shape = (precision, ranks, ranks)
-        jobs = jobs_of(trainer, "mnist_cnn", shape, data=data, options=options, workload_options=OPTIONS)
+        jobs = group_jobs(trainer, "mnist_cnn", shape, data=data, options=options, workload_options=OPTIONS)
         if not is_done(folder, name, jobs, _train_as_asked):
             return 1
     for name, (trainer, ranks, options) in MOVED.items():
         for optimizer, each in OPTIMIZERS.items():
             shape = ("fp32", ranks, ranks)
-            jobs = jobs_of(trainer, "mnist_cnn", shape, data=data, options=options, workload_options=OPTIONS)
+            jobs = group_jobs(
+                trainer, "mnist_cnn", shape, data=data, options=options, workload_options=OPTIONS
+            )
             if not is_done(folder, f"{name}, {optimizer}", jobs, partial(_train_on_slow_clocks, each)):
                 return 1
     return 0

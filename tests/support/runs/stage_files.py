@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from orchestrator.core.trial_progress import TrialStage
-from orchestrator.execute.trial.stages import StageFile, stage_of
+from orchestrator.execute.trial.stages import StageFile, read_stage
 
 SETTING_UP = TrialStage(name="setting up")
 
@@ -19,8 +19,8 @@ def timing(done: int) -> TrialStage:
 def wait_for_stage(folder: Path, trial_id: str, stage: TrialStage) -> None:
     """Wait until the stage is written."""
     until = time.monotonic() + 5
-    while stage_of(folder, trial_id) != stage:
-        assert time.monotonic() < until, stage_of(folder, trial_id)
+    while read_stage(folder, trial_id) != stage:
+        assert time.monotonic() < until, read_stage(folder, trial_id)
         time.sleep(0.005)
 
 

@@ -120,11 +120,11 @@ def outcomes_of(trainer: str, task: str) -> dict[str, list[Outcome]]:
         data_set = workload(task, WORKLOADS[task]).data.data_set
         data = resolve(data_set, "synthetic", cache=folder, download=False).path
         shapes = RUNS[trainer] | runs_over_hosts(trainer, task)
-        jobs = {run: jobs_of(trainer, task, shape, data=data) for run, shape in shapes.items()}
+        jobs = {run: group_jobs(trainer, task, shape, data=data) for run, shape in shapes.items()}
         for run, shape in compiled_runs(trainer, task).items():
-            jobs[run] = jobs_of(trainer, task, shape, data=data, options={"compile": "on"})
+            jobs[run] = group_jobs(trainer, task, shape, data=data, options={"compile": "on"})
         (folder / "runs.json").write_text(json.dumps(to_plain(jobs)))
-        interpreter = _interpreter_of(trainer)
+        interpreter = _find_interpreter(trainer)
         assert interpreter.stdin is not None
         assert interpreter.stdout is not None
         interpreter.stdin.write(f"{folder}\n")
@@ -135,7 +135,7 @@ def outcomes_of(trainer: str, task: str) -> dict[str, list[Outcome]]:
 
 
 @cache
-def _interpreter_of(trainer: str) -> "subprocess.Popen[str]":
+def _find_interpreter(trainer: str) -> "subprocess.Popen[str]":
     """Start the interpreter that imports the trainer's framework once; it ends with this process."""
     interpreter = subprocess.Popen(
         [python_of(trainer), __file__, trainer],
@@ -164,7 +164,7 @@ def runs_over_hosts(trainer: str, task: str) -> dict[str, tuple[str, int, int]]:
     return {TWO_HOSTS: ("fp32", 2, 4)} if covered else {}
 
 
-def jobs_of(
+def group_jobs(
     trainer: str,
     task: str,
     shape: tuple[str, int, int],

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from multi_rank_cases import Finding, findings_of, is_done
-from trainer_runs import BATCH, STEPS, WORKLOADS, jobs_of
+from multi_rank_cases import Finding, collect_findings, is_done
+from trainer_runs import BATCH, STEPS, WORKLOADS, group_jobs
 
 from orchestrator.core.codec import to_plain
 from orchestrator.train.registry import load_trainer, trainer_info
@@ -65,10 +65,10 @@ TRAININGS: Mapping[str, tuple[str, str, str, int, dict[str, str]]] = {
 
 def outcomes() -> dict[str, list[Finding]]:
     """Return each rank's findings by the name of the case."""
-    return findings_of(__file__)
+    return collect_findings(__file__)
 
 
-def spec_of(task: str) -> WorkloadSpec:
+def build_spec(task: str) -> WorkloadSpec:
     """Small, without what a framework draws."""
     if task != NORMALISED:
         return workload(task, WORKLOADS[task])
@@ -89,13 +89,13 @@ def _main(folder: Path) -> int:
     for task in (*IN_FLOAT64, PHASES):
         for name, sizes in SHARES.items():
             shape = ("fp32", len(sizes), len(sizes))
-            jobs = jobs_of("torch_ddp", "mnist_cnn", shape, data=data)
+            jobs = group_jobs("torch_ddp", "mnist_cnn", shape, data=data)
             if not is_done(folder, f"{task}, {name}", jobs, partial(_dealt, task, sizes)):
                 return 1
     for name, (task, trainer, precision, ranks, options) in TRAININGS.items():
         shape = (precision, ranks, ranks)
         own = OPTIONS if task == "mnist_cnn" else DROPS
-        jobs = jobs_of(trainer, task, shape, data=data, options=options, workload_options=own)
+        jobs = group_jobs(trainer, task, shape, data=data, options=options, workload_options=own)
         if not is_done(folder, name, jobs, _as_asked):
             return 1
     return 0
@@ -103,7 +103,7 @@ def _main(folder: Path) -> int:
 
 def _dealt(task: str, sizes: tuple[int, ...], job: WorkerJob) -> Finding:
     """Train on these shares, in float64 if the task can: the weights, and the first loss and the last one."""
-    spec = spec_of(task)
+    spec = build_spec(task)
     data = _batches(spec, job)
     trainer = TorchDdpTrainer()
     trainer.prepare(spec, job)

@@ -6,11 +6,11 @@ from dataclasses import replace
 from builders import placement, record, train_result, trial_spec
 from report_builders import plan_of
 
-from orchestrator.analysis.kernel_split.step_time import layers_of, step_seconds
+from orchestrator.analysis.kernel_split.step_time import find_layers, step_seconds
 from orchestrator.core.result import DeviceFacts
 from orchestrator.core.trial_spec import TimingSpec
 from orchestrator.core.work_share import KernelLink, KernelShare
-from orchestrator.train.trainers.kernel_split.shares import shares_of
+from orchestrator.train.trainers.kernel_split.shares import divide_shares
 from workloads.registry import workload
 
 LINK = KernelLink(bytes_per_second=1e9, latency_seconds=50e-6)
@@ -53,9 +53,9 @@ def split_record(
         "steps": 200,
     }
     spec = trial_spec(**{**usual, **changes})
-    layers = layers_of(workload("cifar10_cnn", {"kernels": kernels}).networks["model"], batch=batch)
+    layers = find_layers(workload("cifar10_cnn", {"kernels": kernels}).networks["model"], batch=batch)
     speeds = speeds[:workers]
-    shares = [shares_of(layer.kernels, speeds) for layer in layers]
+    shares = [divide_shares(layer.kernels, speeds) for layer in layers]
     free = KernelLink(bytes_per_second=math.inf, latency_seconds=0.0)
     seconds = off * step_seconds(
         layers, shares, [speeds] * len(layers), rest_seconds=rest_of(layers), link=link or free

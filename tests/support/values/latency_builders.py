@@ -6,7 +6,7 @@ import pandas as pd
 
 from orchestrator.predict.latency_data.read import read_latencies
 from orchestrator.predict.latency_data.table import LatencyTable
-from orchestrator.predict.profile_transfer.pairs import Pair, pair_of
+from orchestrator.predict.profile_transfer.pairs import Pair, build_pair
 
 MODELS = {
     "VGG11": (8.0, 1.0, 1.0),
@@ -102,4 +102,4 @@ def both_ways(folder: Path) -> LatencyTable:
 
 def known_pair(folder: Path) -> Pair:
     """Build a pair from the slow device to the fast one."""
-    return pair_of(both_ways(folder), anchor=SLOW, target=FAST)
+    return build_pair(both_ways(folder), anchor=SLOW, target=FAST)

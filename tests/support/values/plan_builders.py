@@ -12,7 +12,7 @@ from orchestrator.core.trainer import TrainerEnvironment, TrainerInfo
 from orchestrator.core.trial_spec import TimingSpec
 from orchestrator.plan.planner import plan
 from orchestrator.plan.requests import request_trials
-from orchestrator.plan.trial_specs import data_needed, tasks_of
+from orchestrator.plan.trial_specs import data_needed, find_tasks
 
 
 def device(name: str = "cpu", **changes: Any) -> Device:
@@ -131,7 +131,7 @@ def planned(*points: Point, repeats: int = 1, baseline: tuple[str, ...] = (), **
         "environments": {name: environment() for name in trainers},
         "start_methods": dict.fromkeys(trainers, "auto"),
         "data_ids": dict.fromkeys(data_needed(sweep), "synthetic:1"),
-        "train_samples": dict.fromkeys(tasks_of(points), 60_000),
+        "train_samples": dict.fromkeys(find_tasks(points), 60_000),
         "records": (),
         "code_sha256": "the code of now",
         "missing_device": "rehearse",

@@ -6,7 +6,7 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from orchestrator.commands.sweep import settings_of, status
+from orchestrator.commands.sweep import load_settings, status
 
 WORDS = (
     "+sweep=smoke",
@@ -27,7 +27,7 @@ def in_an_empty_folder(tmp_path, monkeypatch):
 def plan_seeds(number):
     """Return the number of trials of a plan of that many seeds, and the CPU seconds that it took."""
     start = time.process_time()
-    settings = settings_of([*WORDS, f"seed=range(0,{number})"])
+    settings = load_settings([*WORDS, f"seed=range(0,{number})"])
     planned = status(settings, console=Console(file=StringIO())).plan
     return len(planned.placements) + len(planned.skipped), time.process_time() - start
 

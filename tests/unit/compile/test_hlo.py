@@ -8,10 +8,10 @@ from orchestrator.train.capture.hlo import (
     Field,
     MalformedProgramError,
     encode,
-    fields_of,
+    find_module,
     integer_field,
+    iterate_fields,
     message_field,
-    module_of,
     split_over,
     varint,
     with_donations,
@@ -42,14 +42,14 @@ def module(*instructions: bytes) -> bytes:
 def shardings_of(program: bytes, computation: int) -> list[bytes | None]:
     """Return the sharding of every instruction of a computation; None where it has none."""
     shardings: list[bytes | None] = []
-    for one in (field.value for field in fields_of(program) if field.number == 3):
+    for one in (field.value for field in iterate_fields(program) if field.number == 3):
         assert isinstance(one, bytes)
-        fields = list(fields_of(one))
+        fields = list(iterate_fields(one))
         if integer_field(5, computation) != encode(fields[-1]):
             continue
         for instruction in (field.value for field in fields if field.number == 2):
             assert isinstance(instruction, bytes)
-            values = [field.value for field in fields_of(instruction) if field.number == 40]
+            values = [field.value for field in iterate_fields(instruction) if field.number == 40]
             shardings.append(values[0] if values else None)  # type: ignore[arg-type]
     return shardings
 
@@ -76,27 +76,27 @@ def test_instructions_that_are_no_parameters_are_left_alone():
 
 def test_a_donation_names_its_output_and_its_parameter():
     donated = with_donations(b"", [(3, 300)])
-    (aliases,) = fields_of(donated)
+    (aliases,) = iterate_fields(donated)
     assert aliases.number == 8
     assert aliases.value == bytes.fromhex("0a08" + "0a0103" + "10ac02" + "2001")
 
 
 def test_a_module_is_found_in_what_tensorflow_gives():
     plain = module(parameter(0, 2))
-    assert module_of(plain) == plain
-    assert module_of(message_field(1, plain)) == plain
+    assert find_module(plain) == plain
+    assert find_module(message_field(1, plain)) == plain
 
 
 @pytest.mark.parametrize("program", [b"", b"\x0a", b"\x0a\xff\x01", b"\x0b", b"not a program at all"])
 def test_other_bytes_are_refused(program: bytes):
     with pytest.raises(MalformedProgramError):
-        module_of(program)
+        find_module(program)
 
 
 @given(st.binary(max_size=60))
 def test_any_bytes_are_read_or_refused(content: bytes):
     try:
-        fields = list(fields_of(content))
+        fields = list(iterate_fields(content))
     except MalformedProgramError:
         return
     assert all(isinstance(field, Field) for field in fields)
@@ -108,5 +108,5 @@ def test_fields_survive_reading_and_writing(values: list[tuple[int, int | bytes]
         integer_field(number, value) if isinstance(value, int) else message_field(number, value)
         for number, value in values
     )
-    assert b"".join(encode(field) for field in fields_of(message)) == message
-    assert [(field.number, field.value) for field in fields_of(message)] == values
+    assert b"".join(encode(field) for field in iterate_fields(message)) == message
+    assert [(field.number, field.value) for field in iterate_fields(message)] == values

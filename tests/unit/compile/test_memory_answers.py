@@ -11,12 +11,12 @@ from plan_builders import T4, TPU, planned, point
 from repository import ROOT
 
 from orchestrator.analysis.tables.plan import memory_lines, plan_table
-from orchestrator.compile.cache import CapturedProgram, CompileCache, key_of
+from orchestrator.compile.cache import CapturedProgram, CompileCache, hash_key
 from orchestrator.compile.child import Limits
 from orchestrator.compile.compiler_output import reported_bytes
 from orchestrator.compile.memory import TpuMemoryCompiler
 from orchestrator.compile.step import StepProgram, with_smaller_batch
-from orchestrator.compile.targets import LIBTPU_VERSION, target_of
+from orchestrator.compile.targets import LIBTPU_VERSION, find_target
 from orchestrator.compile.tensors import GpuTensorCounter
 from orchestrator.compile.tpu_programs import TpuPrograms
 from orchestrator.config.loader import devices_named
@@ -108,12 +108,12 @@ def test_every_tpu_of_the_configuration_has_a_target_with_a_partition_for_each_r
     tpus = {name: device for name, device in devices.items() if device.kind == "tpu"}
     assert len(tpus) >= 8
     for device in tpus.values():
-        target = target_of(device)
+        target = find_target(device)
         assert target is not None
         assert target.partitions == device.replicas
-    assert target_of(tpus["tpu_v4_8"]).chip_config == "megacore"  # type: ignore[union-attr]
-    assert target_of(tpus["tpu_v5e_8"]).topology == "v5e:2x4"  # type: ignore[union-attr]
-    assert {name for name, device in devices.items() if target_of(device)} == set(tpus)
+    assert find_target(tpus["tpu_v4_8"]).chip_config == "megacore"  # type: ignore[union-attr]
+    assert find_target(tpus["tpu_v5e_8"]).topology == "v5e:2x4"  # type: ignore[union-attr]
+    assert {name for name, device in devices.items() if find_target(device)} == set(tpus)
 
 
 def test_the_total_is_read_from_a_whole_report_alone():
@@ -132,10 +132,10 @@ def test_answers_are_kept_by_everything_that_they_depend_on(tmp_path):
     assert cache.fit("a") == FITS
     assert cache.program("b") == captured
     keys = {
-        key_of("capture", "torch_xla", {"torch": "2.9"}, REQUEST, "code"),
-        key_of("capture", "torch_xla", {"torch": "2.9"}, REQUEST, "other code"),
-        key_of("capture", "torch_xla", {"torch": "2.8"}, REQUEST, "code"),
-        key_of("capture", "torch_xla", {"torch": "2.9"}, replace(REQUEST, global_batch_size=64), "code"),
+        hash_key("capture", "torch_xla", {"torch": "2.9"}, REQUEST, "code"),
+        hash_key("capture", "torch_xla", {"torch": "2.9"}, REQUEST, "other code"),
+        hash_key("capture", "torch_xla", {"torch": "2.8"}, REQUEST, "code"),
+        hash_key("capture", "torch_xla", {"torch": "2.9"}, replace(REQUEST, global_batch_size=64), "code"),
     }
     assert len(keys) == 4
 
@@ -179,7 +179,7 @@ def compiler(folder: Path, *, python: str = "/no/python", compiles: bool = True)
     ],
 )
 def test_a_step_that_cannot_be_compiled_says_why(tmp_path, step, reason):
-    assert compiler(tmp_path).fit_of(step) == NoFit(reason=reason)
+    assert compiler(tmp_path).find_fit(step) == NoFit(reason=reason)
 
 
 @pytest.mark.parametrize("name", ["seconds", "memory_gib"])
@@ -254,7 +254,7 @@ def test_tensors_that_cannot_be_counted_say_why(tmp_path, changes, reason):
     )
     on_gpu = replace(STEP, trainer="torch_ddp", device=replace(T4, memory_bytes=16.0 * GIB))
     asked = replace(on_gpu, **changes)
-    assert counter.fit_of(asked) == NoFit(reason=reason)
+    assert counter.find_fit(asked) == NoFit(reason=reason)
     assert counter.knows(asked)
 
 
@@ -275,7 +275,7 @@ def test_another_version_of_the_compiler_is_not_asked(tmp_path):
     python = tmp_path / "python"
     python.write_text("#!/bin/sh\necho 0.0.21\n")
     python.chmod(0o755)
-    assert compiler(tmp_path, python=str(python)).fit_of(STEP) == NoFit(
+    assert compiler(tmp_path, python=str(python)).find_fit(STEP) == NoFit(
         reason="the TPU compiler is libtpu 0.0.21, not 0.0.52; get it with: make tpu-compile"
     )
 
@@ -285,17 +285,17 @@ def test_without_room_for_temporary_files_the_reason_is_one_line(tmp_path, monke
     counter = GpuTensorCounter(
         folder=tmp_path, limits=Limits(seconds=1, memory_bytes=GIB), code_sha256="code", compiles=True
     )
-    fit = counter.fit_of(replace(STEP, trainer="torch_ddp", device=replace(T4, memory_bytes=16.0 * GIB)))
+    fit = counter.find_fit(replace(STEP, trainer="torch_ddp", device=replace(T4, memory_bytes=16.0 * GIB)))
     assert isinstance(fit, NoFit)
     assert "No such file or directory: '/no/folder/" in fit.reason
 
 
 def limited_to(batch: int, asked: list[int]):
-    def fit_of(step: StepProgram) -> MemoryFit:
+    def find_fit(step: StepProgram) -> MemoryFit:
         asked.append(step.request.global_batch_size)
         return replace(FITS, needed_bytes=asked[-1], granted_bytes=batch)
 
-    return fit_of
+    return find_fit
 
 
 @pytest.mark.parametrize(
@@ -324,11 +324,11 @@ def test_no_batch_is_proposed_that_is_tight(finds_largest):
     """By counting, 8 GiB for 64 samples: 16.5 GiB at 132 may fit, and is no advice."""
     step = replace(STEP, request=replace(STEP.request, global_batch_size=256))
 
-    def fit_of(asked):
+    def find_fit(asked):
         return counted(asked.request.global_batch_size / 8)
 
-    fit = with_smaller_batch(step, fit_of, finds_largest=finds_largest)
+    fit = with_smaller_batch(step, find_fit, finds_largest=finds_largest)
     assert fit.batch_that_fits is not None
     assert counted(fit.batch_that_fits / 8).is_sure_to_fit
-    assert fit_of(replace(step, request=replace(STEP.request, global_batch_size=132))).fits
+    assert find_fit(replace(step, request=replace(STEP.request, global_batch_size=132))).fits
     assert not counted(132 / 8).is_sure_to_fit

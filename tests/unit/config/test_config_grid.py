@@ -3,7 +3,7 @@
 import pytest
 from omegaconf import OmegaConf
 
-from orchestrator.config.grid import grid_of
+from orchestrator.config.grid import build_grid
 from orchestrator.config.overrides import read
 from orchestrator.config.request import classify_overrides
 from orchestrator.config.schema import SweepConf
@@ -20,7 +20,7 @@ def available() -> tuple[str, ...]:
 def grid(*words, **parts):
     request = classify_overrides(read(words, options=lambda _group: ()))
     sweep = OmegaConf.structured(SweepConf(name="example", **parts))
-    return grid_of(sweep, request, base=BASE, available=available, name_of=str)
+    return build_grid(sweep, request, base=BASE, available=available, build_name=str)
 
 
 def combinations(*words, **parts):
@@ -282,7 +282,7 @@ def test_a_baseline_of_another_shape_is_refused(baseline, message):
     assert str(raised.value).startswith(message)
 
 
-def devices_of(grid) -> list[str]:
+def find_devices(grid) -> list[str]:
     return [combination["device"] for combination in grid.combinations()]
 
 
@@ -298,7 +298,7 @@ def devices_of(grid) -> list[str]:
     ],
 )
 def test_auto_is_every_device_that_is_available(axis, words, devices):
-    assert devices_of(grid(*words, grid={"device": axis})) == devices
+    assert find_devices(grid(*words, grid={"device": axis})) == devices
 
 
 def test_auto_in_an_included_entry_is_one_entry_for_every_available_device():

@@ -10,7 +10,7 @@ from omegaconf import MISSING, OmegaConf
 from orchestrator.config.dataclass_schema import schema_from_dataclass
 from orchestrator.config.loader import load
 from orchestrator.config.schema import ExecutorConf, RetryConf, RootConf, TrainerConf, trainer_conf
-from orchestrator.config.values import assign, check_schema, defaults_of, plain_of, value_of
+from orchestrator.config.values import assign, check_schema, convert_to_plain, load_defaults, read_value
 from orchestrator.core.errors import FAILURE_KINDS, NEVER_RETRIED, ConfigError, UnknownNameError
 from orchestrator.core.trial_spec import TimingSpec
 from orchestrator.train.registry import trainer_info
@@ -42,7 +42,9 @@ def test_a_twin_has_the_fields_and_defaults_of_the_frozen_class():
         "table": {},
         "text": "t",
     }
-    assert TimingSpec(**defaults_of(OmegaConf.structured(schema_from_dataclass(TimingSpec)))) == TimingSpec()
+    assert (
+        TimingSpec(**load_defaults(OmegaConf.structured(schema_from_dataclass(TimingSpec)))) == TimingSpec()
+    )
 
 
 def test_a_twin_is_typed_and_knows_the_choices_of_a_literal():
@@ -52,14 +54,14 @@ def test_a_twin_is_typed_and_knows_the_choices_of_a_literal():
     for key, value in (("kind", "c"), ("must", 1)):
         assign(twin, key, value)
     with pytest.raises(UnknownNameError, match=r"unknown made\.kind 'c'; known: a, b"):
-        plain_of(twin, group="made")
+        convert_to_plain(twin, group="made")
 
 
 def test_lists_become_tuples():
     twin = OmegaConf.structured(schema_from_dataclass(Frozen))
     for key, value in (("kind", "a"), ("must", 1), ("sizes", (3, 4)), ("maybe", 2)):
         assign(twin, key, value)
-    assert Frozen(**plain_of(twin, group="made")) == Frozen(
+    assert Frozen(**convert_to_plain(twin, group="made")) == Frozen(
         kind="a", must=1, sizes=(3, 4), maybe=2.0, table={}
     )
 
@@ -106,7 +108,7 @@ def test_an_interpolation_that_leads_nowhere_says_so(value, message):
     config = root()
     assign(config, "steps", value)
     with pytest.raises(ConfigError) as raised:
-        value_of(config, "steps")
+        read_value(config, "steps")
     assert str(raised.value) == message
 
 
@@ -182,7 +184,7 @@ def test_a_wrong_value_is_refused_by_the_key_that_the_user_wrote(words, message,
 
 def test_a_missing_value_names_its_file():
     with pytest.raises(ConfigError) as raised:
-        plain_of(OmegaConf.structured(TrainerConf), group="trainer", file="conf/trainer/mine.yaml")
+        convert_to_plain(OmegaConf.structured(TrainerConf), group="trainer", file="conf/trainer/mine.yaml")
     assert str(raised.value) == "conf/trainer/mine.yaml: name has no value and no default; give one"
 
 
@@ -196,7 +198,7 @@ def test_a_missing_value_names_its_file():
 def test_a_knob_of_a_trainer_has_one_of_the_values_that_the_registry_tells(trainer, knob, value, said):
     conf = trainer_conf(trainer_info(trainer))
     with pytest.raises(UnknownNameError) as raised:
-        plain_of(OmegaConf.structured(conf(name=trainer, **{knob: value})), group="trainer")
+        convert_to_plain(OmegaConf.structured(conf(name=trainer, **{knob: value})), group="trainer")
     assert str(raised.value) == f"unknown trainer.{knob} {value!r}; {said}"
 
 
@@ -204,7 +206,7 @@ def test_a_knob_of_a_trainer_has_one_of_the_values_that_the_registry_tells(train
 def test_a_switch_may_be_written_without_quotes(value, meant):
     conf = trainer_conf(trainer_info("torch_ddp"))
     config = OmegaConf.structured(conf(name="torch_ddp", compile=value))
-    assert plain_of(config, group="trainer")["compile"] == meant
+    assert convert_to_plain(config, group="trainer")["compile"] == meant
 
 
 @pytest.mark.parametrize(("group", "schema"), [("device", "schema"), ("workload", "NAME_schema")])

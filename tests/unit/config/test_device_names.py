@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.config.device_names import AWS, NamedDevice, canonical_words, find_device, instances_of
+from orchestrator.config.device_names import AWS, NamedDevice, canonical_words, find_device, find_instances
 from orchestrator.config.loader import devices_named
 from orchestrator.core.errors import ConfigError
 
@@ -107,7 +107,7 @@ def test_every_name_that_a_file_has_means_its_device() -> None:
         if device.kind == "gpu":
             for name in (device.name.upper(), *device.driver_names, *filter(None, [device.cloud_type])):
                 assert find_device(name, DEVICES) == NamedDevice(device=device.name)
-    for name, meant in {**instances_of(DEVICES.values()), **AWS}.items():
+    for name, meant in {**find_instances(DEVICES.values()), **AWS}.items():
         assert find_device(name, DEVICES) == meant
 
 

@@ -6,7 +6,7 @@ from repository import ROOT
 from orchestrator.config.loader import load
 from orchestrator.config.places import place_words
 from orchestrator.config.repeated_words import repeated_words
-from orchestrator.pipeline.components import repeated_words_of
+from orchestrator.pipeline.components import find_repeated_words
 
 WHERE = (
     "executor=inline",
@@ -62,7 +62,7 @@ def test_workloads_of_the_environment_are_repeated_and_passwords_are_not(tmp_pat
     examples = ROOT / "docs/examples"
     monkeypatch.setenv("ORCHESTRATOR_WORKLOAD_PATH", f"{examples}:{examples}/jobs")
     words = ["+sweep=smoke", "tracking.uri=http://me:secret@host:5000", "executor=inline"]
-    assert repeated_words_of(load(words, working_directory=tmp_path)) == (
+    assert find_repeated_words(load(words, working_directory=tmp_path)) == (
         "tracking.uri=http://host:5000",
         "executor=inline",
         f"workload_path={examples},{examples}/jobs",

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.core.work_share import BatchShare
-from orchestrator.train.trainers.unequal_ddp_trainer import batch_shares_of
+from orchestrator.train.trainers.unequal_ddp_trainer import divide_batch_shares
 
 SPEEDS = st.lists(st.floats(1e-3, 1e12), min_size=1, max_size=8)
 
@@ -24,19 +24,19 @@ SPEEDS = st.lists(st.floats(1e-3, 1e12), min_size=1, max_size=8)
     ],
 )
 def test_shares_are_in_proportion_to_speed_and_a_slow_rank_has_one_sample(samples, speeds, sizes):
-    assert [len(batch_share) for batch_share in batch_shares_of(samples, speeds)] == sizes
+    assert [len(batch_share) for batch_share in divide_batch_shares(samples, speeds)] == sizes
 
 
 @given(speeds=SPEEDS, more=st.integers(0, 4096))
 def test_every_sample_is_one_ranks_and_every_rank_has_one(speeds, more):
-    shares = batch_shares_of(len(speeds) + more, speeds)
+    shares = divide_batch_shares(len(speeds) + more, speeds)
     assert [place for share in shares for place in share] == list(range(len(speeds) + more))
     assert all(shares)
 
 
 def test_fewer_samples_than_workers_are_refused():
     with pytest.raises(ValueError, match=r"^global_batch_size=2 is below 3 workers; each needs a sample$"):
-        batch_shares_of(2, (1.0, 1.0, 1.0))
+        divide_batch_shares(2, (1.0, 1.0, 1.0))
 
 
 def test_the_speed_of_a_rank_is_that_of_its_probe():

@@ -17,7 +17,7 @@ from orchestrator.core.result import Failure
 from orchestrator.core.settings import Deadlines
 from orchestrator.execute.scheduling.budget import BudgetTracker
 from orchestrator.execute.scheduling.queue import Queue
-from orchestrator.plan.spending import Quotes, spend_of
+from orchestrator.plan.spending import Quotes, compute_spend
 
 START = 1_790_000_000.0
 DEADLINES = Deadlines(resources_seconds=600.0, start_seconds=100.0, run_seconds=900.0)
@@ -27,7 +27,7 @@ HALF_HOUR = Spend(usd=1.5, node_hours=0.5)
 class Market:
     """Every device costs a tenth of a cent a second; the CPU of this host nothing."""
 
-    def price_of(self, placed):
+    def find_price(self, placed):
         free = placed.trial.device == "cpu"
         return Unpriced(reason="a laptop") if free else price(nodes=placed.num_hosts)
 
@@ -35,7 +35,7 @@ class Market:
 def ran(placed, seconds, *, at=START, **changes):
     """The record of an attempt that took so long."""
     told = {"result": None} if "failure" in changes else {"result": train_result()}
-    made = record(placement=placed, started_at=at, ended_at=at + seconds, price=Market().price_of(placed))
+    made = record(placement=placed, started_at=at, ended_at=at + seconds, price=Market().find_price(placed))
     return replace(made, **{**told, **changes})
 
 
@@ -98,9 +98,9 @@ def test_money_is_counted_in_whole_billing_periods_and_hours_by_node():
 
 def test_failed_attempts_cost_and_what_never_had_hardware_or_another_sweep_has_paid_for_does_not():
     failed = Failure(kind="oom", message="killed")
-    assert spend_of(ran(gpu(), 1000, failure=failed)).usd == 1.0
-    assert spend_of(ran(gpu(), 1000, failure=Failure(kind="infeasible", message="no node"))) == Spend()
-    assert spend_of(ran(gpu(), 1000, reused_from="another")) == Spend()
+    assert compute_spend(ran(gpu(), 1000, failure=failed)).usd == 1.0
+    assert compute_spend(ran(gpu(), 1000, failure=Failure(kind="infeasible", message="no node"))) == Spend()
+    assert compute_spend(ran(gpu(), 1000, reused_from="another")) == Spend()
 
 
 def test_an_attempt_likely_takes_what_other_repeats_took_or_else_its_deadlines():
@@ -120,12 +120,14 @@ def test_a_trial_without_a_record_likely_takes_its_predicted_steps_and_what_its_
     placed = placement(trial, kind="gpu", devices=1, cpus=1)
     result = train_result()
     beside = 300.0 - (result.training_seconds - result.first_step_seconds)
-    quotes = Quotes([ran(gpu(), 300)], price_book=Market(), deadlines=DEADLINES, step_of=lambda _: step)
+    quotes = Quotes([ran(gpu(), 300)], price_book=Market(), deadlines=DEADLINES, predict_step=lambda _: step)
     expected = Spread(median=beside + 200, low=beside + 100, high=beside + 400)
     rate = CostRate(nodes=1, price=price())
     predicted = CostEstimate(rate=rate, seconds=1000, known_by="predicted", expected=expected)
     assert quotes.of(placed) == predicted
-    unknown_setup = Quotes([], price_book=Market(), deadlines=DEADLINES, step_of=lambda _: step).of(placed)
+    unknown_setup = Quotes([], price_book=Market(), deadlines=DEADLINES, predict_step=lambda _: step).of(
+        placed
+    )
     steps_alone = Spread(median=200.0, low=100.0, high=400.0)
     assert unknown_setup == replace(predicted, expected=steps_alone, is_without_setup=True)
 

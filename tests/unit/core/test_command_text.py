@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.analysis.recommendation.jobs.command import words_of
+from orchestrator.analysis.recommendation.jobs.command import list_words
 from orchestrator.config.loader import load
 from orchestrator.config.overrides import read
 from orchestrator.core.command_text import command_text, quoted_value
@@ -29,7 +29,7 @@ def test_a_quoted_value_is_read_as_it_was(text: str) -> None:
 
 
 def words_of_script(command: str) -> tuple[str, ...]:
-    return words_of(
+    return list_words(
         workload="script",
         workload_options={"command": command, "steps_total": 9},
         data_source="own",

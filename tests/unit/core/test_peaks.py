@@ -6,30 +6,30 @@ import pytest
 from plan_builders import device
 
 from orchestrator.core.codec import from_json, to_json
-from orchestrator.core.peaks import Calibration, Peaks, peaks_of, peaks_together
+from orchestrator.core.peaks import Calibration, Peaks, find_peaks, peaks_together
 
 GPU = device("a100_40", kind="gpu", peak_flops_per_second={"bf16": 3.12e14}, source="its datasheet")
 
 
 def test_two_devices_can_do_twice_as_much_as_one():
     known = replace(GPU, memory_bytes_per_second=1.5e12, tdp_watts=400.0)
-    assert peaks_of(known, "bf16", count=2) == Peaks(
+    assert find_peaks(known, "bf16", count=2) == Peaks(
         flops_per_second=6.24e14, memory_bytes_per_second=3e12, tdp_watts=800.0, source="its datasheet"
     )
 
 
 def test_what_is_not_published_is_unknown():
-    assert peaks_of(GPU, "fp32", count=2) == Peaks(
+    assert find_peaks(GPU, "fp32", count=2) == Peaks(
         flops_per_second=None, memory_bytes_per_second=None, tdp_watts=None, source="its datasheet"
     )
 
 
 def test_a_hosts_processor_has_no_published_peak():
-    assert peaks_of(device("cpu"), "fp32", count=1) is None
+    assert find_peaks(device("cpu"), "fp32", count=1) is None
 
 
 def test_unknown_figures_survive_a_ledger():
-    peaks = peaks_of(GPU, "fp32", count=1)
+    peaks = find_peaks(GPU, "fp32", count=1)
     assert from_json(Peaks, to_json(peaks)) == peaks
 
 

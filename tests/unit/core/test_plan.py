@@ -242,10 +242,10 @@ def test_options_that_make_another_task_have_an_aim_and_a_full_training_of_their
     trials = {
         task_name(one.trial.workload, one.trial.workload_options): one.trial for one in found.placements
     }
-    assert found.aim_of(trials["bert_base"]).metric == "held_out_loss"
-    assert found.aim_of(trials["bert_base task=classification"]).metric == "accuracy"
-    assert {name: found.training_of(trial).train_samples for name, trial in trials.items()} == samples
-    assert found.training_of(trials["gpt2"]).epochs == 1
+    assert found.find_aim(trials["bert_base"]).metric == "held_out_loss"
+    assert found.find_aim(trials["bert_base task=classification"]).metric == "accuracy"
+    assert {name: found.find_training(trial).train_samples for name, trial in trials.items()} == samples
+    assert found.find_training(trials["gpt2"]).epochs == 1
 
 
 def test_a_plan_stored_by_workload_alone_still_tells_the_aim_and_the_full_training():
@@ -253,7 +253,7 @@ def test_a_plan_stored_by_workload_alone_still_tells_the_aim_and_the_full_traini
     (aim,), (training,) = found.aims.values(), found.trainings.values()
     stored = replace(found, aims={"mnist_cnn": aim}, trainings={"mnist_cnn": training})
     trial = stored.placements[0].trial
-    assert (stored.aim_of(trial), stored.training_of(trial)) == (aim, training)
+    assert (stored.find_aim(trial), stored.find_training(trial)) == (aim, training)
 
 
 def test_a_plan_knows_the_full_training_of_each_workload():

@@ -5,7 +5,7 @@ from builders import record, train_result
 
 from orchestrator.core.codec import from_plain, to_plain
 from orchestrator.core.errors import RecordError
-from orchestrator.core.result import Failure, TrainResult, variables_of, versions_of
+from orchestrator.core.result import Failure, TrainResult, find_variables, find_versions
 
 
 def test_a_record_has_a_result_or_a_failure():
@@ -31,8 +31,8 @@ def test_a_failure_of_no_known_kind_is_refused():
 
 def test_what_workers_ran_with_is_told_apart_from_where_they_were_driven_from():
     environment = {"torch": "2.13.0", "python": "3.11.7", "hostname": "laptop", "OMP_NUM_THREADS": "2"}
-    assert versions_of(record(environment=environment)) == {"python": "3.11.7", "torch": "2.13.0"}
-    assert variables_of(record(environment=environment)) == {"OMP_NUM_THREADS": "2"}
+    assert find_versions(record(environment=environment)) == {"python": "3.11.7", "torch": "2.13.0"}
+    assert find_variables(record(environment=environment)) == {"OMP_NUM_THREADS": "2"}
 
 
 def test_a_result_that_was_kept_before_these_were_measured_can_still_be_read():

@@ -4,7 +4,7 @@ import pytest
 from plan_builders import T4, TPU, device
 
 from orchestrator.core.errors import ConfigError
-from orchestrator.core.tpu_topology import chips_of, hosts_of, topologies_of, topology_of_host
+from orchestrator.core.tpu_topology import count_chips, count_hosts, find_topologies, topology_of_host
 
 V5E_4 = device("tpu_v5e_4", kind="tpu", chips=4, replicas=4, slice_type="v5litepod-4")
 V5P = device("tpu_v5p_8", kind="tpu", chips=4, replicas=4, slice_type="v5p-8")
@@ -12,7 +12,7 @@ V5P = device("tpu_v5p_8", kind="tpu", chips=4, replicas=4, slice_type="v5p-8")
 
 @pytest.mark.parametrize(("topology", "chips"), [("1x1", 1), ("2x4", 8), ("2x2x4", 16), ("16x16", 256)])
 def test_chips_are_the_product_of_the_sides(topology, chips):
-    assert chips_of(topology) == chips
+    assert count_chips(topology) == chips
 
 
 @pytest.mark.parametrize(("found", "topology"), [(V5E_4, "2x2"), (V5P, "2x2x1"), (TPU, "2x2")])
@@ -30,7 +30,7 @@ def test_a_host_of_a_shape_that_does_not_exist_is_refused():
     ("topology", "found", "hosts"), [("4x4", V5E_4, 4), ("2x2", V5E_4, 1), ("2x2x4", V5P, 4), ("4x4", TPU, 4)]
 )
 def test_hosts_are_the_chips_of_a_slice_over_those_of_one(topology, found, hosts):
-    assert hosts_of(topology, found) == hosts
+    assert count_hosts(topology, found) == hosts
 
 
 @pytest.mark.parametrize(
@@ -44,12 +44,12 @@ def test_hosts_are_the_chips_of_a_slice_over_those_of_one(topology, found, hosts
 )
 def test_a_slice_that_cannot_be_had_is_refused(topology, found, message):
     with pytest.raises(ConfigError, match="topology") as told:
-        hosts_of(topology, found)
+        count_hosts(topology, found)
     assert str(told.value).startswith(message)
 
 
 @pytest.mark.parametrize("generation", ["v2", "v3", "v4", "v5litepod", "v5p", "v6e", "tpu7x"])
 def test_every_generation_has_shapes_the_smallest_first_and_none_twice(generation):
-    shapes = topologies_of(generation)
-    assert sorted(shapes, key=chips_of) == list(shapes)
+    shapes = find_topologies(generation)
+    assert sorted(shapes, key=count_chips) == list(shapes)
     assert len(set(shapes)) == len(shapes) > 0

@@ -9,7 +9,7 @@ from builders import trial_spec
 
 from orchestrator.core.codec import from_plain, to_plain
 from orchestrator.core.errors import ConfigError
-from orchestrator.core.trial_spec import TimingSpec, TrialSpec, axes_of, point_id, setting_id, trial_id
+from orchestrator.core.trial_spec import TimingSpec, TrialSpec, find_axes, point_id, setting_id, trial_id
 
 _OTHER_VALUES = {
     "workload": "retinopathy_cnn",
@@ -82,7 +82,7 @@ def test_any_field_changes_the_trial_id(name):
 def test_devices_that_are_not_alike_are_named_in_the_order_of_ranks_and_any_other_is_another_trial():
     spec = trial_spec(num_workers=3, device="t4", other_devices=("cpu", "t4"))
     assert (spec.devices, spec.device_label) == (("t4", "cpu", "t4"), "t4+cpu+t4")
-    assert axes_of(spec)["device"] == "t4+cpu+t4"
+    assert find_axes(spec)["device"] == "t4+cpu+t4"
     assert trial_id(spec) != trial_id(dataclasses.replace(spec, other_devices=("t4", "cpu")))
     alike = trial_spec(num_workers=2, device="t4")
     assert (alike.devices, alike.device_label) == (("t4", "t4"), "t4")

@@ -10,7 +10,7 @@ from repository import ROOT
 
 from orchestrator.config.cluster import load_cluster
 from orchestrator.core.pool import Environment
-from orchestrator.deploy.checks.access import secrets, texts_of, unpinned
+from orchestrator.deploy.checks.access import iterate_texts, secrets, unpinned
 from orchestrator.deploy.kuberay import RAY_VERSION
 from orchestrator.plan.compatibility import LEAST_CAPABILITY
 from orchestrator.train.accelerator_versions import LEAST_DRIVER
@@ -122,7 +122,7 @@ def test_the_images_have_the_ray_that_manifests_name():
 def test_no_secret_and_no_image_that_may_change_is_in_them(documents):
     for document in documents:
         assert list(secrets(document)) == []
-        for key, text in texts_of(document):
+        for key, text in iterate_texts(document):
             assert not (key.endswith(".image") and list(unpinned(key, text)))
 
 

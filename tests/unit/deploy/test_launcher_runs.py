@@ -11,7 +11,7 @@ from launcher_file_builders import CONF, PROJECT, config, pool_names
 from orchestrator.config.cluster import load_cluster
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.pool import Cluster
-from orchestrator.deploy.ray_launcher import launcher_of
+from orchestrator.deploy.ray_launcher import build_launcher
 
 HEAD = "10.0.0.2"
 
@@ -104,7 +104,7 @@ def test_no_value_of_a_pools_key_is_run_by_a_shell(programs, monkeypatch, key):
             changed = replace(
                 gcp(), **{key: dict.fromkeys(("cpu", "gpu"), value) if key == "boot_images" else value}
             )
-            file = launcher_of(changed)
+            file = build_launcher(changed)
         except ConfigError:
             continue
         run_all(programs, file)
@@ -117,7 +117,7 @@ def test_a_registry_that_was_not_checked_is_one_word_of_its_command(programs, mo
     monkeypatch.chdir(programs / "work")
     cluster = replace(gcp())
     object.__setattr__(cluster, "registry", "$(touch X)/y")
-    command = launcher_of(cluster)["initialization_commands"][-1]
+    command = build_launcher(cluster)["initialization_commands"][-1]
     (call,) = calls_in(command, path=programs)
     assert call == ["gcloud", "auth", "configure-docker", "$(touch X)", "--quiet"]
     assert list((programs / "work").iterdir()) == []

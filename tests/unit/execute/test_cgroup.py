@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.execute.machine.cgroup import cores_within, num_cores, quotas_of
+from orchestrator.execute.machine.cgroup import cores_within, format_quotas, num_cores
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def host(tmp_path):
             path = tmp_path / "fs" / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
-        return cores_within(8, quotas=quotas_of(tmp_path / "cgroup", tmp_path / "fs"))
+        return cores_within(8, quotas=format_quotas(tmp_path / "cgroup", tmp_path / "fs"))
 
     return cores
 
@@ -77,7 +77,7 @@ def test_a_group_without_a_quota_leaves_all_cores(host):
 
 
 def test_a_host_without_control_groups_has_no_quota(tmp_path):
-    assert list(quotas_of(tmp_path / "cgroup", tmp_path)) == []
+    assert list(format_quotas(tmp_path / "cgroup", tmp_path)) == []
 
 
 def test_this_host_can_be_asked():

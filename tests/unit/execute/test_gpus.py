@@ -7,7 +7,7 @@ from fake_driver import FakeGpu, install_driver
 
 from orchestrator.core.errors import ConfigError, PlacementError
 from orchestrator.execute.machine import gpus
-from orchestrator.execute.machine.gpus import Gpu, gpus_of, usable_gpus, visible_of
+from orchestrator.execute.machine.gpus import Gpu, find_visible, read_gpus, usable_gpus
 
 _TWO = "0, GPU-8932f937-d72c, [N/A], Tesla T4\n1, GPU-89aa0000-1111, Disabled, NVIDIA A100-SXM4-40GB\n"
 
@@ -21,21 +21,21 @@ def driver(tmp_path, monkeypatch):
 
 
 def visible(setting: str | None) -> list[str]:
-    return [gpu.index for gpu in visible_of(gpus_of(_TWO), setting=setting)]
+    return [gpu.index for gpu in find_visible(read_gpus(_TWO), setting=setting)]
 
 
 def test_the_driver_tells_of_each_gpu_its_index_uuid_and_name():
-    assert gpus_of(_TWO)[1] == Gpu(index="1", uuid="GPU-89aa0000-1111", name="NVIDIA A100-SXM4-40GB")
+    assert read_gpus(_TWO)[1] == Gpu(index="1", uuid="GPU-89aa0000-1111", name="NVIDIA A100-SXM4-40GB")
 
 
 def test_a_name_may_have_commas():
-    (gpu,) = gpus_of("0, GPU-1, [N/A], Quadro, of some make")
+    (gpu,) = read_gpus("0, GPU-1, [N/A], Quadro, of some make")
     assert gpu.name == "Quadro, of some make"
 
 
 def test_an_answer_that_is_no_table_is_told_as_it_is():
     with pytest.raises(PlacementError) as caught:
-        gpus_of("No devices were found\n")
+        read_gpus("No devices were found\n")
     assert str(caught.value) == (
         "nvidia-smi --query-gpu=index,uuid,mig.mode.current,name --format=csv,noheader answers "
         "'No devices were found', which is not an index, UUID, mode and name; "
@@ -76,7 +76,7 @@ def test_an_entry_that_names_no_single_gpu_is_told_with_those_that_are_here(sett
 
 
 def test_the_variable_is_of_no_account_where_there_is_no_gpu():
-    assert visible_of((), setting="0,1") == ()
+    assert find_visible((), setting="0,1") == ()
 
 
 def test_a_host_without_a_driver_has_no_gpu(driver):

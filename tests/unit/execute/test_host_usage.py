@@ -5,7 +5,7 @@ import os
 import pytest
 from builders import host_use as seen
 
-from orchestrator.execute.trial.host_usage import HostUsageSampler, gpus_of, host_use
+from orchestrator.execute.trial.host_usage import HostUsageSampler, host_use, read_gpus
 
 STAT = "cpu  100 20 30 400 50 6 7 8 9 10\ncpu0 1 1 1 1 1 1 1 1 1 1\n"
 MEMINFO = "MemTotal:  4000 kB\nMemFree:  10 kB\nMemAvailable:  1000 kB\nHugePages_Total:  0\n"
@@ -14,7 +14,7 @@ MEMINFO = "MemTotal:  4000 kB\nMemFree:  10 kB\nMemAvailable:  1000 kB\nHugePage
 def test_busy_is_what_is_neither_idle_nor_waiting_and_guests_count_once(tmp_path):
     (tmp_path / "stat").write_text(STAT)
     (tmp_path / "meminfo").write_text(MEMINFO)
-    found = host_use(gpus_of([]), proc=tmp_path)
+    found = host_use(read_gpus([]), proc=tmp_path)
     per_second = os.sysconf("SC_CLK_TCK")
     assert found.cpu_busy_seconds * per_second == pytest.approx(100 + 20 + 30 + 6 + 7 + 8)
     assert found.cpu_seconds * per_second == pytest.approx(171 + 400 + 50)
@@ -22,7 +22,7 @@ def test_busy_is_what_is_neither_idle_nor_waiting_and_guests_count_once(tmp_path
 
 
 def test_this_host_has_counters():
-    first, second = host_use(gpus_of([])), host_use(gpus_of([]))
+    first, second = host_use(read_gpus([])), host_use(read_gpus([]))
     assert second.cpu_seconds >= first.cpu_seconds > 0
     assert second.at >= first.at
     assert 0 < second.memory_bytes < second.memory_total_bytes

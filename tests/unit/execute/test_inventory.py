@@ -11,9 +11,9 @@ from orchestrator.execute.machine.cgroup import num_cores
 from orchestrator.execute.machine.gpus import Gpu
 from orchestrator.execute.machine.inventory import (
     HostAccelerators,
+    find_slice_type,
     local_node,
     recognised,
-    slice_type_of,
     unrecognised,
 )
 
@@ -78,7 +78,7 @@ def test_a_wrong_choice_of_gpus_is_told_only_where_gpus_are_asked_for(two_gpus, 
 
 def test_a_host_without_chips_is_no_slice_whatever_its_environment_says(tmp_path, monkeypatch):
     monkeypatch.setenv("TPU_ACCELERATOR_TYPE", "v3-8")
-    assert slice_type_of(tmp_path) is None
+    assert find_slice_type(tmp_path) is None
 
 
 @pytest.mark.parametrize("chip", ["accel0", "vfio/0", "accel3", "vfio/7"])
@@ -86,7 +86,7 @@ def test_a_host_with_chips_is_the_slice_that_its_environment_says(tmp_path, monk
     (tmp_path / chip).parent.mkdir(exist_ok=True)
     (tmp_path / chip).touch()
     monkeypatch.setenv("TPU_ACCELERATOR_TYPE", "v3-8")
-    assert slice_type_of(tmp_path) == "v3-8"
+    assert find_slice_type(tmp_path) == "v3-8"
 
 
 def test_a_virtual_machine_with_chips_is_the_slice_that_its_metadata_server_says(tmp_path, monkeypatch):
@@ -95,10 +95,10 @@ def test_a_virtual_machine_with_chips_is_the_slice_that_its_metadata_server_says
     values = {"instance/attributes/accelerator-type": "v5litepod-8"}
     with metadata_server(values) as address:
         monkeypatch.setenv("GCE_METADATA_HOST", address)
-        assert slice_type_of(tmp_path) == "v5litepod-8"
+        assert find_slice_type(tmp_path) == "v5litepod-8"
         values.clear()
-        assert slice_type_of(tmp_path) is None
-    assert slice_type_of(tmp_path) is None
+        assert find_slice_type(tmp_path) is None
+    assert find_slice_type(tmp_path) is None
 
 
 def test_the_processor_is_that_of_this_process():

@@ -35,7 +35,7 @@ def failed(kind: str, message: str = "the cause") -> dict:
     return {"event": "failed", "kind": kind, "message": message}
 
 
-def cause_of(trial_monitor: TrialMonitor, *, killed_for_memory: bool = False) -> tuple[str, str]:
+def find_cause(trial_monitor: TrialMonitor, *, killed_for_memory: bool = False) -> tuple[str, str]:
     error = trial_monitor.cause(killed_for_memory=killed_for_memory)
     return error.kind, str(error)
 
@@ -91,13 +91,16 @@ def test_out_of_patience_at_the_start_says_which_deadline_ended_it():
     trial_monitor = tell(monitor(), (0, _TRAINING))
     trial_monitor.time_out()
     assert trial_monitor.is_finished
-    assert cause_of(trial_monitor) == ("timeout", "workers not set up after 30 s (executor.start_seconds=30)")
+    assert find_cause(trial_monitor) == (
+        "timeout",
+        "workers not set up after 30 s (executor.start_seconds=30)",
+    )
 
 
 def test_out_of_patience_in_training_says_which_deadline_ended_it():
     trial_monitor = tell(monitor(), (0, _TRAINING), (1, _TRAINING))
     trial_monitor.time_out()
-    assert cause_of(trial_monitor) == (
+    assert find_cause(trial_monitor) == (
         "timeout",
         "no result 600 s after training began (executor.run_seconds=600)",
     )
@@ -108,7 +111,7 @@ def test_after_a_failure_one_more_second_is_given_to_hear_its_cause():
     assert not trial_monitor.is_finished
     assert trial_monitor.until == 106.0
     trial_monitor.time_out()
-    assert cause_of(trial_monitor) == ("error", "the cause")
+    assert find_cause(trial_monitor) == ("error", "the cause")
 
 
 def test_on_several_hosts_the_loss_of_one_is_waited_for_where_it_may_be_the_cause():
@@ -119,7 +122,7 @@ def test_on_several_hosts_the_loss_of_one_is_waited_for_where_it_may_be_the_caus
     assert trial_monitor.until == 165.0
     tell(trial_monitor, (1, {"event": "exited", "code": None}), now=125.0)
     assert trial_monitor.until == 126.0
-    assert cause_of(trial_monitor) == ("worker_lost", "rank 1 was killed")
+    assert find_cause(trial_monitor) == ("worker_lost", "rank 1 was killed")
 
 
 def test_on_several_hosts_what_has_a_class_of_its_own_is_no_consequence():
@@ -145,36 +148,36 @@ def test_a_failure_after_another_rank_has_reported_is_a_failure():
     )
     assert trial_monitor.is_finished
     assert not trial_monitor.is_complete
-    assert cause_of(trial_monitor) == ("diverged", "the cause")
+    assert find_cause(trial_monitor) == ("diverged", "the cause")
 
 
 def test_a_killed_rank_is_the_cause_of_what_the_others_say():
     trial_monitor = tell(monitor(), (0, failed("error", "connection closed by peer")), (1, _KILLED))
-    assert cause_of(trial_monitor) == ("worker_lost", "rank 1 was killed")
+    assert find_cause(trial_monitor) == ("worker_lost", "rank 1 was killed")
 
 
 def test_a_rank_whose_fork_server_is_gone_counts_as_killed():
     trial_monitor = tell(monitor(1), (0, {"event": "exited", "code": None}))
-    assert cause_of(trial_monitor) == ("worker_lost", "rank 0 was killed")
+    assert find_cause(trial_monitor) == ("worker_lost", "rank 0 was killed")
 
 
 def test_a_classified_failure_comes_before_the_errors_that_it_caused():
     trial_monitor = tell(
         monitor(3), (0, failed("error", "connection closed")), (1, failed("environment", "no torch"))
     )
-    assert cause_of(trial_monitor) == ("environment", "no torch")
+    assert find_cause(trial_monitor) == ("environment", "no torch")
 
 
 def test_of_two_errors_the_first_is_the_cause():
     trial_monitor = tell(
         monitor(), (1, failed("error", "the cause")), (0, failed("error", "its consequence"))
     )
-    assert cause_of(trial_monitor) == ("error", "the cause")
+    assert find_cause(trial_monitor) == ("error", "the cause")
 
 
 def test_what_a_rank_said_comes_before_how_it_left():
     trial_monitor = tell(monitor(1), (0, failed("error")), (0, {"event": "exited", "code": 1}))
-    assert cause_of(trial_monitor) == ("error", "the cause")
+    assert find_cause(trial_monitor) == ("error", "the cause")
 
 
 @pytest.mark.parametrize(
@@ -188,12 +191,12 @@ def test_what_a_rank_said_comes_before_how_it_left():
 )
 def test_a_rank_that_leaves_without_a_word_is_lost_and_its_exit_is_named(code, message):
     trial_monitor = tell(monitor(1), (0, {"event": "exited", "code": code}))
-    assert cause_of(trial_monitor) == ("worker_lost", message)
+    assert find_cause(trial_monitor) == ("worker_lost", message)
 
 
 def test_a_rank_that_the_kernel_killed_for_memory_is_out_of_memory():
     trial_monitor = tell(monitor(), (1, _KILLED), (0, failed("error", "connection closed by peer")))
-    assert cause_of(trial_monitor, killed_for_memory=True) == (
+    assert find_cause(trial_monitor, killed_for_memory=True) == (
         "oom",
         "rank 1 was killed: the host ran out of memory",
     )
@@ -201,23 +204,23 @@ def test_a_rank_that_the_kernel_killed_for_memory_is_out_of_memory():
 
 def test_an_error_beside_which_the_kernel_killed_somebody_else_keeps_its_class():
     trial_monitor = tell(monitor(1), (0, failed("error")))
-    assert cause_of(trial_monitor, killed_for_memory=True) == ("error", "the cause")
+    assert find_cause(trial_monitor, killed_for_memory=True) == ("error", "the cause")
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGALRM])
 def test_a_rank_that_was_told_to_leave_was_preempted_whether_it_heeded_that_or_not(number):
     trial_monitor = tell(monitor(), (0, _TRAINING), (1, _TRAINING), (1, {"event": "exited", "code": -number}))
-    assert cause_of(trial_monitor) == ("preempted", f"rank 1 died of {number.name}")
+    assert find_cause(trial_monitor) == ("preempted", f"rank 1 died of {number.name}")
 
 
 def test_a_killed_script_comes_before_the_errors_that_it_causes():
     trial_monitor = tell(monitor(), (0, failed("error")), (1, failed("worker_lost", "the script was killed")))
-    assert cause_of(trial_monitor) == ("worker_lost", "the script was killed")
+    assert find_cause(trial_monitor) == ("worker_lost", "the script was killed")
 
 
 def test_a_script_that_the_kernel_killed_for_memory_is_out_of_memory():
     trial_monitor = tell(monitor(), (1, failed("worker_lost", "the script was killed")))
-    assert cause_of(trial_monitor, killed_for_memory=True) == (
+    assert find_cause(trial_monitor, killed_for_memory=True) == (
         "oom",
         "the script was killed: the host ran out of memory",
     )

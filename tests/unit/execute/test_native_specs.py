@@ -37,7 +37,7 @@ def placements(count: int) -> list[Placement]:
 def test_trials_of_one_job_share_its_description_in_their_framework(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ray reads the descriptions anew for every trial: with one for each of thousands, that takes a while."""
     monkeypatch.setattr(run, "cached_workload", lambda *_: SPEC)
-    few, many = (run.native_specs_of(placements(count)) for count in (2, 200))
+    few, many = (run.find_native_specs(placements(count)) for count in (2, 200))
     assert list(few["torch_ddp-0"].costs) == ["torch"]
     assert list(few["tensorflow-0"].costs) == ["keras"]
     assert len({id(spec) for spec in many.values()}) == 2

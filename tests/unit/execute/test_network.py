@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-from orchestrator.execute.machine.network import interface_of, reserved_addresses
+from orchestrator.execute.machine.network import find_interface, reserved_addresses
 
 
 def port_of(address: str) -> int:
@@ -50,9 +50,9 @@ def test_among_hosts_of_a_network_an_address_is_that_of_this_host():
 
 
 def test_the_interface_of_an_address_is_known_by_its_name():
-    assert interface_of("127.0.0.1") == "lo"
+    assert find_interface("127.0.0.1") == "lo"
 
 
 def test_an_address_of_another_host_is_on_no_interface():
     with pytest.raises(OSError, match=r"no network interface of .* has the address 192\.0\.2\.1"):
-        interface_of("192.0.2.1")  # RFC 5737: it is nobody's
+        find_interface("192.0.2.1")  # RFC 5737: it is nobody's

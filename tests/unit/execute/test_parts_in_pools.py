@@ -10,7 +10,7 @@ from mixed_device_builders import BOTH, CPU, FAST_POOL, POOLS, SLOW_POOL, placed
 from plan_builders import T4, held, here, point
 from price_builders import price_list, price_row
 
-from orchestrator.analysis.metrics.cost import bill_of
+from orchestrator.analysis.metrics.cost import compute_bill
 from orchestrator.core import codec
 from orchestrator.core.budget import CostRate, Spend
 from orchestrator.core.placement import Attempt
@@ -18,10 +18,10 @@ from orchestrator.core.price import Price, Unpriced
 from orchestrator.core.price_label import priced_as
 from orchestrator.execute.scheduling.capacity import fits_now
 from orchestrator.execute.scheduling.queue import Queue
-from orchestrator.plan.pricing import PriceBook, node_prices_of
+from orchestrator.plan.pricing import PriceBook, find_node_prices
 from orchestrator.plan.spending import IdleNodes
-from orchestrator.record.tracking.axes import params_of
-from orchestrator.record.tracking.mlflow_run import tags_of
+from orchestrator.record.tracking.axes import build_params
+from orchestrator.record.tracking.mlflow_run import build_tags
 
 
 def alone(name, seed=0):
@@ -78,7 +78,7 @@ MARKET = PriceBook(
 
 
 def test_the_price_of_a_mix_is_the_sum_of_its_parts_and_names_them():
-    price = MARKET.price_of(BOTH)
+    price = MARKET.find_price(BOTH)
     assert isinstance(price, Price)
     assert [(item.instance, item.nodes, item.usd_per_hour) for item in price.rented] == [
         ("c3-standard-8", 1, 3.6),
@@ -92,10 +92,10 @@ def test_the_price_of_a_mix_is_the_sum_of_its_parts_and_names_them():
 
 
 def test_half_an_hour_on_a_node_of_3_60_and_one_of_1_80_costs_2_70_and_a_node_hour():
-    ran = record(placement=BOTH, price=MARKET.price_of(BOTH), started_at=0.0, ended_at=1800.0)
-    bill = bill_of(ran)
+    ran = record(placement=BOTH, price=MARKET.find_price(BOTH), started_at=0.0, ended_at=1800.0)
+    bill = compute_bill(ran)
     assert (bill.usd, bill.billed_node_seconds) == (pytest.approx(2.7), pytest.approx(3600.0))
-    spend = CostRate(nodes=2, price=MARKET.price_of(BOTH)).of(1800.0)
+    spend = CostRate(nodes=2, price=MARKET.find_price(BOTH)).of(1800.0)
     assert (spend.usd, spend.node_hours) == (pytest.approx(2.7), 1.0)
 
 
@@ -104,9 +104,9 @@ def test_a_mix_over_two_pools_of_one_device_costs_both_and_needs_room_in_both():
     pools = inventory(FAST_POOL, SLOW_POOL, other)
     found = placed(unequal(FAST, SLOW, FAST), inventory=pools)
     price_book = replace(MARKET, pools={**MARKET.pools, "fast-too": other})
-    price = price_book.price_of(found)
+    price = price_book.find_price(found)
     assert (price.usd_per_hour, price.num_nodes) == (pytest.approx(9.0), 3)
-    assert [item.usd_per_hour for item in node_prices_of(found, price)] == [3.6, 1.8, 3.6]
+    assert [item.usd_per_hour for item in find_node_prices(found, price)] == [3.6, 1.8, 3.6]
     assert fits_now(found, [], inventory=pools, kept={})
     assert not fits_now(found, [alone("fast")], inventory=pools, kept={})
 
@@ -115,25 +115,25 @@ def test_a_mix_of_which_one_part_has_no_price_has_none():
     lacking = replace(
         MARKET, prices=price_list(region="us-central1", rows={"us-central1": {"c3-standard-8": price_row()}})
     )
-    assert isinstance(lacking.price_of(BOTH), Unpriced)
+    assert isinstance(lacking.find_price(BOTH), Unpriced)
 
 
 @pytest.mark.parametrize("known", [{}, {"fast": FAST_POOL}, {"slow": SLOW_POOL}])
 def test_a_mix_of_which_a_pool_is_no_longer_known_costs_what_its_devices_cost(known):
-    price = replace(MARKET, pools=known).price_of(BOTH)
+    price = replace(MARKET, pools=known).find_price(BOTH)
     assert [(item.instance, item.nodes) for item in price.rented] == [
         ("c3-standard-8", 1),
         ("e2-standard-2", 1),
     ]
     assert price.is_hypothetical
     apart = placed(unequal(SLOW, T4S), inventory=inventory(SLOW_POOL, pool("t4", count=1)))
-    rented = replace(MARKET, pools=known).price_of(apart).rented
+    rented = replace(MARKET, pools=known).find_price(apart).rented
     assert [item.instance for item in rented] == ["e2-standard-2", "n1-standard-8+1xT4"]
 
 
 def test_the_host_of_an_accelerator_has_a_processor():
     both = placed(unequal(SLOW, T4S), inventory=here(devices={"t4": held(1)}))
-    price = MARKET.price_of(both)
+    price = MARKET.find_price(both)
     assert [item.instance for item in price.rented] == ["n1-standard-8+1xT4"]
     apart = MARKET.price_of_absent(placed(unequal(FAST, SLOW)).trial)
     assert apart.usd_per_hour == pytest.approx(5.4)
@@ -142,10 +142,10 @@ def test_the_host_of_an_accelerator_has_a_processor():
 def test_idle_nodes_of_two_pools_cost_what_each_of_them_costs():
     idle = IdleNodes(10.0)
     on_nodes = replace(BOTH, node="fast-1", other_nodes=("slow-1",))
-    ran = record(placement=on_nodes, price=MARKET.price_of(BOTH), started_at=0.0, ended_at=100.0)
-    idle.hear(ran)
+    ran = record(placement=on_nodes, price=MARKET.find_price(BOTH), started_at=0.0, ended_at=100.0)
+    idle.add(ran)
     assert idle.spent.usd == pytest.approx(10 * 5.4 / 3600)
-    rate = CostRate(nodes=2, price=MARKET.price_of(BOTH))
+    rate = CostRate(nodes=2, price=MARKET.find_price(BOTH))
     idle.give_back(on_nodes, now=0.0)
     assert idle.owed(BOTH, rate, now=4.0).usd == pytest.approx(4 * 5.4 / 3600)
     idle.take(alone("slow"), now=4.0)
@@ -158,9 +158,9 @@ def test_parts_of_one_host_owe_nothing_to_idle_nodes():
 
 
 def test_the_tracking_server_is_told_all_devices_and_all_that_is_rented():
-    ran = record(placement=BOTH, price=MARKET.price_of(BOTH))
-    assert params_of(ran.spec)["device"] == "cpu_fast+cpu_slow"
-    tags = tags_of(ran)
+    ran = record(placement=BOTH, price=MARKET.find_price(BOTH))
+    assert build_params(ran.spec)["device"] == "cpu_fast+cpu_slow"
+    tags = build_tags(ran)
     assert tags["device"] == "cpu_fast+cpu_slow"
     rented = "c3-standard-8 on demand + e2-standard-2 on demand"
     assert tags["price"].startswith(f"{rented} in us-central1, $5.4/h")

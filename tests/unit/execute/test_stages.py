@@ -7,7 +7,7 @@ from stage_files import SETTING_UP, timing, wait_for_stage
 
 from orchestrator.core.trial_progress import TrialStage
 from orchestrator.execute.trial import stages
-from orchestrator.execute.trial.stages import StageFile, stage_of
+from orchestrator.execute.trial.stages import StageFile, read_stage
 
 ID = "0123456789abcdef"
 
@@ -17,7 +17,7 @@ def test_a_stage_is_there_while_the_trial_runs(tmp_path):
         wait_for_stage(tmp_path, ID, SETTING_UP)
         stage_file.show(timing(1), now=10.0)
         wait_for_stage(tmp_path, ID, timing(1))
-    assert stage_of(tmp_path, ID) is None
+    assert read_stage(tmp_path, ID) is None
 
 
 def test_counts_are_written_twice_a_second_at_most_and_a_new_stage_at_once(tmp_path):
@@ -35,7 +35,7 @@ def test_where_it_cannot_be_written_the_trial_goes_on(tmp_path):
     (tmp_path / "stages").touch()
     with StageFile(tmp_path, ID) as stage_file:
         stage_file.show(timing(1), now=10.0)
-    assert stage_of(tmp_path, ID) is None
+    assert read_stage(tmp_path, ID) is None
 
 
 def test_a_folder_that_does_not_answer_holds_nobody_up(tmp_path, monkeypatch):
@@ -54,4 +54,4 @@ def test_a_torn_file_is_no_stage(tmp_path):
     with StageFile(tmp_path, ID):
         wait_for_stage(tmp_path, ID, SETTING_UP)
         (tmp_path / "stages" / f"{ID}.json").write_text('{"name": "tim')
-        assert stage_of(tmp_path, ID) is None
+        assert read_stage(tmp_path, ID) is None

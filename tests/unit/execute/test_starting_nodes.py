@@ -57,7 +57,7 @@ class Searcher:
     def request_stops(self) -> None:
         """Stop nothing."""
 
-    def pools_of(self, _trial_id: str) -> tuple[str, ...]:
+    def find_pools(self, _trial_id: str) -> tuple[str, ...]:
         return ("t4-spot",)
 
 

@@ -15,7 +15,7 @@ def said():
 
 @pytest.fixture
 def stop_signals(tmp_path, said):
-    return StopSignals(tmp_path, say=said.append)
+    return StopSignals(tmp_path, on_message=said.append)
 
 
 def test_nobody_wishes_anything_at_first(stop_signals, said):

@@ -6,19 +6,19 @@ import pytest
 from builders import pursuit
 from report_builders import PRICE, forecast, measured, plan_of, rehearsed
 
-from orchestrator.analysis.findings import findings_of
+from orchestrator.analysis.findings import collect_findings
 from orchestrator.core.objective import Objective
 from orchestrator.core.placement import FullTraining
 from orchestrator.core.result import Failure
 from orchestrator.core.trial_spec import TimingSpec
-from orchestrator.pipeline.tracking import list_predictions, tracked_metrics_of
+from orchestrator.pipeline.tracking import compute_tracked_metrics, list_predictions
 
 BATCH, JOB = 64, 15 * 60_000
 JOB_NAMES = {"time/job_samples", "time/job_seconds", "cost/job_usd"}
 
 
 def tracked(record, *, plan=None, objective=None):
-    return tracked_metrics_of(record, plan or plan_of([record]), objective or Objective())
+    return compute_tracked_metrics(record, plan or plan_of([record]), objective or Objective())
 
 
 def test_a_trial_has_the_time_and_cost_of_the_job_which_follow_from_its_other_numbers():
@@ -55,7 +55,7 @@ def test_a_job_of_unknown_length_a_rehearsal_and_a_failure_have_neither():
     failed = rehearsed(failure=Failure(kind="oom", message="killed"))
     found = [
         tracked(measured(), plan=undeclared),
-        tracked_metrics_of(measured(), None, Objective()),
+        compute_tracked_metrics(measured(), None, Objective()),
         tracked(rehearsed()),
         tracked(failed),
     ]
@@ -65,7 +65,7 @@ def test_a_job_of_unknown_length_a_rehearsal_and_a_failure_have_neither():
 def predicted_in(*forecasts, objective=None):
     records = [measured(price=PRICE)]
     plan = plan_of(records, forecasts=forecasts)
-    findings = findings_of(records, plan, objective or Objective())
+    findings = collect_findings(records, plan, objective or Objective())
     return list_predictions(findings), findings
 
 

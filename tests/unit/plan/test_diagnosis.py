@@ -6,7 +6,7 @@ import pytest
 from plan_builders import T4, device
 
 from orchestrator.core.diagnosis import Diagnosis, GpuState, HostState, PlaceState, ServiceState, TrainerState
-from orchestrator.plan.diagnosis import checks_of
+from orchestrator.plan.diagnosis import list_checks
 
 DEVICES = {"cpu": device(), "t4": replace(T4, tdp_watts=70.0)}
 HOST = HostState(
@@ -44,7 +44,7 @@ GPU = GpuState(
 
 def checks(host=HOST, trainers=(TORCH,), places=(), services=()) -> list[tuple[str, str]]:
     diagnosis = Diagnosis(host=host, trainers=trainers, places=places, services=services)
-    return [(check.status, check.message) for check in checks_of(diagnosis, DEVICES)]
+    return [(check.status, check.message) for check in list_checks(diagnosis, DEVICES)]
 
 
 def test_a_host_that_has_all_it_needs_has_no_checks():

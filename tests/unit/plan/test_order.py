@@ -6,7 +6,7 @@ from plan_builders import A100, T4, device, held, here, planned, point
 from price_builders import price_list, price_row
 
 from orchestrator.core.placement import Placement
-from orchestrator.plan.order import running_order, seconds_at_peak, weight_of
+from orchestrator.plan.order import choose_weight, running_order, seconds_at_peak
 from orchestrator.plan.pricing import PriceBook
 
 SEEDS = range(8)
@@ -65,7 +65,7 @@ def test_without_a_seed_every_round_is_in_the_order_of_the_grid():
 def weighed(order, *placements):
     devices = {value.name: value for value in (device(), T4, A100)}
     prices = price_list(rows={"here": {"t4-box": price_row(1.0, None), "a100-box": price_row(30.0, None)}})
-    weight = weight_of(order, PriceBook(devices=devices, prices=prices, today="2026-11-21"))
+    weight = choose_weight(order, PriceBook(devices=devices, prices=prices, today="2026-11-21"))
     return [placement.trial for placement in running_order(placements, seed=0, weight=weight)]
 
 

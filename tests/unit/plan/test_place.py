@@ -13,7 +13,7 @@ from orchestrator.core.placement import Skipped
 from orchestrator.core.trial_spec import TimingSpec, trial_id
 from orchestrator.plan.place import PlacementRequest, in_order, place
 from orchestrator.plan.slots import find_slots
-from orchestrator.plan.trial_specs import trial_of
+from orchestrator.plan.trial_specs import build_trial
 
 
 def placed(asked_point, *, trainer=None, start_method="auto", here=None, missing_device="rehearse"):
@@ -21,7 +21,7 @@ def placed(asked_point, *, trainer=None, start_method="auto", here=None, missing
     trainer = trainer or torch_like()
     data_ids = {("workloads.data.mnist:MNIST", "auto"): "synthetic:1"}
     host_cpu = inventory.host.host_cpu if asked_point.device.kind == "cpu" else None
-    trial = trial_of(asked_point, 0, trainer=trainer, data_ids=data_ids, host_cpu=host_cpu, num_hosts=1)
+    trial = build_trial(asked_point, 0, trainer=trainer, data_ids=data_ids, host_cpu=host_cpu, num_hosts=1)
     asked = PlacementRequest(
         trial=trial,
         trial_id=trial_id(trial),

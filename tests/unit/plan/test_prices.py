@@ -13,7 +13,7 @@ from price_builders import price, price_list, price_row
 
 from orchestrator.core.errors import ConfigError, RecordError
 from orchestrator.core.price import Unpriced
-from orchestrator.plan.pricing import PriceBook, price_of, priced, repriced
+from orchestrator.plan.pricing import PriceBook, find_price, priced, repriced
 
 TODAY = "2026-11-21"
 CPU = device(instances={1: "cpu-box"})
@@ -21,7 +21,7 @@ T4S = replace(T4, instances={1: "t4-box", 2: "2xt4-box", 4: "4xt4-box"})
 
 
 def of(what, count=1, **changes):
-    return price_of(what, count, prices=price_list(**changes), today=TODAY)
+    return find_price(what, count, prices=price_list(**changes), today=TODAY)
 
 
 def price_book(**devices):
@@ -217,7 +217,7 @@ def in_pool(devices, *, num_hosts=1, region="us-central1", **changes):
     where = pool(**changes)
     rows = {region: {instance: price_row() for instance in where.device.instances.values()}}
     prices = price_list(region=region, rows=rows)
-    return price_of(where.device, devices, prices=prices, today=TODAY, pool=where, num_hosts=num_hosts)
+    return find_price(where.device, devices, prices=prices, today=TODAY, pool=where, num_hosts=num_hosts)
 
 
 def test_a_trial_in_a_pool_has_the_price_of_the_pools_machine_zone_and_provisioning():

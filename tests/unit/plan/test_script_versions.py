@@ -6,7 +6,7 @@ import pytest
 from plan_builders import point, torch_like
 
 from orchestrator.plan.planner import training_of_script
-from orchestrator.plan.trial_specs import data_key, trial_of, workload_of
+from orchestrator.plan.trial_specs import build_trial, build_workload, data_key
 from workloads.spec import ScriptSpec
 
 
@@ -22,7 +22,7 @@ def test_a_changed_file_of_one_batch_size_is_another_trial_of_that_batch_size_al
             options = {"command": command, "folder": str(tmp_path)}
             asked = point(workload="script", workload_options=options, global_batch_size=size)
             data_ids = {data_key(asked): "own:script:1"}
-            trial = trial_of(asked, 0, trainer=torch_like(), data_ids=data_ids, host_cpu="x", num_hosts=1)
+            trial = build_trial(asked, 0, trainer=torch_like(), data_ids=data_ids, host_cpu="x", num_hosts=1)
             found.append(trial.workload_version)
         return found
 
@@ -41,6 +41,6 @@ def test_a_full_training_has_the_samples_that_were_stated(
 ) -> None:
     (tmp_path / "train.py").write_text("")
     words = {"command": "python train.py", "folder": str(tmp_path), **options}
-    spec = workload_of(point(workload="script", workload_options=words))
+    spec = build_workload(point(workload="script", workload_options=words))
     assert isinstance(spec, ScriptSpec)
     assert training_of_script(spec, 32).train_samples == samples

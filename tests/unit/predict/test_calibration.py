@@ -10,7 +10,7 @@ from statistics import fmean
 
 import pytest
 from laboratory_rates import laboratory_devices, laboratory_rates
-from published_steps import PROJECT, project_steps, query_of
+from published_steps import PROJECT, build_query, project_steps
 from shipped_devices import shipped_catalogue
 
 from orchestrator.core import codec
@@ -24,7 +24,7 @@ from orchestrator.predict.step_time.calibration import (
     SMALL_LAYERS_OF_A_LAYER,
 )
 from orchestrator.predict.step_time.own_effects import OwnStep, effects_given
-from orchestrator.predict.step_time.published_estimate import estimate_by, published_estimate_of
+from orchestrator.predict.step_time.published_estimate import build_published_estimate, estimate_by
 from orchestrator.predict.step_time.step_query import StepQuery
 from workloads.registry import cached_workload
 
@@ -65,7 +65,7 @@ def query(name, options, batch, *, device=L4, calibration=None, num_workers=1):
 
 
 def estimate(*job, **changes):
-    step = published_estimate_of(query(*job, **changes), MODELS).step
+    step = build_published_estimate(query(*job, **changes), MODELS).step
     assert isinstance(step, Estimate)
     return step
 
@@ -107,7 +107,7 @@ def test_by_replay_of_a_real_h100_the_error_nearly_halves():
     for row, (when, calibration) in product(rows, (("before", None), ("after", figures))):
         asked = query("resnet50", (), int(row["global_batch_size"]), device=CATALOGUE.devices["h100"])
         asked = replace(asked, precision=row["precision"], calibration=calibration)
-        step = published_estimate_of(asked, models).step
+        step = build_published_estimate(asked, models).step
         errors[when].append(abs(math.log(float(row["step_seconds"]) / step.likely)))
         assert step.holds(float(row["step_seconds"])), when
     assert fmean(errors["after"]) < 0.52 * fmean(errors["before"])
@@ -127,8 +127,8 @@ def test_by_replay_of_published_steps_a_card_unlike_the_others_is_met_better():
             memory_bytes_per_second=0.6 * device.memory_bytes_per_second,
         )
         for when, calibration in (("before", None), ("after", figures)):
-            asked = replace(query_of(rate, device), calibration=calibration)
-            step = published_estimate_of(asked, models).step
+            asked = replace(build_query(rate, device), calibration=calibration)
+            step = build_published_estimate(asked, models).step
             seconds = rate.global_batch_size / rate.samples_per_second
             errors[when].append(abs(math.log(seconds / step.likely)))
     assert fmean(errors["after"]) < 0.6 * fmean(errors["before"])
@@ -154,7 +154,7 @@ def test_a_measured_exchange_replaces_the_bandwidth_of_the_maker():
 
 def test_a_cpu_is_predicted_from_its_own_figures_and_refused_without():
     cpu, job = CATALOGUE.devices["cpu"], JOBS[3]
-    refused = published_estimate_of(query(*job, device=cpu), MODELS).step
+    refused = build_published_estimate(query(*job, device=cpu), MODELS).step
     assert isinstance(refused, Refusal)
     assert refused.reason.startswith("no CPU of this kind was measured")
     figures = DeviceBenchmark(
@@ -172,7 +172,7 @@ def test_a_core_of_a_real_cpu_is_predicted_from_its_calibration_alone():
     """
     steps = [one for one in project_steps(CATALOGUE.devices) if one.query.device.kind == "cpu"]
     models = replace(MODELS, steps=tuple(one for one in MODELS.steps if one.labels.kind != "cpu"))
-    found = [published_estimate_of(one.query, models) for one in steps]
+    found = [build_published_estimate(one.query, models) for one in steps]
     factors = [
         math.exp(abs(math.log(one.seconds / estimate.seconds)))
         for one, estimate in zip(steps, found, strict=True)
@@ -194,11 +194,11 @@ def test_one_own_record_of_a_network_on_a_cpu_makes_its_other_batches_better():
     for own, others in (
         (own, [one for one in same if one is not own]) for same in by_network.values() for own in same
     ):
-        basis = published_estimate_of(own.query, models)
+        basis = build_published_estimate(own.query, models)
         step = OwnStep(labels=own.query.own_labels, parts=basis.ordered.parts, seconds=own.seconds)
         effects = effects_given(models.effects, [step])
         for one in others:
-            before = published_estimate_of(one.query, models)
+            before = build_published_estimate(one.query, models)
             after = estimate_by(one.query, before.ordered, models, effects=effects, refusal=None)
             for when, estimate in (("before", before), ("after", after)):
                 errors[when].append(abs(math.log(one.seconds / estimate.seconds)))

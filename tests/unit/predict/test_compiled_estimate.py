@@ -17,10 +17,10 @@ from orchestrator.predict.step_time.compiled_estimate import (
     compiled_estimate,
     estimates_from,
 )
-from orchestrator.predict.step_time.estimator import bases_of, estimator_of
+from orchestrator.predict.step_time.estimator import build_bases, build_estimator
 from orchestrator.predict.step_time.own_records import step_measurements
-from orchestrator.predict.step_time.plan_forecasts import forecasts_of
-from orchestrator.predict.step_time.step_priors import step_priors_of
+from orchestrator.predict.step_time.plan_forecasts import build_forecasts
+from orchestrator.predict.step_time.step_priors import predict_step_priors
 
 STEP = CompiledStep(
     device_seconds=0.1,
@@ -38,7 +38,7 @@ V3 = replace(
 POINT = point(trainer="tensorflow", device=V3, precision="bf16")
 MODELS = default_models()
 DEVICES = {value.name: value for value in (V3, device())}
-BASIS = bases_of(DEVICES, MODELS)
+BASIS = build_bases(DEVICES, MODELS)
 
 
 def test_a_step_takes_as_long_as_the_slower_of_device_and_host():
@@ -81,9 +81,9 @@ def steps(told: CompiledStep | NotCompiled):
 
 
 def forecast(told: CompiledStep | NotCompiled, own=()):
-    estimate = estimator_of(BASIS, own, MODELS, estimates_from(steps(told)))
+    estimate = build_estimator(BASIS, own, MODELS, estimates_from(steps(told)))
     book = PriceBook(devices=DEVICES, prices=price_list(), today="2026-09-22")
-    (found,) = forecasts_of(planned(POINT), book, estimate)
+    (found,) = build_forecasts(planned(POINT), book, estimate)
     return found.step
 
 
@@ -105,8 +105,8 @@ def test_own_records_of_the_very_step_come_before_the_compiler():
 
 def test_a_prior_keeps_the_provenance_of_its_estimate():
     plan = planned(POINT)
-    (prior,) = step_priors_of(plan, BASIS, (), MODELS, estimates_from(steps(STEP))).values()
+    (prior,) = predict_step_priors(plan, BASIS, (), MODELS, estimates_from(steps(STEP))).values()
     assert prior.provenance == "compiled"
-    (other,) = step_priors_of(plan, BASIS, (), MODELS, estimates_from({})).values()
+    (other,) = predict_step_priors(plan, BASIS, (), MODELS, estimates_from({})).values()
     assert other.provenance == "predicted"
     assert prior.device**2 + prior.network**2 < other.device**2 + other.network**2

@@ -12,9 +12,13 @@ from orchestrator.core.calibration import DeviceBenchmark
 from orchestrator.core.estimate import Estimate, Refusal, TrackRecord
 from orchestrator.predict.step_time.bundled_models import default_models
 from orchestrator.predict.step_time.error_model import learned_from
-from orchestrator.predict.step_time.estimator import bases_of, estimator_of, leave_one_workload_out_estimator
+from orchestrator.predict.step_time.estimator import (
+    build_bases,
+    build_estimator,
+    leave_one_workload_out_estimator,
+)
 from orchestrator.predict.step_time.own_records import step_measurements
-from orchestrator.predict.step_time.plan_forecasts import track_record_of
+from orchestrator.predict.step_time.plan_forecasts import count_track_record
 from workloads.registry import workload
 
 MODELS = default_models()
@@ -34,7 +38,7 @@ SLICE = replace(
 )
 RATED = replace(GPU, name="v100")
 DEVICES = {value.name: value for value in (GPU, RATED, SLICE, device())}
-BASIS = bases_of(DEVICES, MODELS)
+BASIS = build_bases(DEVICES, MODELS)
 BIG, VGG = {"workload": "vgg16"}, {"workload": "vgg11"}
 """The device decides both: their host has a twentieth of the step."""
 
@@ -59,7 +63,7 @@ def slowed(factor, *, sweep="zoo", **changes):
 
 
 def estimate(asked, *records):
-    return estimator_of(BASIS, step_measurements(records, devices=DEVICES), MODELS)(asked)
+    return build_estimator(BASIS, step_measurements(records, devices=DEVICES), MODELS)(asked)
 
 
 def width(found):
@@ -124,10 +128,10 @@ def test_one_own_record_of_a_network_like_no_published_one_tells_of_it_elsewhere
     """Of another batch, precision or device: its error at least halves, where nobody measured it before."""
     asked = trial(workload="mnist_gan")
     unseen = replace(MODELS, steps=tuple(one for one in MODELS.steps if one.labels.family is not None))
-    basis = bases_of(DEVICES, unseen)
+    basis = build_bases(DEVICES, unseen)
     measured = trial(workload="mnist_gan", **(changes or {"global_batch_size": 256}))
     own = step_measurements([took(measured, 3.0 * basis(measured).seconds)], devices=DEVICES)
-    before, found = (estimator_of(basis, records, unseen)(asked) for records in ((), own))
+    before, found = (build_estimator(basis, records, unseen)(asked) for records in ((), own))
     assert 3.0 < before.high / before.likely < 8.0
     assert before.source == "rough: from counts alone, as nothing alike was published"
     truth = 3.0 * before.likely
@@ -161,8 +165,8 @@ def test_rates_of_the_very_device_tell_more_than_those_of_others():
 
 def test_rates_count_in_the_other_precision_of_16_bit():
     ampere = replace(RATED, peak_flops_per_second={"fp16": 1.2e14, "bf16": 1.2e14})
-    basis = bases_of({"v100": ampere}, MODELS)
-    found = estimator_of(basis, (), MODELS)(trial(**VGG, device=ampere, precision="bf16"))
+    basis = build_bases({"v100": ampere}, MODELS)
+    found = build_estimator(basis, (), MODELS)(trial(**VGG, device=ampere, precision="bf16"))
     assert found.source.startswith("other networks on this device in 16 bit (NVIDIA")
 
 
@@ -179,7 +183,7 @@ def test_a_calibrated_device_is_predicted_by_its_own_figures():
         flops_per_second={"fp32": 5e12},
         memory_bytes_per_second=1e11,
     )
-    calibrated = estimator_of(bases_of(DEVICES, MODELS, {"new": figures}), (), MODELS)(trial(**VGG))
+    calibrated = build_estimator(build_bases(DEVICES, MODELS, {"new": figures}), (), MODELS)(trial(**VGG))
     before = estimate(trial(**VGG))
     assert calibrated.likely > 2 * before.likely
     assert width(calibrated) < width(before)
@@ -254,7 +258,7 @@ def test_the_track_record_has_each_step_once_by_predictions_that_know_nothing_of
     repeat = took(replace(trial(**BIG), repeat=1, seed=3), 1.1 * BASIS(trial(**BIG)).seconds)
     own = step_measurements([near, repeat, far], devices=DEVICES)
     blind = leave_one_workload_out_estimator(BASIS, (), MODELS)
-    assert track_record_of(own, blind) == TrackRecord(num_inside=1, num_measured=2)
+    assert count_track_record(own, blind) == TrackRecord(num_inside=1, num_measured=2)
 
 
 def test_a_step_far_larger_than_all_that_were_measured_stays_refused():

@@ -14,9 +14,9 @@ from orchestrator.core.result import Failure
 from orchestrator.core.trial_spec import TimingSpec
 from orchestrator.plan.pricing import PriceBook, forecasts_repriced
 from orchestrator.predict.step_time.bundled_models import default_models
-from orchestrator.predict.step_time.estimator import bases_of, estimator_of
+from orchestrator.predict.step_time.estimator import build_bases, build_estimator
 from orchestrator.predict.step_time.own_records import step_key
-from orchestrator.predict.step_time.plan_forecasts import forecasts_of, hindcasts_of
+from orchestrator.predict.step_time.plan_forecasts import build_forecasts, predict_backtests
 
 GPU = replace(
     T4,
@@ -26,8 +26,8 @@ GPU = replace(
 )
 
 MODELS = default_models()
-BASIS = bases_of({value.name: value for value in (GPU, TPU, device())}, MODELS)
-ESTIMATE = estimator_of(BASIS, (), MODELS)
+BASIS = build_bases({value.name: value for value in (GPU, TPU, device())}, MODELS)
+ESTIMATE = build_estimator(BASIS, (), MODELS)
 
 
 def price_book(**changes):
@@ -36,7 +36,7 @@ def price_book(**changes):
 
 
 def forecasts(*points, **changes):
-    return forecasts_of(planned(*points, **changes), price_book(), ESTIMATE)
+    return build_forecasts(planned(*points, **changes), price_book(), ESTIMATE)
 
 
 def test_every_point_of_a_device_that_is_not_here_has_a_forecast_rehearsed_or_skipped():
@@ -57,7 +57,7 @@ def test_what_is_here_or_runs_nowhere_or_trains_nothing_has_none():
     assert not forecasts(point(device=GPU, precision="bf16"))
     plan = planned(point(device=GPU))
     idle = replace(plan.placements[0], trial=replace(plan.placements[0].trial, trainer="noop"))
-    assert not forecasts_of(replace(plan, placements=(idle,)), price_book(), ESTIMATE)
+    assert not build_forecasts(replace(plan, placements=(idle,)), price_book(), ESTIMATE)
 
 
 def test_trials_that_differ_in_their_seed_are_one_forecast_and_others_are_not():
@@ -97,10 +97,10 @@ def test_what_was_measured_has_a_hindcast_for_each_point_and_what_would_be_refus
     plan = planned(*points, repeats=2, inventory=there)
     records = [record(placement=item) for item in plan.placements]
     first, second, *_ = (placement.trial_id for placement in plan.placements if not placement.trial.repeat)
-    found = hindcasts_of(plan, records, ESTIMATE)
+    found = predict_backtests(plan, records, ESTIMATE)
     assert set(found) == {first, second}
     assert found[first] == forecasts(point(device=GPU))[0].step
-    assert set(hindcasts_of(plan, records[:1], ESTIMATE)) == {first}
+    assert set(predict_backtests(plan, records[:1], ESTIMATE)) == {first}
 
 
 def test_a_failure_or_a_rehearsal_or_a_trial_of_another_plan_has_no_hindcast():
@@ -109,19 +109,19 @@ def test_a_failure_or_a_rehearsal_or_a_trial_of_another_plan_has_no_hindcast():
     failed = record(placement=placed, failure=Failure(kind="oom", message="too large"))
     rehearsed = record(placement=replace(placed, provenance="rehearsed"))
     idle = record(placement=replace(placed, trains=False))
-    assert not hindcasts_of(plan, [failed, rehearsed, idle], ESTIMATE)
-    assert not hindcasts_of(replace(plan, placements=()), [record(placement=placed)], ESTIMATE)
+    assert not predict_backtests(plan, [failed, rehearsed, idle], ESTIMATE)
+    assert not predict_backtests(replace(plan, placements=()), [record(placement=placed)], ESTIMATE)
 
 
 def test_a_forecast_is_priced_as_what_would_be_rented_and_anew_when_that_is_asked():
     plan = planned(point(device=GPU, num_workers=2))
-    plan = replace(plan, forecasts=forecasts_of(plan, price_book(), ESTIMATE))
+    plan = replace(plan, forecasts=build_forecasts(plan, price_book(), ESTIMATE))
     (found,) = plan.forecasts
     assert isinstance(found.price, Price)
     assert (found.price.instance, found.price.usd_per_hour) == ("2xt4-box", 3.0)
     (spot,) = forecasts_repriced(plan, price_book(provisioning="spot")).forecasts
     assert spot.price.usd_per_hour == 1.0
-    (without,) = forecasts_of(plan, price_book(rows={}, region=None), ESTIMATE)
+    (without,) = build_forecasts(plan, price_book(rows={}, region=None), ESTIMATE)
     assert isinstance(without.price, Unpriced)
     elsewhere = replace(price_book(), devices={})
     assert forecasts_repriced(plan, elsewhere) == plan

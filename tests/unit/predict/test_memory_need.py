@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 from repository import ROOT
-from step_options import options_of
+from step_options import build_options
 
 from orchestrator.config.loader import devices_named
-from orchestrator.predict.memory_need import memory_need_of
+from orchestrator.predict.memory_need import count_memory_need
 from workloads.registry import workload
 
 MEASURED = [ROOT / "benchmarks/measured" / name for name in ("h100_steps.csv", "h100_published_sizes.csv")]
@@ -21,7 +21,7 @@ def v100():
 
 
 def need(device, name, batch, *, precision="fp32", replicas=1, **options):
-    return memory_need_of(
+    return count_memory_need(
         workload(name, options),
         device=device,
         precision=precision,
@@ -41,7 +41,7 @@ def test_it_is_below_the_peak_that_an_h100_had(v100):
     rows = [row for row in read if row["peak_memory_bytes"]]
     assert len(rows) > 40
     for row in rows:
-        batch, options = int(row["global_batch_size"]), options_of(row.get("options", ""))
+        batch, options = int(row["global_batch_size"]), build_options(row.get("options", ""))
         found = need(v100, row["workload"], batch, precision=row["precision"], **options)
         assert found.least_bytes <= float(row["peak_memory_bytes"]), row
 
@@ -68,5 +68,5 @@ def test_adam_has_two_slots_and_a_generator_counts_both_of_its_networks(v100):
 def test_contrastive_divergence_keeps_nothing_for_a_backward_pass(v100):
     spec = workload("mnist_dbn", {})
     first = replace(spec, phases=spec.phases[:1])
-    found = memory_need_of(first, device=v100, precision="fp32", replicas=1, global_batch_size=64)
+    found = count_memory_need(first, device=v100, precision="fp32", replicas=1, global_batch_size=64)
     assert (found.activation_bytes, found.gradient_bytes, found.largest_batch) == (0, 0, None)

@@ -11,7 +11,7 @@ from shipped_devices import shipped_catalogue
 from orchestrator.core.calibration import DeviceBenchmark
 from orchestrator.predict.step_time.bundled_models import default_models
 from orchestrator.predict.step_time.own_effects import OwnStep, effects_given
-from orchestrator.predict.step_time.published_estimate import estimate_by, published_estimate_of
+from orchestrator.predict.step_time.published_estimate import build_published_estimate, estimate_by
 from orchestrator.predict.step_time.step_query import StepQuery
 from workloads.registry import cached_workload
 
@@ -37,7 +37,7 @@ def basis(job, device="a10g", precision="fp32"):
         num_workers=1,
         global_batch_size=batch,
     )
-    return published_estimate_of(query, MODELS)
+    return build_published_estimate(query, MODELS)
 
 
 def truth(job, *, device, host):
@@ -120,7 +120,7 @@ def test_steps_of_one_cpu_tell_nothing_of_the_speed_of_another():
             memory_bytes_per_second=1e10,
         )
         query = replace(basis(LARGE_JOBS[1], device="cpu").query, calibration=figures, host_cpu=cpu)
-        return published_estimate_of(query, MODELS)
+        return build_published_estimate(query, MODELS)
 
     here, there = of_cpu("this x8", 5e11), of_cpu("that x8", 5e11)
     own = OwnStep(labels=here.query.own_labels, parts=here.ordered.parts, seconds=3.0 * here.seconds)

@@ -6,13 +6,13 @@ from statistics import median
 import pytest
 from imagenet_rates import RATES
 from laboratory_rates import laboratory_rates
-from published_steps import measured_steps, over_parts, query_of, query_of_transformer
+from published_steps import build_query, measured_steps, over_parts, query_of_transformer
 from shipped_devices import shipped_catalogue
 from transformer_rates import TRANSFORMER_RATES
 
 from orchestrator.core.estimate import Estimate
 from orchestrator.predict.step_time.bundled_models import default_models
-from orchestrator.predict.step_time.published_estimate import published_estimate_of
+from orchestrator.predict.step_time.published_estimate import build_published_estimate
 
 MODELS = default_models()
 CATALOGUE = shipped_catalogue()
@@ -28,7 +28,7 @@ def is_disputed(rate):
 
 
 def answer(rate):
-    step = published_estimate_of(query_of(rate, CATALOGUE.devices[rate.device]), MODELS).step
+    step = build_published_estimate(build_query(rate, CATALOGUE.devices[rate.device]), MODELS).step
     assert isinstance(step, Estimate)
     return step
 

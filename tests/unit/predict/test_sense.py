@@ -12,7 +12,7 @@ from shipped_devices import shipped_catalogue
 from orchestrator.core.estimate import Estimate
 from orchestrator.predict.step_time.analytic import peaks_at_work
 from orchestrator.predict.step_time.bundled_models import default_models
-from orchestrator.predict.step_time.published_estimate import published_estimate_of
+from orchestrator.predict.step_time.published_estimate import build_published_estimate
 from orchestrator.predict.step_time.step_query import StepQuery
 from orchestrator.train.precision import PRECISIONS
 from workloads.registry import cached_workload
@@ -77,7 +77,7 @@ def estimated(job, device, precision, *, batch, num_workers=1):
         num_workers=num_workers,
         global_batch_size=batch,
     )
-    return published_estimate_of(query, MODELS)
+    return build_published_estimate(query, MODELS)
 
 
 def seconds(job, device, precision, *, batch, num_workers=1):
@@ -193,7 +193,7 @@ def test_a_small_network_on_a_real_h100_lies_within_its_interval(precision):
         num_workers=1,
         global_batch_size=64,
     )
-    step = published_estimate_of(query, UNSEEN).step
+    step = build_published_estimate(query, UNSEEN).step
     assert isinstance(step, Estimate)
     assert step.holds(MEASURED_MS[precision] / 1e3)
     assert step.high / step.likely < 2.8
@@ -229,7 +229,7 @@ def test_networks_that_few_or_nobody_published_are_predicted_within_an_honest_in
             num_workers=1,
             global_batch_size=64,
         )
-        step = published_estimate_of(query, models).step
+        step = build_published_estimate(query, models).step
         assert isinstance(step, Estimate)
         assert step.holds(measured / 1e3)
         by_precision[precision] = step

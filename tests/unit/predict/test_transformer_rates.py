@@ -7,7 +7,7 @@ from shipped_devices import shipped_catalogue
 
 from orchestrator.core.estimate import Estimate, Refusal
 from orchestrator.predict.step_time.bundled_models import default_models
-from orchestrator.predict.step_time.published_estimate import published_estimate_of
+from orchestrator.predict.step_time.published_estimate import build_published_estimate
 from orchestrator.predict.step_time.step_query import StepQuery
 from workloads.layers import Dense, Embedding, Recurrent
 from workloads.network import Draft
@@ -19,20 +19,20 @@ CATALOGUE = shipped_catalogue()
 
 
 def test_a_transformer_that_nobody_published_is_predicted_roughly_and_says_by_what():
-    step = published_estimate_of(query("llama_style", "a100_80", size="160m"), MODELS).step
+    step = build_published_estimate(query("llama_style", "a100_80", size="160m"), MODELS).step
     assert isinstance(step, Estimate)
     assert step.source == "other networks on this device in 16 bit (NVIDIA, Lambda, MosaicML and 1 more)"
 
 
 def test_a_transformer_on_a_cpu_that_nobody_measured_is_refused():
-    step = published_estimate_of(query("gpt2", "cpu", size="small"), MODELS).step
+    step = build_published_estimate(query("gpt2", "cpu", size="small"), MODELS).step
     assert isinstance(step, Refusal)
     assert step.reason.startswith("no CPU of this kind was measured")
 
 
 def test_more_workers_than_one_host_has_are_refused():
     on_one_host, over_hosts = (
-        published_estimate_of(query("gpt2", "h100", size="small", num_workers=count), MODELS).step
+        build_published_estimate(query("gpt2", "h100", size="small", num_workers=count), MODELS).step
         for count in (8, 16)
     )
     assert isinstance(on_one_host, Estimate)
@@ -50,13 +50,13 @@ def test_more_workers_than_one_host_has_are_refused():
     ],
 )
 def test_an_accelerator_of_another_maker_is_refused_with_the_reason(device, reason):
-    step = published_estimate_of(query("gpt2", device, size="small"), MODELS).step
+    step = build_published_estimate(query("gpt2", device, size="small"), MODELS).step
     assert isinstance(step, Refusal)
     assert step.reason == reason
 
 
 def test_a_blackwell_gpu_is_predicted_roughly_from_its_peaks():
-    step = published_estimate_of(query("gpt2", "b200", size="small"), MODELS).step
+    step = build_published_estimate(query("gpt2", "b200", size="small"), MODELS).step
     assert isinstance(step, Estimate)
     assert step.source.startswith("rough: gpt2 on other devices")
 

@@ -17,7 +17,7 @@ from orchestrator.core.result import DeviceFacts
 from orchestrator.execute.scheduling.capacity import fits
 from orchestrator.plan.slots import find_slots
 from orchestrator.predict.step_time.bundled_models import default_models
-from orchestrator.predict.step_time.estimator import bases_of, estimator_of
+from orchestrator.predict.step_time.estimator import build_bases, build_estimator
 from orchestrator.predict.step_time.own_records import step_measurements
 from orchestrator.train.validation import gates
 
@@ -225,7 +225,7 @@ def judged(*devices):
         "samples": 120 * 60,
         "devices": devices,
     }
-    return gates.failure_of(mixed, train_result(**ranks), driver_names={"t4": ("Tesla T4",), "cpu": ()})
+    return gates.find_failure(mixed, train_result(**ranks), driver_names={"t4": ("Tesla T4",), "cpu": ()})
 
 
 @pytest.mark.parametrize(
@@ -262,7 +262,7 @@ def test_a_mix_is_not_predicted_and_teaches_nothing_of_its_first_device():
     known = {value.name: value for value in (T4, CPU)}
     assert step_measurements([made], devices=known) == ()
     models = default_models()
-    estimate = estimator_of(bases_of(known, models), (), models)
+    estimate = build_estimator(build_bases(known, models), (), models)
     assert estimate(made.spec) == Refusal(
         reason="devices that are not alike are not modelled", to_measure="this point"
     )

@@ -11,10 +11,10 @@ from torch import nn
 
 from orchestrator.core.estimate import Estimate
 from orchestrator.predict.step_time.bundled_models import default_models
-from orchestrator.predict.step_time.published_estimate import published_estimate_of
+from orchestrator.predict.step_time.published_estimate import build_published_estimate
 from orchestrator.predict.step_time.step_query import StepQuery
 from workloads.jobs import TorchJob
-from workloads.native.torch_cost import cost_of
+from workloads.native.torch_cost import count_cost
 from workloads.spec import BatchLengths, JobCost, NativeSpec
 
 MODELS = default_models()
@@ -35,7 +35,7 @@ def count(lengths: list[int]) -> JobCost:
             collate=lambda samples: nn.utils.rnn.pad_sequence(samples, batch_first=True),
         )
 
-    return cost_of(job)
+    return count_cost(job)
 
 
 def estimate(lengths: tuple[BatchLengths, ...], *, batch: int) -> Estimate:
@@ -72,7 +72,7 @@ def estimate(lengths: tuple[BatchLengths, ...], *, batch: int) -> Estimate:
         num_workers=1,
         global_batch_size=batch,
     )
-    step = published_estimate_of(query, MODELS).step
+    step = build_published_estimate(query, MODELS).step
     assert isinstance(step, Estimate)
     return step
 

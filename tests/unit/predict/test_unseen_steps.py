@@ -6,11 +6,11 @@ from statistics import fmean, median
 
 from repository import ROOT
 from shipped_devices import shipped_catalogue
-from step_options import options_of
+from step_options import build_options
 
 from orchestrator.core.estimate import Estimate
 from orchestrator.predict.step_time.bundled_models import default_models
-from orchestrator.predict.step_time.published_estimate import published_estimate_of
+from orchestrator.predict.step_time.published_estimate import build_published_estimate
 from orchestrator.predict.step_time.step_query import StepQuery
 from workloads.registry import cached_workload
 
@@ -19,13 +19,13 @@ MEASURED = ROOT / "benchmarks/measured/h100_published_sizes.csv"
 
 def predicted(row: dict[str, str]) -> Estimate:
     asked = StepQuery(
-        spec=cached_workload(row["workload"], options_of(row["options"])),
+        spec=cached_workload(row["workload"], build_options(row["options"])),
         device=shipped_catalogue().devices["h100"],
         precision=row["precision"],
         num_workers=1,
         global_batch_size=int(row["global_batch_size"]),
     )
-    step = published_estimate_of(asked, default_models()).step
+    step = build_published_estimate(asked, default_models()).step
     assert isinstance(step, Estimate)
     return step
 

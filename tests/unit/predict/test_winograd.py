@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from shipped_devices import shipped_catalogue
 
-from orchestrator.predict.step_breakdown import step_breakdown_of
+from orchestrator.predict.step_breakdown import find_step_breakdown
 from orchestrator.predict.step_time.analytic import performed_flops
 from orchestrator.predict.step_time.bundled_models import default_models
 from orchestrator.predict.step_time.roofline import StepCost
@@ -57,7 +57,7 @@ def test_nearly_all_of_vgg16_is_shortened_and_nothing_of_a_transformer():
 @pytest.mark.parametrize("precision", ["fp32", "fp16"])
 def test_the_parts_that_are_explained_are_those_of_the_prediction(precision):
     models, query = default_models(), vgg16(precision)
-    parts, told = query.parts(models.parts), step_breakdown_of(query, models)
+    parts, told = query.parts(models.parts), find_step_breakdown(query, models)
     performed = performed_flops(query.demand, kind="gpu", precision=precision)
     peak = query.peaks.flops_per_second[precision]
     assert told.compute == pytest.approx(models.parts.coefficients[0] * performed / peak, rel=1e-6)

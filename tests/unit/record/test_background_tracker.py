@@ -36,7 +36,7 @@ class Slow:
     def sync(self, kept):
         raise AssertionError(f"records are handed over one by one, and not {kept}")
 
-    def keep(self, record, metrics):
+    def save(self, record, metrics):
         self._may_go_on.acquire()
         self.told.append(("keep", record.attempt, *metrics))
         self.sent += 1
@@ -72,7 +72,7 @@ def begun(slow):
 def test_all_is_handed_over_in_order_and_the_end_waits_for_it(slow):
     tracker = begun(slow)
     tracker.sync([(record(attempt=1), {}), (record(attempt=2), {})])
-    tracker.keep(record(attempt=3), {})  # nobody has taken the first one yet
+    tracker.save(record(attempt=3), {})  # nobody has taken the first one yet
     slow.let(3)
     tracker.finish(REPORT)
     assert slow.told == [("begin", "example"), ("keep", 1), ("keep", 2), ("keep", 3), ("finish", 1)]
@@ -83,7 +83,7 @@ def test_all_is_handed_over_in_order_and_the_end_waits_for_it(slow):
 def test_an_interrupted_sweep_leaves_what_waits_to_the_next_command(slow):
     tracker = begun(slow)
     for attempt in (1, 2, 3):
-        tracker.keep(record(attempt=attempt), {})
+        tracker.save(record(attempt=attempt), {})
     tracker.finish(())
     slow.let(3)
     assert slow.ended.wait(10)
@@ -94,7 +94,7 @@ def test_an_interrupted_sweep_leaves_what_waits_to_the_next_command(slow):
 @pytest.mark.usefixtures("hasty")
 def test_a_server_that_is_stuck_is_told_and_left(slow, caplog):
     tracker = begun(slow)
-    tracker.keep(record(), {})
+    tracker.save(record(), {})
     tracker.finish(REPORT)
     assert caplog.messages == [LACKS]
 
@@ -119,7 +119,7 @@ class GetsOn(Slow):
 def test_a_server_that_is_behind_is_told_and_waited_for_while_it_gets_on(caplog):
     slow = GetsOn()
     tracker = begun(slow)
-    tracker.keep(record(), {})
+    tracker.save(record(), {})
     tracker.finish(REPORT)
     slow.let()
     behind = "the tracking server is behind; Ctrl-C leaves what waits for it to `sync`"
@@ -130,7 +130,7 @@ def test_more_than_can_wait_stays_in_the_ledger_and_is_told(slow, caplog, monkey
     monkeypatch.setattr(mirror, "_MOST_WAITING", 2)
     tracker = begun(slow)
     for attempt in range(1, 6):
-        tracker.keep(record(attempt=attempt), {})
+        tracker.save(record(attempt=attempt), {})
     slow.let(5)
     tracker.finish(REPORT)
     assert tracker.missed in (2, 3)  # the thread may have begun with the first one already
@@ -141,18 +141,18 @@ def test_more_than_can_wait_stays_in_the_ledger_and_is_told(slow, caplog, monkey
 def test_before_a_trial_a_database_of_this_host_is_waited_for(slow):
     tracker = BackgroundTracker(slow, is_on_this_host=True)
     tracker.begin(outline("example"))
-    tracker.settle()
+    tracker.wait_for_writes()
     assert slow.told == [("begin", "example")]
-    tracker.keep(record(), {})
+    tracker.save(record(), {})
     threading.Timer(0.05, slow.let).start()
-    tracker.settle()
+    tracker.wait_for_writes()
     assert slow.told == [("begin", "example"), ("keep", 1)]
 
 
 def test_before_a_trial_a_server_is_not_waited_for(slow):
     tracker = begun(slow)
-    tracker.keep(record(), {})
-    tracker.settle()
+    tracker.save(record(), {})
+    tracker.wait_for_writes()
     assert ("keep", 1) not in slow.told
 
 
@@ -160,8 +160,8 @@ def test_before_a_trial_a_server_is_not_waited_for(slow):
 def test_a_database_that_is_stuck_holds_no_trial_for_ever(slow):
     tracker = BackgroundTracker(slow, is_on_this_host=True)
     tracker.begin(outline("example"))
-    tracker.keep(record(), {})
-    tracker.settle()
+    tracker.save(record(), {})
+    tracker.wait_for_writes()
     assert ("keep", 1) not in slow.told
 
 

@@ -13,14 +13,14 @@ _WAITS = """
 import sys, pathlib
 from orchestrator.record.lock import wait_for_host_lock
 say = lambda line: print(line, flush=True)
-with wait_for_host_lock(pathlib.Path(sys.argv[1]), sweep="second", say=say, is_wanted=lambda: True):
+with wait_for_host_lock(pathlib.Path(sys.argv[1]), sweep="second", on_message=say, is_wanted=lambda: True):
     say("held")
 """
 
 
 def test_who_waits_is_told_for_whom_and_has_the_next_turn(tmp_path):
     path = tmp_path / "cache" / "host.lock"
-    with wait_for_host_lock(path, sweep="first", say=pytest.fail, is_wanted=bool):
+    with wait_for_host_lock(path, sweep="first", on_message=pytest.fail, is_wanted=bool):
         waiting = subprocess.Popen(
             [sys.executable, "-c", _WAITS, str(path)], stdout=subprocess.PIPE, text=True
         )
@@ -30,7 +30,7 @@ def test_who_waits_is_told_for_whom_and_has_the_next_turn(tmp_path):
         )
         assert waiting.poll() is None
     assert waiting.communicate(timeout=30) == ("held\n", None)
-    with wait_for_host_lock(path, sweep="third", say=pytest.fail, is_wanted=bool):
+    with wait_for_host_lock(path, sweep="third", on_message=pytest.fail, is_wanted=bool):
         assert path.read_text() == f"sweep 'third', run by process {os.getpid()}"
 
 
@@ -38,6 +38,8 @@ def test_a_lock_that_cannot_be_written_is_one_line(tmp_path):
     (tmp_path / "cache").touch()
     with (
         pytest.raises(RecordError, match=r"^lock '.*/cache/host.lock' cannot be taken: File exists$"),
-        wait_for_host_lock(tmp_path / "cache" / "host.lock", sweep="any", say=pytest.fail, is_wanted=bool),
+        wait_for_host_lock(
+            tmp_path / "cache" / "host.lock", sweep="any", on_message=pytest.fail, is_wanted=bool
+        ),
     ):
         pass

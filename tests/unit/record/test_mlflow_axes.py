@@ -7,9 +7,9 @@ from report_builders import rehearsed
 from orchestrator.core.result import Failure
 from orchestrator.core.trial_spec import TimingSpec
 from orchestrator.record.tracking.axes import (
-    _update_of,
-    name_of,
-    params_of,
+    _build_update,
+    build_params,
+    name_run,
     sweep_params,
     values_in,
     varying_in,
@@ -24,7 +24,7 @@ def test_the_axes_of_a_grid_are_params_under_the_keys_of_a_command_line_and_noth
         trainer_options={"compile": True},
         timing=TimingSpec(max_blocks=30),
     )
-    assert params_of(spec) == {
+    assert build_params(spec) == {
         "workload": "mnist_cnn",
         "device": "cpu",
         "trainer": "torch_ddp",
@@ -56,7 +56,7 @@ def test_the_axes_of_a_grid_are_params_under_the_keys_of_a_command_line_and_noth
     ],
 )
 def test_a_run_is_named_by_its_setting_and_its_outcome(attempt, name):
-    assert name_of(attempt, varying=NONE) == name
+    assert name_run(attempt, varying=NONE) == name
 
 
 def test_a_name_has_every_other_axis_in_which_the_sweep_varies():
@@ -65,8 +65,8 @@ def test_a_name_has_every_other_axis_in_which_the_sweep_varies():
         trial_spec(global_batch_size=256, num_workers=2, seed=1, workload_options={"units": 32}),
     ]
     varying = varying_in(values_in(specs))
-    assert name_of(record(spec=specs[0]), varying=varying) == "cpu fp32 torch_ddp x1 batch 64 seed 0 #0"
-    assert name_of(record(spec=specs[1]), varying=varying) == (
+    assert name_run(record(spec=specs[0]), varying=varying) == "cpu fp32 torch_ddp x1 batch 64 seed 0 #0"
+    assert name_run(record(spec=specs[1]), varying=varying) == (
         "cpu fp32 torch_ddp x2 batch 256 seed 1 units=32 #0"
     )
 
@@ -109,7 +109,7 @@ def test_a_list_that_is_longer_than_a_parameter_is_cut_and_stays():
 
 def test_a_value_that_holds_a_separator_is_logged_once():
     known = {"axis.workload.filters": "(8, 16)"}
-    assert _update_of(known, "axis.workload.filters", ("(8, 16)",)) == {}
-    assert _update_of(known, "axis.workload.filters", ("(8, 16)", "(4, 8)")) == {
+    assert _build_update(known, "axis.workload.filters", ("(8, 16)",)) == {}
+    assert _build_update(known, "axis.workload.filters", ("(8, 16)", "(4, 8)")) == {
         "axis.workload.filters.2": "(8, 16), (4, 8)"
     }

@@ -6,7 +6,7 @@ import pytest
 from builders import record, trial_spec
 
 from orchestrator.core.result import Failure
-from orchestrator.record.tracking.data_sets import data_of
+from orchestrator.record.tracking.data_sets import find_data
 
 HASH = "1f2e3d4c5b6a7988" * 4
 
@@ -23,12 +23,12 @@ HASH = "1f2e3d4c5b6a7988" * 4
     ],
 )
 def test_a_data_set_has_its_name_its_digest_and_its_kind(data, name, digest, kind):
-    found = data_of(record(spec=trial_spec(data=data)))
+    found = find_data(record(spec=trial_spec(data=data)))
     assert (found.name, found.digest, found.kind) == (name, digest, kind)
     assert found.is_standin == data.startswith("standin")
     assert json.loads(found.source) == {"id": data}
 
 
 def test_the_number_of_training_samples_is_its_profile_where_it_is_known():
-    assert json.loads(data_of(record()).profile) == {"train_samples": 4000}
-    assert data_of(record(failure=Failure(kind="oom", message="killed"))).profile is None
+    assert json.loads(find_data(record()).profile) == {"train_samples": 4000}
+    assert find_data(record(failure=Failure(kind="oom", message="killed"))).profile is None

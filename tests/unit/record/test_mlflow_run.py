@@ -10,18 +10,18 @@ from orchestrator.core.compiled_step import CompiledStep
 from orchestrator.core.memory_fit import MemoryFit, NoFit
 from orchestrator.core.price import Unpriced
 from orchestrator.core.result import Failure, TrialRecord
-from orchestrator.record.tracking.mlflow_run import metrics_of, tags_of
+from orchestrator.record.tracking.mlflow_run import build_tags, list_metrics
 
 
 def test_the_price_of_an_attempt_is_one_tag():
-    tags = tags_of(record(price=price(is_hypothetical=True)))
+    tags = build_tags(record(price=price(is_hypothetical=True)))
     assert tags["price"] == "cpu-box on demand in here, $3.6/h of 2026-09-01, list price"
     assert [name for name in tags if name.startswith("price")] == ["price"]
 
 
 def test_so_is_the_reason_for_having_none_and_nothing_where_none_was_looked_up():
-    assert tags_of(record(price=Unpriced(reason="no row")))["price"] == "none: no row"
-    assert "price" not in tags_of(record())
+    assert build_tags(record(price=Unpriced(reason="no row")))["price"] == "none: no row"
+    assert "price" not in build_tags(record())
 
 
 @pytest.mark.parametrize(
@@ -35,12 +35,12 @@ def test_so_is_the_reason_for_having_none_and_nothing_where_none_was_looked_up()
     ],
 )
 def test_an_attempt_has_one_outcome_to_filter_by(attempt, outcome):
-    assert tags_of(attempt)["outcome"] == outcome
+    assert build_tags(attempt)["outcome"] == outcome
 
 
 def test_the_commit_of_the_user_s_folder_is_that_of_the_source():
-    assert tags_of(record(environment={"git_commit": "abc"}))["mlflow.source.git.commit"] == "abc"
-    assert "mlflow.source.git.commit" not in tags_of(record())
+    assert build_tags(record(environment={"git_commit": "abc"}))["mlflow.source.git.commit"] == "abc"
+    assert "mlflow.source.git.commit" not in build_tags(record())
 
 
 def test_what_compilers_told_is_in_tags_and_never_in_metrics():
@@ -49,14 +49,14 @@ def test_what_compilers_told_is_in_tags_and_never_in_metrics():
         device_seconds=0.1, unpriced_seconds=0.01, link_seconds=0.0, host_seconds=None, compiler="libtpu 0"
     )
     told = record(spec=trial_spec(device="tpu_v3_8"), memory=fit, compiled=step)
-    tags = tags_of(told)
+    tags = build_tags(told)
     assert tags["memory"] == (
         "a step takes 1.00 GiB of the 16.00 GiB that tpu_v3_8 grants a replica (compiled, libtpu 0)"
     )
     assert tags["compiled.step_seconds"] == "0.11"
     assert tags["compiled.compiler"] == "libtpu 0"
     assert tags["compiled.host_seconds"] == "null"
-    assert tags_of(record(memory=NoFit(reason="off")))["memory"] == "not checked: off"
-    assert not [name for name in tags_of(record()) if name.startswith(("memory", "compiled"))]
-    assert not [name for name, *_ in metrics_of(told, {}) if "compiled" in name]
+    assert build_tags(record(memory=NoFit(reason="off")))["memory"] == "not checked: off"
+    assert not [name for name in build_tags(record()) if name.startswith(("memory", "compiled"))]
+    assert not [name for name, *_ in list_metrics(told, {}) if "compiled" in name]
     assert codec.from_json(TrialRecord, codec.to_json(told)) == told

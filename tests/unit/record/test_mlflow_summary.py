@@ -8,7 +8,7 @@ from price_builders import price
 from report_builders import rehearsed
 
 from orchestrator.core.result import Failure
-from orchestrator.record.tracking.summary import prices_in, summary_of
+from orchestrator.record.tracking.summary import prices_in, summarise_sweep
 
 FAST = {"time/samples_per_second": 200.0, "cost/usd_per_million_samples": 9.0, "cost/usd": 2.0}
 CHEAP = {"time/samples_per_second": 100.0, "cost/usd_per_million_samples": 5.0, "cost/usd": 1.0}
@@ -26,7 +26,7 @@ def test_a_sweep_has_its_numbers_of_trials_its_best_and_its_cost():
     logged = [one(FAST), one(CHEAP, precision="bf16"), one(LOST, seed=2, failure=FAILURE), (rehearsed(), {})]
     logged.append(one(LOST, seed=3, failure=pruned))
     planned = {item.trial_id for item, _ in logged} | {"one", "two"}
-    assert summary_of(logged, planned=planned) == {
+    assert summarise_sweep(logged, planned=planned) == {
         "trials/measured": 2,
         "trials/rehearsed": 1,
         "trials/failed": 1,
@@ -59,26 +59,26 @@ def test_a_best_is_of_the_mean_of_a_setting_s_repeats_that_decide():
         *repeats(200.0, 190.0, 30.0, 2.0, noisy=(2.0,)),  # 30 is an outlier
         *repeats(180.0, 210.0, noisy=(210.0,), precision="bf16"),
     ]
-    found = summary_of(logged, planned=None)
+    found = summarise_sweep(logged, planned=None)
     assert found["best/samples_per_second"] == pytest.approx((200 * 190) ** 0.5)
     assert found["best/usd_per_million_samples"] == pytest.approx(1800 / (200 * 190) ** 0.5)
 
 
 def test_a_setting_whose_repeats_were_all_disturbed_is_best_only_where_no_other_is_there():
     noisy = repeats(400.0, noisy=(400.0,))
-    assert summary_of(noisy, planned=None)["best/samples_per_second"] == 400.0
+    assert summarise_sweep(noisy, planned=None)["best/samples_per_second"] == 400.0
     both = [*noisy, *repeats(180.0, precision="bf16")]
-    assert summary_of(both, planned=None)["best/samples_per_second"] == 180.0
+    assert summarise_sweep(both, planned=None)["best/samples_per_second"] == 180.0
 
 
 def test_repeats_that_ran_with_other_versions_are_another_setting():
     old, new = repeats(100.0, 400.0)
     old = (replace(old[0], environment={"torch": "2.9"}), old[1])
-    assert summary_of([old, new], planned=None)["best/samples_per_second"] == 400.0
+    assert summarise_sweep([old, new], planned=None)["best/samples_per_second"] == 400.0
 
 
 def test_a_trial_that_failed_first_counts_once_and_costs_both_attempts():
-    found = summary_of([one(LOST, failure=FAILURE), one(FAST, attempt=2)], planned=None)
+    found = summarise_sweep([one(LOST, failure=FAILURE), one(FAST, attempt=2)], planned=None)
     assert (found["trials/measured"], found["trials/failed"]) == (1, 0)
     assert found["cost/usd"] == 6.0
     assert "trials/missing" not in found
@@ -86,12 +86,12 @@ def test_a_trial_that_failed_first_counts_once_and_costs_both_attempts():
 
 def test_a_best_is_of_measured_trials_that_train():
     idle = record(placement=placement(trains=False)), FAST
-    found = summary_of([idle, (rehearsed(), FAST)], planned=None)
+    found = summarise_sweep([idle, (rehearsed(), FAST)], planned=None)
     assert not [name for name in found if name.startswith("best")]
 
 
 def test_rates_of_two_workloads_are_not_compared():
-    found = summary_of([one(FAST), one(CHEAP, workload_options={"units": 32})], planned=None)
+    found = summarise_sweep([one(FAST), one(CHEAP, workload_options={"units": 32})], planned=None)
     assert found["best/samples_per_second.mnist_cnn"] == 200.0
     assert found["best/samples_per_second.mnist_cnn units_32"] == 100.0
     assert "best/samples_per_second" not in found
@@ -101,7 +101,7 @@ def test_rates_of_two_workloads_are_not_compared():
     ("other", "cost"), [(one({}, seed=1), None), (one(FAST, seed=1, reused_from="earlier"), 1.0)]
 )
 def test_a_cost_is_of_this_sweep_s_attempts_and_unknown_where_one_is(other, cost):
-    assert summary_of([one(CHEAP), other], planned=None).get("cost/usd") == cost
+    assert summarise_sweep([one(CHEAP), other], planned=None).get("cost/usd") == cost
 
 
 def test_each_price_is_told_once():

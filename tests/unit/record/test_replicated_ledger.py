@@ -10,7 +10,7 @@ from fsspec.core import url_to_fs
 from orchestrator.core.codec import to_json
 from orchestrator.core.errors import ConfigError, RecordError
 from orchestrator.core.result import Failure
-from orchestrator.record.bucket import BucketStore, Driver, name_of
+from orchestrator.record.bucket import BucketStore, Driver, name_object
 from orchestrator.record.ledger import Ledger
 from orchestrator.record.replicated_ledger import ReplicatedLedger
 
@@ -85,7 +85,7 @@ def test_the_same_record_is_one_object_and_its_first_content_stays(url):
     ],
 )
 def test_another_attempt_is_another_object(change):
-    assert name_of(replace(record(), **change)) != name_of(record())
+    assert name_object(replace(record(), **change)) != name_object(record())
 
 
 def test_a_diverged_loss_and_any_text_survive(path, url):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.record.tracking.mlflow_client import absolute, database_of
+from orchestrator.record.tracking.mlflow_client import absolute, find_database
 
 URIS = [
     "sqlite:///a.db?timeout=5",
@@ -19,7 +19,7 @@ URIS = [
 def test_the_file_is_the_one_that_the_database_is_opened_as(uri):
     """The template was copied to a file with the options in its name, and the data went into another."""
     url = pytest.importorskip("sqlalchemy", reason="SQLAlchemy is not installed").make_url(uri)
-    assert database_of(uri) == Path(url.database)
+    assert find_database(uri) == Path(url.database)
 
 
 @pytest.mark.parametrize("uri", URIS)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.record.tracking.keys import key_of_name, keys_of_names
-from orchestrator.record.tracking.mlflow_run import metrics_of
+from orchestrator.record.tracking.mlflow_run import list_metrics
 
 
 @pytest.mark.parametrize(
@@ -56,6 +56,8 @@ def test_a_long_name_is_cut_and_stays_apart() -> None:
 
 def test_a_metric_of_a_script_never_lands_in_the_curve_of_the_loss() -> None:
     trained = record(result=train_result(pursuit=pursuit(0.8, 0.85)))
-    found = {name for name, value, _ in metrics_of(trained, {"quality//training_loss": 7.0}) if value == 7.0}
+    found = {
+        name for name, value, _ in list_metrics(trained, {"quality//training_loss": 7.0}) if value == 7.0
+    }
     (name,) = found
     assert name.startswith("quality/training_loss.")

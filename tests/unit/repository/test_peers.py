@@ -9,16 +9,16 @@ from peers import (
     Pair,
     Resumed,
     Run,
-    markdown_of,
+    collect_rows,
+    format_markdown,
     next_step_seconds,
     ratio_to_bare,
     resumed_of,
-    rows_of,
     seconds_per_trial,
 )
 
 
-def run_of(tool: str, turn: int, seconds: float, *, job: str = "noop") -> Run:
+def read_run(tool: str, turn: int, seconds: float, *, job: str = "noop") -> Run:
     return Run(
         tool=tool,
         job=job,
@@ -70,9 +70,9 @@ def test_jobs_after_a_kill_are_counted_by_their_names(before, after, executed, t
 def test_a_ratio_is_of_one_round_and_of_the_shell_loop_of_the_tool() -> None:
     tool = tool_of("tool")
     runs = [
-        *(run_of(SHELL, 0, 1.0), run_of("tool", 0, 2.0)),
-        *(run_of(SHELL, 1, 10.0), run_of("tool", 1, 40.0), run_of("other", 1, 1000.0)),
-        run_of("tool", 2, 9.0),  # no shell loop in this round
+        *(read_run(SHELL, 0, 1.0), read_run("tool", 0, 2.0)),
+        *(read_run(SHELL, 1, 10.0), read_run("tool", 1, 40.0), read_run("other", 1, 1000.0)),
+        read_run("tool", 2, 9.0),  # no shell loop in this round
     ]
     assert ratio_to_bare(runs, tool, lambda run: run.seconds_per_trial) == 3.0
     assert ratio_to_bare(runs, tool_of("tool", bare="other"), lambda run: run.seconds) == 0.04
@@ -81,10 +81,10 @@ def test_a_ratio_is_of_one_round_and_of_the_shell_loop_of_the_tool() -> None:
 
 def test_the_table_has_what_was_measured_and_why_the_rest_was_not() -> None:
     tools = [tool_of(SHELL), tool_of("tool"), tool_of("absent")]
-    runs = [run_of(SHELL, 0, 1.0), run_of("tool", 0, 2.0), run_of("tool", 0, 5.0, job="train")]
+    runs = [read_run(SHELL, 0, 1.0), read_run("tool", 0, 2.0), read_run("tool", 0, 5.0, job="train")]
     kill = Resumed(tool="tool", jobs=4, finished_before=2, executed=3, executed_twice=1, finished=4)
     pairs = [Pair(tool="tool", reported=reported, bare=100.0) for reported in (90.0, 100.0, 120.0)]
-    bare, tool, absent = rows_of(
+    bare, tool, absent = collect_rows(
         tools, runs=runs, kills=[kill], pairs=pairs, refusals={"absent": "does not import: torch"}
     )
     assert (bare["noop, s a trial"], tool["noop, s a trial"]) == ("1 (1.00)", "2 (2.00)")
@@ -94,14 +94,14 @@ def test_the_table_has_what_was_measured_and_why_the_rest_was_not() -> None:
     assert tool["rate over the bare script"] == "1.000 [0.900, 1.200]"
     assert absent["not run"] == "does not import: torch"
     assert set(absent.values()) == {"", "absent", "does not import: torch"}
-    assert markdown_of([bare, tool]).count("\n") == 3
+    assert format_markdown([bare, tool]).count("\n") == 3
 
 
 def test_figures_are_kept_in_the_file_and_further_ones_are_added(tmp_path) -> None:
     file, tools = tmp_path / "peers.json", [tool_of(SHELL), tool_of("tool")]
     first = Found(file, tools)
     first.refuse(tools[1], "noop: exit code 1")
-    first.add(run_of(SHELL, 0, 1.0))
+    first.add(read_run(SHELL, 0, 1.0))
     again = Found(file, tools)
     assert (again.runs, again.next_turn, again.refusals) == (first.runs, 1, {"tool": "noop: exit code 1"})
     again.add(Pair(tool="tool", reported=1.0, bare=2.0))

@@ -4,7 +4,7 @@ import math
 
 import pytest
 from builders import placement, trial_spec
-from repeat_spread import Way, interleaved, main, ratio_of, row_of
+from repeat_spread import Way, compute_ratio, interleaved, main, row_of
 
 
 def way(*logs: float) -> Way:
@@ -19,7 +19,7 @@ def test_the_order_within_pairs_alternates_and_each_way_has_half():
 
 
 def test_twice_the_deviation_of_five_repeats_each_is_no_difference_shown():
-    ratio = ratio_of(way(-2e-2, -1e-2, 0, 1e-2, 2e-2), way(-4e-2, -2e-2, 0, 2e-2, 4e-2))
+    ratio = compute_ratio(way(-2e-2, -1e-2, 0, 1e-2, 2e-2), way(-4e-2, -2e-2, 0, 2e-2, 4e-2))
     assert ratio.value == pytest.approx(2)
     assert (ratio.low, ratio.high) == pytest.approx((2 / 3.099, 2 * 3.099), rel=0.02)  # F(4, 4) is 9.605
     assert ratio.verdict == "no difference shown"
@@ -28,7 +28,7 @@ def test_twice_the_deviation_of_five_repeats_each_is_no_difference_shown():
 @pytest.mark.parametrize(("factor", "verdict"), [(10, "spawned is wider"), (0.1, "spawned is narrower")])
 def test_ten_times_the_deviation_is_told(factor, verdict):
     logs = (-2e-2, -1e-2, 0, 1e-2, 2e-2)
-    assert ratio_of(way(*logs), way(*(factor * log for log in logs))).verdict == verdict
+    assert compute_ratio(way(*logs), way(*(factor * log for log in logs))).verdict == verdict
 
 
 def test_a_row_marks_what_was_disturbed():

@@ -10,10 +10,10 @@ import pytest
 from report_builders import PRICE, forecast, measured, plan_of, repeats, tpu_vs_gpu
 from rich.console import Console
 
-from orchestrator.analysis.findings import Findings, findings_of
+from orchestrator.analysis.findings import Findings, collect_findings
 from orchestrator.analysis.report.page import render
 from orchestrator.cli import main
-from orchestrator.terminal.ending import ending_of
+from orchestrator.terminal.ending import choose_ending
 from orchestrator.terminal.printing import print_ending
 
 MOST_WORDS, MOST_LINES = 25, 12
@@ -24,14 +24,14 @@ RANGED = re.compile(rf"({NUMBER})(?: \w+)? (?:\[({NUMBER}), ({NUMBER})\]|\(({NUM
 
 def open_answer() -> Findings:
     """An answer that a prediction keeps open."""
-    return findings_of(*tpu_vs_gpu())
+    return collect_findings(*tpu_vs_gpu())
 
 
 def settled() -> Findings:
     """Two settings that differ by a factor of two."""
     slow = repeats("tensorflow", rates=[500, 505, 510, 515, 520], price=PRICE)
     records = [*repeats("torch_ddp", rates=[1000, 1010, 1020, 1030, 1040], price=PRICE), *slow]
-    return findings_of(records, plan_of(records))
+    return collect_findings(records, plan_of(records))
 
 
 def tied() -> Findings:
@@ -42,7 +42,7 @@ def tied() -> Findings:
         for one in repeats(trainer, rates=[1000, 1210, 1460], price=PRICE)
     ]
     forecasts = [forecast(device=device, step_seconds=0.01) for device in ("t4", "v100")]
-    return findings_of(records, plan_of(records, forecasts=forecasts))
+    return collect_findings(records, plan_of(records, forecasts=forecasts))
 
 
 def many() -> Findings:
@@ -53,13 +53,13 @@ def many() -> Findings:
         )
         for index in range(40)
     ]
-    return findings_of(records, plan_of(records))
+    return collect_findings(records, plan_of(records))
 
 
 def busy() -> Findings:
     """Nothing but disturbed runs."""
     records = [measured(repeat=index, recorded={"load_average": (9.0, 9.0)}) for index in range(3)]
-    return findings_of(records, plan_of(records))
+    return collect_findings(records, plan_of(records))
 
 
 CASES = (open_answer, settled, tied, many, busy)
@@ -82,7 +82,7 @@ def prose_of(findings: Findings) -> Iterator[str]:
 def terminal_of(findings: Findings, *, width: int = 120) -> list[str]:
     """The lines of the end of `run` and `report`."""
     console = Console(file=io.StringIO(), width=width, color_system=None, record=True)
-    print_ending(console, ending_of(findings), remarks=())
+    print_ending(console, choose_ending(findings), remarks=())
     return console.export_text().splitlines()
 
 
@@ -100,7 +100,7 @@ def test_no_sentence_of_the_page_has_more_than_25_words(case: Callable[[], Findi
 
 @pytest.mark.parametrize("case", CASES)
 def test_no_sentence_of_an_ending_has_more_than_25_words(case: Callable[[], Findings]) -> None:
-    ending = ending_of(case())
+    ending = choose_ending(case())
     texts = (*ending.jobs, *ending.answers, ending.table.note, *ending.facts, *ending.steps)
     assert not [one for text in texts for one in sentences_in(text) if len(one.split()) > MOST_WORDS]
 

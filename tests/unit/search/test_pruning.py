@@ -7,7 +7,7 @@ from builders import record
 from price_builders import price
 from searched_worlds import World, grid, true_seconds
 
-from orchestrator.analysis.findings import findings_of
+from orchestrator.analysis.findings import collect_findings
 from orchestrator.core import codec
 from orchestrator.core.objective import FASTEST, Objective
 from orchestrator.core.result import Failure, TrialRecord
@@ -17,7 +17,7 @@ from orchestrator.execute.on_ray.learning_curves import stops_on_curve
 BEST = "cpu, torch_ddp, fp32, batch 1024"
 
 
-def leader_of(search):
+def find_leader(search):
     (progress,) = search.progress.jobs
     return progress
 
@@ -28,7 +28,7 @@ def pruned_in(world):
 
 def test_a_search_that_prunes_finds_the_same_winner_in_less_time():
     whole, early = World(grid()), World(grid(), tells=True)
-    expected, found = leader_of(whole.run()), leader_of(early.run())
+    expected, found = find_leader(whole.run()), find_leader(early.run())
     assert (found.leader, found.stop) == (expected.leader, "clear") == (BEST, "clear")
     assert found.num_pruned == len(pruned_in(early)) > 0
     assert found.seconds < 0.8 * expected.seconds
@@ -46,7 +46,7 @@ def test_the_best_setting_is_never_pruned_and_a_pruned_one_is_far_behind():
 def test_a_pruned_trial_is_no_result_and_no_failure():
     world = World(grid(), tells=True)
     world.run()
-    findings = findings_of(world.records, world.plan(), FASTEST)
+    findings = collect_findings(world.records, world.plan(), FASTEST)
     assert len(findings.pruned) == len(pruned_in(world)) > 0
     assert not findings.failed
     (table,) = [one for one in findings.tables if one.title == "Pruned"]
@@ -74,7 +74,7 @@ def test_a_pruned_trial_is_run_in_a_grid_and_judged_there_as_not_measured():
     plan = world.plan(search=grid_search)
     early = pruned_in(world)[0]
     left = tuple(one for one in world.placements if one.trial_id == early.trial_id)
-    findings = findings_of(world.records, replace(plan, placements=(*plan.placements, *left)), FASTEST)
+    findings = collect_findings(world.records, replace(plan, placements=(*plan.placements, *left)), FASTEST)
     (answer,) = findings.recommendations
     reasons = {one.reason for one in answer.left_out}
     assert "not measured yet" in reasons
@@ -84,7 +84,7 @@ def test_a_setting_pruned_when_it_was_slow_wins_once_it_is_cheap():
     """What it showed is judged anew: another goal, another price."""
     placements = grid(trainers=("torch_ddp",), precisions=("fp32", "bf16"), batches=(64,), repeats=3)
     seconds = {"fp32": 0.02, "bf16": 0.05}
-    world = World(placements, seconds_of=lambda spec: seconds[spec.precision], tells=True)
+    world = World(placements, estimate_seconds=lambda spec: seconds[spec.precision], tells=True)
     world.run()
     assert [one.spec.precision for one in pruned_in(world)] == ["bf16"]
     cheap = price(node_usd_per_hour=0.01)
@@ -95,7 +95,7 @@ def test_a_setting_pruned_when_it_was_slow_wins_once_it_is_cheap():
     }
     world.records = [replace(one, price=prices_of(one, cheap)) for one in world.records]
     world.tells = False
-    progress = leader_of(world.run(objective=Objective(goal="cheapest"), prices=prices))
+    progress = find_leader(world.run(objective=Objective(goal="cheapest"), prices=prices))
     assert "bf16" in progress.leader
     assert progress.is_measured
 
@@ -107,10 +107,10 @@ def prices_of(one, cheap):
 def test_a_training_that_is_past_the_best_time_to_the_target_is_ended():
     world = World(
         grid(trainers=("torch_ddp", "tensorflow"), precisions=("fp32",), batches=(64,), target=0.9),
-        seconds_of=lambda spec: 0.1 if spec.trainer == "torch_ddp" else 1.0,
+        estimate_seconds=lambda spec: 0.1 if spec.trainer == "torch_ddp" else 1.0,
         tells=True,
     )
-    progress = leader_of(world.run())
+    progress = find_leader(world.run())
     assert "torch_ddp" in progress.leader
     (early,) = pruned_in(world)
     assert early.spec.trainer == "tensorflow"
@@ -137,13 +137,13 @@ def test_a_trial_that_fails_by_itself_is_not_called_pruned():
     trial = search.next_trial(lambda _: "")
     placed = next(one for one in world.placements if one.trial_id == trial)
     assert (
-        search.pruning_of(trial, TrialProgress(steps=20, training_seconds=1.0, step_seconds=(1.0, 1.0)))
+        search.find_pruning(trial, TrialProgress(steps=20, training_seconds=1.0, step_seconds=(1.0, 1.0)))
         is None
     )
     search.start(trial)
     search.end(record(placement=placed, failure=Failure(kind="oom", message="no memory")))
     search.next_trial(lambda _: "")
-    assert leader_of(search).num_pruned == 0
+    assert find_leader(search).num_pruned == 0
 
 
 LINE = tuple((float(used), used / 10) for used in range(1, 11))
@@ -173,7 +173,7 @@ def test_a_training_behind_on_its_curve_is_ended_and_left_out():
     """Ray Tune's rule ends it at half of the best training's time, before its time alone would."""
     world = World(
         grid(trainers=("torch_ddp", "tensorflow"), precisions=("fp32",), batches=(64,), target=0.9),
-        seconds_of=lambda _: 0.1,
+        estimate_seconds=lambda _: 0.1,
         steps_to_target=lambda trial: 80 if trial.trainer == "torch_ddp" else 100,
         stops_on_curve=stops_on_curve,
         tells=True,
@@ -182,5 +182,5 @@ def test_a_training_behind_on_its_curve_is_ended_and_left_out():
     early = pruned_in(world)
     assert [one.spec.trainer for one in early] == ["tensorflow"]
     assert "is behind the better half" in early[0].pruning.why
-    (answer,) = findings_of(world.records, world.plan(), FASTEST).recommendations
+    (answer,) = collect_findings(world.records, world.plan(), FASTEST).recommendations
     assert any(one.reason.startswith("it was ended early") for one in answer.left_out)

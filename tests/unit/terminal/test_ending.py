@@ -6,16 +6,16 @@ import pytest
 from builders import placement
 from report_builders import PRICE, forecast, measured, plan_of, rehearsed, repeats, tpu_vs_gpu
 
-from orchestrator.analysis.findings import findings_of
+from orchestrator.analysis.findings import collect_findings
 from orchestrator.core.placement import Plan
 from orchestrator.core.result import Failure
-from orchestrator.terminal.ending import ending_of
+from orchestrator.terminal.ending import choose_ending
 
 COMMAND = "python -m orchestrator +sweep=example"
 
 
 def ending(records, **plan):
-    return ending_of(findings_of(records, plan_of(records, **plan)))
+    return choose_ending(collect_findings(records, plan_of(records, **plan)))
 
 
 def cells(end, header):
@@ -55,8 +55,8 @@ def test_a_job_of_known_length_is_told_with_its_time_and_cost_and_the_cheapest_s
 
 def test_a_job_of_unknown_length_has_no_such_line():
     records = repeats("torch_ddp", rates=[1000, 1000])
-    findings = findings_of(records, replace(plan_of(records), trainings={}))
-    assert ending_of(findings).jobs == ()
+    findings = collect_findings(records, replace(plan_of(records), trainings={}))
+    assert choose_ending(findings).jobs == ()
 
 
 def test_tied_settings_say_that_they_share_the_lead():
@@ -69,7 +69,7 @@ def test_tied_settings_say_that_they_share_the_lead():
 
 def test_a_prediction_is_marked_and_has_its_interval():
     records, plan = tpu_vs_gpu()
-    end = ending_of(findings_of(records, plan))
+    end = choose_ending(collect_findings(records, plan))
     assert end.answers == ("Not settled, for mnist_cnn (fastest): best measured is cpu, torch_ddp, bf16",)
     assert cells(end, "verdict")[0] == "best measured"
     assert cells(end, "verdict")[-1] == "predicted, >99%"
@@ -132,7 +132,7 @@ def test_n_counts_the_runs_that_decide_and_the_verdict_names_the_others():
 
 def test_an_empty_sweep_says_the_next_command():
     plan = Plan(sweep="example", placements=(placement(),), cached=(), skipped=())
-    end = ending_of(findings_of([], plan))
+    end = choose_ending(collect_findings([], plan))
     assert end.answers == ()
     assert end.table.rows == ()
     assert end.facts == ("0 trials measured, 1 not run yet",)
@@ -143,7 +143,7 @@ def test_a_sweep_that_was_stopped_says_how_to_go_on():
     records = [measured()]
     plan = plan_of(records)
     plan = Plan(sweep="example", placements=(placement(),), cached=plan.cached, skipped=())
-    end = ending_of(findings_of(records, plan))
+    end = choose_ending(collect_findings(records, plan))
     assert end.steps[0] == "run what is left, 1 trial: python -m orchestrator next +sweep=example"
 
 
@@ -158,11 +158,11 @@ def test_a_step_that_can_be_run_here_is_the_short_command_and_the_folder_is_in_i
     rates = [1000, 1010, 1020, 1030, 1040]
     records = [*repeats("torch_ddp", rates=rates), *repeats("tensorflow", rates=rates)]
     there = replace(plan_of(records), repeated_words=("executor=inline", "outputs=my results"))
-    end = ending_of(findings_of(records, there))
+    end = choose_ending(collect_findings(records, there))
     assert end.steps[0].endswith(": python -m orchestrator next +sweep=example 'outputs=my results'")
 
 
 def test_a_step_on_a_device_that_is_not_here_names_what_to_rent_and_the_short_command():
-    (step,) = ending_of(findings_of(*tpu_vs_gpu())).steps
+    (step,) = choose_ending(collect_findings(*tpu_vs_gpu())).steps
     assert step.startswith("rent cpu-box on demand for t4, fp32 and run it")
     assert step.endswith(": python -m orchestrator next +sweep=example")

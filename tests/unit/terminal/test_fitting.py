@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.analysis.table import Column, Rank, Table
-from orchestrator.terminal.table_layout import GAP, fitted, widths_of
+from orchestrator.terminal.table_layout import GAP, compute_widths, fitted
 
 MEASURED = Table(
     title="Measured",
@@ -49,8 +49,8 @@ def test_what_all_rows_share_is_left_out_before_a_row_takes_two_lines():
 
 def test_prose_is_folded_before_a_number_is():
     assert fitted(DIFFERING, width=62) == DIFFERING
-    assert widths_of(MEASURED, width=65)[-1] == len("15 blocks")
-    assert widths_of(MEASURED, width=62)[-1] == len("blocks")
+    assert compute_widths(MEASURED, width=65)[-1] == len("15 blocks")
+    assert compute_widths(MEASURED, width=62)[-1] == len("blocks")
 
 
 def test_where_numbers_have_no_room_their_intervals_go_below_them():
@@ -100,17 +100,17 @@ def test_the_first_column_stays_in_any_terminal():
 
 
 def test_a_path_is_not_broken_where_there_is_another_way():
-    assert widths_of(FAILED, width=70)[-1] == len("logs/3162e7ddbf8ede54-1")
-    assert widths_of(FAILED, width=40)[-1] < len("logs/3162e7ddbf8ede54-1")
+    assert compute_widths(FAILED, width=70)[-1] == len("logs/3162e7ddbf8ede54-1")
+    assert compute_widths(FAILED, width=40)[-1] < len("logs/3162e7ddbf8ede54-1")
 
 
 def test_a_table_without_rows_has_the_widths_of_its_headers():
     empty = Table(title="", note="", columns=MEASURED.columns, rows=())
-    assert widths_of(empty, width=80) == tuple(len(column.header) for column in MEASURED.columns)
+    assert compute_widths(empty, width=80) == tuple(len(column.header) for column in MEASURED.columns)
 
 
 @given(st.integers(36, 120))
 def test_no_table_is_wider_than_its_terminal(width):
     for table in (MEASURED, FAILED):
-        widths = widths_of(fitted(table, width=width), width=width)
+        widths = compute_widths(fitted(table, width=width), width=width)
         assert sum(widths) + GAP * (len(widths) - 1) <= width

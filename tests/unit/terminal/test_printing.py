@@ -11,7 +11,7 @@ from orchestrator.analysis.table import Column, Table
 from orchestrator.core.placement import Cached, Failed, Plan, Skipped
 from orchestrator.core.price import Unpriced
 from orchestrator.terminal.plan import print_plan
-from orchestrator.terminal.printing import print_table, totals_of
+from orchestrator.terminal.printing import print_table, summarise_totals
 
 
 def shown(draw, *things, width=160, **options):
@@ -147,13 +147,13 @@ def test_what_failed_before_is_told_with_the_way_to_run_it_again():
     told = plan(failed=(failed,))
     row = next(line for line in shown(print_plan, told, prices=(), list_all=True) if "f00" in line)
     assert "oom: out of memory; --rerun-failed runs it again" in row
-    assert totals_of(told) == (
+    assert summarise_totals(told) == (
         "to run: 0 to measure, 0 to rehearse; 0 cached, 1 failed before (--rerun-failed runs them), 0 skipped"
     )
 
 
 def test_thousands_are_counted_readably():
-    assert totals_of(plan(cached=(cached(),) * 12345)) == (
+    assert summarise_totals(plan(cached=(cached(),) * 12345)) == (
         "to run: 0 to measure, 0 to rehearse; 12,345 cached, 0 skipped"
     )
 

@@ -6,8 +6,8 @@ from latency_builders import FAST, SLOW, both_ways
 
 from orchestrator.predict.latency_data.read import read_latencies
 from orchestrator.predict.profile_transfer.ensemble import fit_blend
-from orchestrator.predict.profile_transfer.op_classes import OP_CLASSES, class_of
-from orchestrator.predict.profile_transfer.pairs import pair_of
+from orchestrator.predict.profile_transfer.op_classes import OP_CLASSES, find_op_class
+from orchestrator.predict.profile_transfer.pairs import build_pair
 
 
 def test_a_condensed_table_teaches_the_same(tmp_path):
@@ -17,9 +17,9 @@ def test_a_condensed_table_teaches_the_same(tmp_path):
     small = read_latencies(tmp_path / "condensed.csv")
     assert small.devices == ("fast", "slow")
     assert len(small.rows) == len(whole.rows) / 2, "one row for both repeats"
-    (one,) = fit_blend([pair_of(whole, anchor=SLOW, target=FAST)])
-    (other,) = fit_blend([pair_of(small, anchor="slow", target="fast")])
-    asked = pair_of(whole, anchor=SLOW, target=FAST).profiles
+    (one,) = fit_blend([build_pair(whole, anchor=SLOW, target=FAST)])
+    (other,) = fit_blend([build_pair(small, anchor="slow", target="fast")])
+    asked = build_pair(whole, anchor=SLOW, target=FAST).profiles
     found, expected = (value.predict(asked)["orchestrator"] for value in (other, one))
     assert found.step_seconds == pytest.approx(expected.step_seconds, rel=0.01)
     assert found.high == pytest.approx(expected.high, rel=0.05)
@@ -27,4 +27,4 @@ def test_a_condensed_table_teaches_the_same(tmp_path):
 
 def test_a_class_is_condensed_under_the_name_of_an_op_of_its_own():
     assert set(REPRESENTATIVES) == set(OP_CLASSES)
-    assert all(class_of(op) == name for name, op in REPRESENTATIVES.items())
+    assert all(find_op_class(op) == name for name, op in REPRESENTATIVES.items())

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 import pytest
 from docsite.command_reference import command_reference
 from docsite.config_reference import Files, config_reference, files_of, keys_of
-from docsite.docstrings import meanings_of, summary_of
+from docsite.docstrings import meanings_of, summarise_sweep
 from docsite.generated import with_generated_parts
 from docsite.markdown import table
 from docsite.metric_reference import metric_reference
 from docsite.notebook_page import notebook_page
 from docsite.pages import with_site_links
-from docsite.recording import Output, frames_of, svg_of
+from docsite.recording import Output, draw_svg, frames_of
 from repository import ROOT
 
 from orchestrator.analysis.metrics.cost import COSTS
@@ -77,7 +77,7 @@ def test_meanings_come_from_the_docstring_of_a_class_and_its_bases():
         "y": "place: in metres.",
         "rate": "of the base.",
     }
-    assert summary_of(Point) == "A point on a plane."
+    assert summarise_sweep(Point) == "A point on a plane."
 
 
 def test_a_bar_in_a_cell_does_not_end_it():
@@ -146,7 +146,7 @@ def test_a_recording_shows_screens_and_not_bytes():
     assert [run.text for line in first for run in line] == ["$ run", "1 of 2"]
     assert (first[1][0].is_bold, first[1][0].colour) == (True, "#3fb950")
     assert [run.text for line in second for run in line] == ["$ run", "2 < 3"]
-    picture = svg_of([first, second], columns=20, lines=3, title="a & b")
+    picture = draw_svg([first, second], columns=20, lines=3, title="a & b")
     assert "<title>a &amp; b</title>" in picture
     assert "2 &lt; 3</text>" in picture
     assert picture.count('<g class="frame') == 2

@@ -9,7 +9,7 @@ from published_networks import PublishedLatency
 
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.estimate import Refusal
-from orchestrator.predict.step_time.analytic import COUNTS, beyond, parts_of
+from orchestrator.predict.step_time.analytic import COUNTS, beyond, find_parts
 from orchestrator.predict.step_time.roofline import StepCost
 
 TRUE = np.array((0.5, 3.0, 2.0, 1.0, 2.0))
@@ -33,7 +33,7 @@ def world(*, error=1.0):
                 recurrent_bytes=0.0,
             )
             for name, (flops, bandwidth) in PEAKS.items():
-                parts = parts_of(demand, flops_per_second=flops, bytes_per_second=bandwidth)
+                parts = find_parts(demand, flops_per_second=flops, bytes_per_second=bandwidth)
                 yield PublishedLatency(
                     device=name,
                     model=f"m{model}",

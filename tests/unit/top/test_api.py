@@ -6,7 +6,7 @@ import pytest
 from report_builders import forecast, hostile, plan_of, tpu_vs_gpu
 
 from orchestrator import api
-from orchestrator.analysis.findings import findings_of
+from orchestrator.analysis.findings import collect_findings
 from orchestrator.commands.sweep import PlanPreview
 from orchestrator.core.budget import Budget, BudgetStatus, Spend
 from orchestrator.core.diagnosis import Check, Diagnosis, HostState, TrainerState
@@ -61,7 +61,7 @@ def test_a_report_has_frames_sentences_and_its_page(tmp_path, monkeypatch):
     assert len(told.results) == 34
     assert set(told.comparisons["kind"]) == {"baseline", "pair"}
     [advised] = told.recommendations.to_dict("records")
-    [found] = findings_of(records, plan).recommendations
+    [found] = collect_findings(records, plan).recommendations
     assert (advised["state"], advised["setting"]) == (found.state, found.winner.setting)
     assert advised["seconds"] == found.winner.seconds.median
     assert advised["quality_metric"] == "accuracy"

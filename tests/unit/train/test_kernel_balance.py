@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.train.trainers.kernel_split.balance import Parts, RebalanceState, Speeds, StepProfile
-from orchestrator.train.trainers.kernel_split.shares import parts_of
+from orchestrator.train.trainers.kernel_split.shares import find_parts
 
 KERNELS = (96, 480)
 REST_SECONDS = 20.0
@@ -19,7 +19,7 @@ WILD = st.floats(0.01, 100.0)
 
 def divided(speeds: Speeds) -> Parts:
     return [
-        parts_of(count, channels=3, groups=1, speeds=each)
+        find_parts(count, channels=3, groups=1, speeds=each)
         for count, each in zip(KERNELS, speeds, strict=True)
     ]
 
@@ -53,7 +53,9 @@ def moves_of(looks: Sequence[tuple[Sequence[float], Sequence[Sequence[float]]]])
         yield better
 
 
-def noise_of(size: int, factor: st.SearchStrategy[float] = SMALL) -> st.SearchStrategy[list[list[float]]]:
+def describe_noise(
+    size: int, factor: st.SearchStrategy[float] = SMALL
+) -> st.SearchStrategy[list[list[float]]]:
     ranks = st.lists(factor, min_size=size, max_size=size)
     return st.lists(ranks, min_size=len(KERNELS), max_size=len(KERNELS))
 
@@ -63,13 +65,13 @@ QUIET = [[1.0, 1.0]] * len(KERNELS)
 
 @given(st.data(), st.integers(2, 4))
 def test_equal_ranks_that_are_measured_with_noise_never_move(data, size):
-    looks = [([1.0] * size, data.draw(noise_of(size))) for _ in range(6)]
+    looks = [([1.0] * size, data.draw(describe_noise(size))) for _ in range(6)]
     assert not any(moves_of(looks))
 
 
 @given(st.data())
 def test_a_look_that_is_wrong_by_any_factor_moves_nothing_if_the_next_one_is_not(data):
-    looks = [([1.0, 1.0], data.draw(noise_of(2, WILD)) if index % 2 else QUIET) for index in range(7)]
+    looks = [([1.0, 1.0], data.draw(describe_noise(2, WILD)) if index % 2 else QUIET) for index in range(7)]
     assert not any(moves_of(looks))
 
 
@@ -77,7 +79,7 @@ def test_a_look_that_is_wrong_by_any_factor_moves_nothing_if_the_next_one_is_not
 def test_a_rank_that_becomes_half_as_fast_gives_kernels_once_and_stays(data, size, partly, begin):
     """The first look may have seen it for a part of its steps only."""
     slowness = [*[1.0] * begin, partly, *[2.0] * 6]
-    looks = [([1.0] * (size - 1) + [slow], data.draw(noise_of(size))) for slow in slowness]
+    looks = [([1.0] * (size - 1) + [slow], data.draw(describe_noise(size))) for slow in slowness]
     found = list(moves_of(looks))
     [(when, parts)] = [(index, each) for index, each in enumerate(found) if each is not None]
     assert begin < when <= begin + 2

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from orchestrator.core.work_share import KernelShare
 from orchestrator.train.trainers.kernel_split.shares import (
     KernelTransfer,
-    parts_of,
-    shares_of,
+    divide_shares,
+    find_parts,
     transfers_between,
 )
 
@@ -28,25 +28,25 @@ SPEEDS = st.lists(st.floats(1e-3, 1e12), min_size=1, max_size=8)
     ],
 )
 def test_shares_are_in_proportion_to_speed_by_the_largest_remainder(count, speeds, shares):
-    assert shares_of(count, speeds) == shares
+    assert divide_shares(count, speeds) == shares
 
 
 @given(count=st.integers(1, 4096), speeds=SPEEDS)
 def test_every_kernel_has_one_owner_and_no_share_is_a_kernel_off(count, speeds):
-    shares = shares_of(count, speeds)
+    shares = divide_shares(count, speeds)
     assert sum(shares) == count
     for share, speed in zip(shares, speeds, strict=True):
         assert abs(share - count * speed / sum(speeds)) < 1 + 1e-6
 
 
 def test_parts_follow_each_other_and_each_reads_all_channels():
-    parts = parts_of(10, channels=3, groups=1, speeds=(3.0, 1.0, 1.0))
+    parts = find_parts(10, channels=3, groups=1, speeds=(3.0, 1.0, 1.0))
     assert [part.kernels for part in parts] == [range(6), range(6, 8), range(8, 10)]
     assert {(part.channels, part.groups) for part in parts} == {(range(3), 1)}
 
 
 def test_groups_stay_whole_and_a_part_reads_the_channels_of_its_groups():
-    first, second, third = parts_of(12, channels=6, groups=3, speeds=(2.0, 1.0, 1e-9))
+    first, second, third = find_parts(12, channels=6, groups=3, speeds=(2.0, 1.0, 1e-9))
     assert (first.kernels, first.channels, first.groups) == (range(8), range(4), 2)
     assert (second.kernels, second.channels, second.groups) == (range(8, 12), range(4, 6), 1)
     assert not third.kernels
@@ -54,7 +54,7 @@ def test_groups_stay_whole_and_a_part_reads_the_channels_of_its_groups():
 
 def test_kernels_go_from_the_rank_that_held_them_to_the_one_that_will():
     before, after = (
-        parts_of(10, channels=3, groups=1, speeds=speeds) for speeds in ((5.0, 5.0, 0.0), (2.0, 0.0, 8.0))
+        find_parts(10, channels=3, groups=1, speeds=speeds) for speeds in ((5.0, 5.0, 0.0), (2.0, 0.0, 8.0))
     )
     assert list(transfers_between(before, after)) == [
         KernelTransfer(source=0, target=0, kernels=range(2)),
@@ -66,7 +66,7 @@ def test_kernels_go_from_the_rank_that_held_them_to_the_one_that_will():
 @given(count=st.integers(1, 64), speeds=st.lists(st.tuples(*[st.floats(0, 9)] * 2), min_size=1, max_size=5))
 def test_every_kernel_is_hauled_once_into_the_part_of_its_new_owner_in_order(count, speeds):
     before, after = (
-        parts_of(count, channels=3, groups=1, speeds=[1e-3 + of_rank for of_rank in of_ranks])
+        find_parts(count, channels=3, groups=1, speeds=[1e-3 + of_rank for of_rank in of_ranks])
         for of_ranks in zip(*speeds, strict=True)
     )
     hauls = list(transfers_between(before, after))

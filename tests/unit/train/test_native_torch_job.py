@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from orchestrator.train.trainers.native.torch_job import arrays_of, put_back
+from orchestrator.train.trainers.native.torch_job import copy_arrays, put_back
 from workloads.jobs import TorchJob
 from workloads.native.torch_step import moved
 
@@ -34,7 +34,7 @@ def trained(num_steps: int, *, is_list: bool = True) -> TorchJob:
 
 @pytest.mark.parametrize("is_list", [True, False])
 def test_a_checkpoint_restores_every_optimizer_and_scheduler(is_list: bool) -> None:
-    kept = arrays_of(trained(3, is_list=is_list), {"draws": 1})
+    kept = copy_arrays(trained(3, is_list=is_list), {"draws": 1})
     job = trained(0, is_list=is_list)
     assert put_back(kept, job) == {"draws": 1}
     assert [one.param_groups[0]["lr"] for one in job.optimizers] == [0.1 / 8] * len(job.optimizers)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from orchestrator.train.precision import PRECISIONS, label_of
+from orchestrator.train.precision import PRECISIONS, find_precision_label
 from orchestrator.train.registry import trainers
 
 
@@ -39,7 +39,7 @@ def test_only_fp16_scales_its_loss() -> None:
     ],
 )
 def test_what_was_observed_decides_the_label(kind, dtype, is_rounded, label) -> None:
-    assert label_of(kind, dtype, float32_is_rounded=is_rounded) == label
+    assert find_precision_label(kind, dtype, float32_is_rounded=is_rounded) == label
 
 
 @pytest.mark.parametrize("kind", ["cpu", "gpu", "tpu"])
@@ -48,4 +48,4 @@ def test_what_is_set_for_a_label_is_observed_as_that_label(kind: str) -> None:
     for label in offered:
         precision = PRECISIONS[label]
         is_rounded = precision.tf32 if kind == "gpu" else precision.xla_matmul != "highest"
-        assert label_of(kind, precision.compute_dtype, float32_is_rounded=is_rounded) == label
+        assert find_precision_label(kind, precision.compute_dtype, float32_is_rounded=is_rounded) == label

@@ -6,7 +6,7 @@ import os
 import pytest
 
 from orchestrator.core.errors import TrialError
-from orchestrator.train.failures import kind_of, line_of
+from orchestrator.train.failures import classify_kind, format_cause
 
 
 class ResourceExhaustedError(Exception):
@@ -38,7 +38,7 @@ class ResourceExhaustedError(Exception):
     ],
 )
 def test_an_exception_has_the_kind_of_its_cause(error: Exception, kind: str) -> None:
-    assert kind_of(error) == kind
+    assert classify_kind(error) == kind
 
 
 class BrokenError(BaseException):
@@ -49,5 +49,5 @@ class BrokenError(BaseException):
 
 
 def test_an_error_that_cannot_be_shown_has_a_kind_and_a_line() -> None:
-    assert kind_of(BrokenError()) == "error"
-    assert line_of(BrokenError()) == "BrokenError: its __str__ raised OSError"
+    assert classify_kind(BrokenError()) == "error"
+    assert format_cause(BrokenError()) == "BrokenError: its __str__ raised OSError"

@@ -34,7 +34,7 @@ def changed(job, **changes):
 
 
 def in_seconds(job) -> bool:
-    timing = worker._timing_of(job)
+    timing = worker._build_timing(job)
     return (timing.min_warmup_seconds, timing.min_block_seconds) == (2.0, 0.5)
 
 

@@ -9,11 +9,11 @@ from worker_report_builders import report
 from orchestrator.core.codec import from_json, to_json
 from orchestrator.core.result import DeviceFacts
 from orchestrator.core.work_share import KernelShare
-from orchestrator.train.worker_report import WorkerReport, result_of
+from orchestrator.train.worker_report import WorkerReport, merge_reports
 
 
 def test_one_report_is_the_result():
-    assert result_of([report()], launch_seconds=0.6) == train_result(launch_seconds=0.6)
+    assert merge_reports([report()], launch_seconds=0.6) == train_result(launch_seconds=0.6)
 
 
 def test_a_report_travels_as_json():
@@ -28,7 +28,7 @@ def test_the_slowest_rank_counts():
         evaluation_seconds=0.2,
     )
     for reports in ([quick, slow], [slow, quick]):
-        result = result_of(reports, launch_seconds=0.6)
+        result = merge_reports(reports, launch_seconds=0.6)
         assert (result.setup_seconds, result.first_step_seconds, result.warmup_seconds) == (0.7, 0.3, 0.04)
         assert (result.training_seconds, result.evaluation_seconds) == (1.5, 0.2)
 
@@ -42,7 +42,7 @@ def test_every_rank_keeps_its_blocks_processor_time_memory_and_device():
         peak_host_bytes=2,
         device=DeviceFacts(kind="cpu", name="Another CPU", count=2, precision="fp32"),
     )
-    result = result_of([first, second], launch_seconds=0.6)
+    result = merge_reports([first, second], launch_seconds=0.6)
     assert result.block_seconds == ((1.0,), (2.0,))
     assert result.reading_seconds == (((0.2, 0.1),), ((0.4, 0.3),))
     assert (result.cpu_seconds, result.peak_host_bytes) == ((1.0, 2.0), (1, 2))
@@ -50,18 +50,18 @@ def test_every_rank_keeps_its_blocks_processor_time_memory_and_device():
 
 
 def test_samples_are_added_up_over_ranks():
-    assert result_of([report(samples=3840), report(samples=3840)], launch_seconds=0.6).samples == 7680
+    assert merge_reports([report(samples=3840), report(samples=3840)], launch_seconds=0.6).samples == 7680
 
 
 def test_what_is_of_the_whole_trial_is_not_added_up_over_ranks():
-    result = result_of([report(), report()], launch_seconds=0.6)
+    result = merge_reports([report(), report()], launch_seconds=0.6)
     assert (result.steps, result.flops_per_step) == (120, 1e9)
     assert result.quality == {"accuracy": 0.97}
 
 
 def test_what_no_weight_of_one_rank_left_is_unmoved():
     reports = [report(), report(unmoved=("training.model",)), report(unmoved=("training.model",))]
-    assert result_of(reports, launch_seconds=0.6).unmoved == ("training.model",)
+    assert merge_reports(reports, launch_seconds=0.6).unmoved == ("training.model",)
 
 
 @pytest.mark.parametrize(("kernels", "found"), [(1, ()), (2, ("training.model",))])
@@ -69,17 +69,17 @@ def test_a_rank_whose_one_kernel_does_not_learn_says_nothing_of_the_rest(kernels
     share = KernelShare(layer="model.3", kernels=kernels, of_kernels=3, probe_flops=1e9, probe_seconds=0.1)
     device = replace(report().device, kernel_shares=(share,))
     first, second = report(device=device), report(device=device, unmoved=("training.model",))
-    assert result_of([first, second], launch_seconds=0.6).unmoved == found
-    assert result_of([second, first], launch_seconds=0.6).unmoved == ("training.model",)
+    assert merge_reports([first, second], launch_seconds=0.6).unmoved == found
+    assert merge_reports([second, first], launch_seconds=0.6).unmoved == ("training.model",)
 
 
 def test_the_rank_that_compiled_most_while_it_was_timed_counts():
     still, busy, silent = (report({"compile_counts": value}) for value in [(9, 9), (2, 4), None])
-    assert result_of([still, busy, silent], launch_seconds=0.6).compile_counts == (2, 4)
+    assert merge_reports([still, busy, silent], launch_seconds=0.6).compile_counts == (2, 4)
 
 
 def test_compilations_are_unknown_where_no_rank_can_say():
-    assert result_of([report(), report()], launch_seconds=0.6).compile_counts is None
+    assert merge_reports([report(), report()], launch_seconds=0.6).compile_counts is None
 
 
 def test_of_a_pursuit_the_first_rank_says_the_quality_and_the_slowest_one_the_times():
@@ -91,7 +91,9 @@ def test_of_a_pursuit_the_first_rank_says_the_quality_and_the_slowest_one_the_ti
         ),
         evaluation_seconds=0.7,
     )
-    merged = result_of([report({"pursuit": first}), report({"pursuit": slow})], launch_seconds=0.6).pursuit
+    merged = merge_reports(
+        [report({"pursuit": first}), report({"pursuit": slow})], launch_seconds=0.6
+    ).pursuit
     assert merged is not None
     assert [(item.steps, item.training_seconds, item.quality) for item in merged.curve] == [
         (10, 2.0, 0.5),
@@ -101,12 +103,15 @@ def test_of_a_pursuit_the_first_rank_says_the_quality_and_the_slowest_one_the_ti
 
 
 def test_without_a_target_there_is_no_pursuit():
-    assert result_of([report(), report()], launch_seconds=0.6).pursuit is None
+    assert merge_reports([report(), report()], launch_seconds=0.6).pursuit is None
 
 
 def test_energy_is_the_sum_over_all_that_read_a_counter_and_absent_where_one_has_none():
     first = report({"energy_joules": {"host": 5.0, "accelerator": 7.0}}, counters=("host", "accelerator"))
     second = report({"energy_joules": {"host": 3.0}}, counters=("host", "accelerator"))
     silent = report()
-    assert result_of([first, silent], launch_seconds=0.6).energy_joules == {"host": 5.0, "accelerator": 7.0}
-    assert result_of([first, second, silent], launch_seconds=0.6).energy_joules == {"host": 8.0}
+    assert merge_reports([first, silent], launch_seconds=0.6).energy_joules == {
+        "host": 5.0,
+        "accelerator": 7.0,
+    }
+    assert merge_reports([first, second, silent], launch_seconds=0.6).energy_joules == {"host": 8.0}

@@ -7,7 +7,7 @@ import pytest
 from web_server import Site, serving
 
 from workloads.data.download import DownloadError
-from workloads.data.package_index import url_of
+from workloads.data.package_index import find_url
 
 PAGE = b"""<!DOCTYPE html><html><body>
 <a href="../../packages/ab/Some_Data-0.4.zip#sha256=00">Some_Data-0.4.zip</a><br/>
@@ -29,7 +29,7 @@ def index(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Site]:
 
 
 def test_a_file_is_found_where_the_index_links_to_it(index: Site) -> None:
-    assert url_of("Some_Data", "Some_Data-0.5.zip") == f"{index.url}/packages/cd/Some_Data-0.5.zip"
+    assert find_url("Some_Data", "Some_Data-0.5.zip") == f"{index.url}/packages/cd/Some_Data-0.5.zip"
 
 
 def test_an_extra_index_is_asked_when_the_first_does_not_have_it(
@@ -37,7 +37,7 @@ def test_an_extra_index_is_asked_when_the_first_does_not_have_it(
 ) -> None:
     monkeypatch.setenv("PIP_INDEX_URL", f"{index.url}/empty")
     monkeypatch.setenv("PIP_EXTRA_INDEX_URL", f"{index.url}/simple/")
-    assert url_of("some.data", "Some_Data-0.4.zip") == f"{index.url}/packages/ab/Some_Data-0.4.zip"
+    assert find_url("some.data", "Some_Data-0.4.zip") == f"{index.url}/packages/ab/Some_Data-0.4.zip"
 
 
 def test_pips_configuration_names_the_index_unless_a_variable_does(
@@ -49,22 +49,22 @@ def test_pips_configuration_names_the_index_unless_a_variable_does(
     (tmp_path / "pip").mkdir()
     (tmp_path / "pip" / "pip.conf").write_text("[global]\nindex-url = http://127.0.0.1:9/\n")
     monkeypatch.setenv("PIP_CONFIG_FILE", str(chosen))
-    assert url_of("some-data", "Some_Data-0.4.zip").startswith(index.url)
+    assert find_url("some-data", "Some_Data-0.4.zip").startswith(index.url)
     monkeypatch.setenv("PIP_INDEX_URL", f"{index.url}/other")
     with pytest.raises(DownloadError, match=r"/other/some-data/ cannot be read: HTTP Error 404"):
-        url_of("some-data", "Some_Data-0.4.zip")
+        find_url("some-data", "Some_Data-0.4.zip")
 
 
 def test_a_file_that_no_index_offers_is_told(index: Site) -> None:
     expected = rf"^{index.url}/simple/some-data/ offers no Some_Data-0\.6\.zip$"
     with pytest.raises(DownloadError, match=expected):
-        url_of("some-data", "Some_Data-0.6.zip")
+        find_url("some-data", "Some_Data-0.6.zip")
 
 
 def test_pip_without_an_index_offers_nothing(index: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     with pytest.raises(DownloadError, match=r"^pip has no index that could offer Some_Data-0\.5\.zip$"):
-        url_of("some-data", "Some_Data-0.5.zip")
+        find_url("some-data", "Some_Data-0.5.zip")
     assert index.asked == []
 
 
@@ -74,4 +74,4 @@ def test_a_configuration_that_cannot_be_read_is_told(
     (tmp_path / "broken.conf").write_text("index-url = nowhere\n")
     monkeypatch.setenv("PIP_CONFIG_FILE", str(tmp_path / "broken.conf"))
     with pytest.raises(DownloadError, match=r"^pip's configuration cannot be read: File contains no section"):
-        url_of("some-data", "Some_Data-0.5.zip")
+        find_url("some-data", "Some_Data-0.5.zip")

@@ -4,7 +4,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
-from workloads.with_torch.recurrent import steps_in_dtype_of  # noqa: E402
+from workloads.with_torch.recurrent import run_steps_in_dtype  # noqa: E402
 
 
 @pytest.mark.parametrize("kind", [torch.nn.LSTM, torch.nn.GRU])
@@ -12,7 +12,7 @@ def test_the_steps_are_those_of_bf16_cells_and_gradients_reach_the_float32_weigh
     torch.manual_seed(0)
     cells = kind(4, 8, batch_first=True, bidirectional=True)
     sequence = torch.randn(2, 5, 4).bfloat16()
-    steps = steps_in_dtype_of(sequence, cells)
+    steps = run_steps_in_dtype(sequence, cells)
     low = kind(4, 8, batch_first=True, bidirectional=True)
     low.load_state_dict(cells.state_dict())
     assert steps.dtype == torch.bfloat16

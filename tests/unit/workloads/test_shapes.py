@@ -18,7 +18,7 @@ from workloads.layers import (
     Reshape,
 )
 from workloads.network import Draft, Network, Node, sequential
-from workloads.shapes import UnsuitableInputError, network_parameters, shapes_of
+from workloads.shapes import UnsuitableInputError, find_shapes, network_parameters
 
 
 def test_stride_2_and_padding_1_on_9x6_leave_5x3_of_which_pooling_by_2_keeps_2x1() -> None:
@@ -29,7 +29,7 @@ def test_stride_2_and_padding_1_on_9x6_leave_5x3_of_which_pooling_by_2_keeps_2x1
         Flatten(),
         Dense(units=7),
     )
-    assert shapes_of(network) == ((5, 3, 4), (2, 1, 4), (8,), (7,))
+    assert find_shapes(network) == ((5, 3, 4), (2, 1, 4), (8,), (7,))
     parameters = {"0.kernel": (3, 3, 3, 4), "0.bias": (4,), "3.kernel": (8, 7), "3.bias": (7,)}
     assert network_parameters(network) == parameters
 
@@ -51,7 +51,7 @@ def test_stride_2_and_padding_1_on_9x6_leave_5x3_of_which_pooling_by_2_keeps_2x1
 def test_a_layer_gives_the_shape_counted_by_hand(
     layer: Layer, inputs: tuple[int, ...], outputs: tuple[int, ...]
 ) -> None:
-    assert shapes_of(sequential(inputs, layer)) == (outputs,)
+    assert find_shapes(sequential(inputs, layer)) == (outputs,)
 
 
 def test_branches_are_added_concatenated_and_scaled() -> None:
@@ -59,13 +59,13 @@ def test_branches_are_added_concatenated_and_scaled() -> None:
     one = draft.add(Conv2d(filters=5, kernel=1))
     other = draft.add(Conv2d(filters=5, kernel=1), -1)
     draft.add(Concatenate(), draft.add(Add(), one, other), one)
-    assert shapes_of(draft.done())[-1] == (4, 4, 10)
+    assert find_shapes(draft.done())[-1] == (4, 4, 10)
 
 
 def test_a_layer_that_leaves_nothing_says_what_it_was_given() -> None:
     line = r"^layer 0, .*kernel=5.*, leaves no output of its input \(4, 4, 1\); a larger input"
     with pytest.raises(UnsuitableInputError, match=line):
-        shapes_of(sequential((4, 4, 1), Conv2d(filters=1, kernel=5)))
+        find_shapes(sequential((4, 4, 1), Conv2d(filters=1, kernel=5)))
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_inputs_that_do_not_fit_a_layer_are_refused(layer: Layer, inputs: tuple[
     draft.add(Conv2d(filters=2, kernel=2), -1)
     draft.add(layer, *inputs)
     with pytest.raises(ValueError, match=r"^layer 2, .*, cannot take inputs of shape \[\(2, 2, 2\)"):
-        shapes_of(draft.done())
+        find_shapes(draft.done())
 
 
 def test_a_node_may_not_take_a_later_one() -> None:

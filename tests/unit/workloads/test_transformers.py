@@ -10,7 +10,7 @@ from workloads.layers import Dense, Embedding
 from workloads.network import Draft
 from workloads.registry import workload
 from workloads.sequence_layers import Attention, PositionEmbedding, TiedDense
-from workloads.shapes import network_parameters, shapes_of
+from workloads.shapes import find_shapes, network_parameters
 from workloads.spec import AdamW, WarmupCosine
 from workloads.traffic import num_weights
 
@@ -98,12 +98,12 @@ def test_groups_of_heads_share_their_keys() -> None:
     draft = Draft(input_shape=(10, 8))
     parts = [draft.add(Dense(units=units), -1) for units in (24, 12, 12)]
     draft.add(Attention(heads=4, head_units=6, kv_heads=2), *parts)
-    assert shapes_of(draft.done())[-1] == (10, 24)
+    assert find_shapes(draft.done())[-1] == (10, 24)
 
 
 def test_attention_of_other_widths_is_refused() -> None:
     with pytest.raises(ValueError, match=r"^layer 0, Attention\(.*cannot take inputs of shape"):
-        shapes_of(attended(units=17))
+        find_shapes(attended(units=17))
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 
 from workloads.layers import Conv2d
 from workloads.registry import workload
-from workloads.shapes import UnsuitableInputError, shapes_of
+from workloads.shapes import UnsuitableInputError, find_shapes
 from workloads.traffic import num_weights
 
 SMALLEST = {
@@ -31,7 +31,7 @@ every_network = pytest.mark.parametrize("name", SMALLEST)
 def test_images_of_the_smallest_size_give_logits_and_a_pixel_less_is_told(name: str) -> None:
     smallest = SMALLEST[name]
     spec = workload(name, {"image_size": smallest, "num_classes": 17})
-    assert shapes_of(spec.networks["model"])[-1] == (17,)
+    assert find_shapes(spec.networks["model"])[-1] == (17,)
     assert spec.data.image_size == smallest
     with pytest.raises(
         UnsuitableInputError,
@@ -102,7 +102,7 @@ def test_retinopathy_cnn_tells_five_grades_or_two_kinds_with_each_network(
         workload("retinopathy_cnn", options),
         workload("retinopathy_cnn", options | {"binary": True}),
     )
-    assert [shapes_of(value.networks["model"])[-1] for value in (graded, binary)] == [(5,), (2,)]
+    assert [find_shapes(value.networks["model"])[-1] for value in (graded, binary)] == [(5,), (2,)]
     assert [value.data.binary for value in (graded, binary)] == [False, True]
     assert [value.quality.measure.split(":")[1] for value in (graded, binary)] == ["graded", "referable"]
     with pytest.raises(

@@ -6,7 +6,7 @@ from typing import Literal
 
 from orchestrator.analysis.metrics.quality import QualityInterval
 from orchestrator.analysis.recommendation.model.candidate import TimeBasis
-from orchestrator.core.interval import Spread, spread_of
+from orchestrator.core.interval import Spread, compute_spread
 from orchestrator.core.placement import Aim
 from orchestrator.core.price import Price, Unpriced
 
@@ -78,7 +78,7 @@ class RankedSetting:
     def samples_per_second(self) -> Spread:
         """Steady rate: mean and range of the runs that decide; without one, the rate of a step."""
         if self.rates:
-            return spread_of(self.rates)
+            return compute_spread(self.rates)
         return Spread(
             median=self.batch_size / self.likely,
             low=self.batch_size / self.high,

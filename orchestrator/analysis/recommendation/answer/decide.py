@@ -16,7 +16,7 @@ from orchestrator.analysis.metrics.quality import shown_better
 from orchestrator.analysis.recommendation.answer.answer import AnswerState
 from orchestrator.analysis.recommendation.model.acquisition import Assessment
 from orchestrator.analysis.recommendation.model.candidate import Job
-from orchestrator.analysis.recommendation.model.criteria import Criteria, loss_of
+from orchestrator.analysis.recommendation.model.criteria import Criteria, compute_loss
 from orchestrator.analysis.recommendation.model.model import (
     INDEPENDENT,
     Level,
@@ -64,7 +64,7 @@ def decide(model: Model, assessment: Assessment, job: Job, criteria: Criteria, *
         return Decision(state="none")
     if not measured:
         return Decision(state="not settled")
-    best = _best_of(measured, assessment)
+    best = _find_best(measured, assessment)
     if float(keeps[:, best].mean()) < _LIKELY:
         return Decision(state="not settled")  # it likely breaks a limit
     rivals = [index for index in measured if index != best and _may_beat(value, index, best)]
@@ -78,7 +78,7 @@ def decide(model: Model, assessment: Assessment, job: Job, criteria: Criteria, *
     )
 
 
-def _best_of(measured: Sequence[int], assessment: Assessment) -> int:
+def _find_best(measured: Sequence[int], assessment: Assessment) -> int:
     """Choose the measured setting with the highest chance; of nearly equal ones, the best median."""
     if assessment.leader in measured:
         return assessment.leader
@@ -136,7 +136,7 @@ def _best_mean(among: Sequence[int], model: Model, assessment: Assessment, job: 
     """Choose by the estimate itself: draws of a quality without an interval say nothing of it."""
     medians = np.median(assessment.value[:, among], axis=0)
     losses = [
-        loss_of(quality.estimate if quality else None, job.aim) or 0.0
+        compute_loss(quality.estimate if quality else None, job.aim) or 0.0
         for quality in (assumed_quality(model.judged[one], job) for one in among)
     ]
     is_by_quality = not (model.objective.time or model.objective.cost)
@@ -167,7 +167,7 @@ def _best_quality(among: Sequence[int], model: Model, job: Job) -> list[int]:
     ]
 
 
-def runner_up_of(
+def compare_runner_up(
     chosen: int, model: Model, assessment: Assessment, job: Job, criteria: Criteria, *, errors: ErrorModel
 ) -> tuple[str, Spread | None]:
     """Compare the choice with the next best measured setting, by cost if that is the goal, else by time."""

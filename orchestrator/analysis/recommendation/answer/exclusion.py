@@ -6,8 +6,8 @@ from dataclasses import replace
 from orchestrator.analysis.formatting import counted
 from orchestrator.analysis.recommendation.answer.answer import ExcludedSetting
 from orchestrator.analysis.recommendation.model.candidate import CandidateSetting, Job, PrunedRun
-from orchestrator.analysis.recommendation.model.criteria import Criteria, question_of
-from orchestrator.analysis.recommendation.model.factors import factors_of
+from orchestrator.analysis.recommendation.model.criteria import Criteria, build_question
+from orchestrator.analysis.recommendation.model.factors import find_factors
 from orchestrator.analysis.recommendation.model.model import AS_LONG, assumed_quality, samples_to_target
 from orchestrator.core.price import Unpriced
 
@@ -16,7 +16,7 @@ _DEVICES = ("device", "devices", "num_workers", "num_hosts")
 _NO_PRICE = "no price is known"
 
 
-def exclusion_of(
+def explain_exclusion(
     candidate: CandidateSetting, job: Job, criteria: Criteria, *, is_learned: bool = False
 ) -> ExcludedSetting | None:
     """Explain why a setting cannot be judged; None: it can.
@@ -43,7 +43,7 @@ def _pruned_here(candidate: CandidateSetting, job: Job, criteria: Criteria) -> P
     """
     if job.target is None or candidate.quiet or not criteria.learns:
         return None
-    asked = question_of(criteria, job.aim, candidate.price)
+    asked = build_question(criteria, job.aim, candidate.price)
     return next((early for early in candidate.pruned if early.question == asked), None)
 
 
@@ -58,9 +58,9 @@ def find_lesson(
     Args:
         measured: settings with results; their trainers' environments work.
     """
-    own = factors_of(candidate)
+    own = find_factors(candidate)
     for other in () if candidate.runs or candidate.failure_kinds else failed:
-        theirs = factors_of(other)
+        theirs = find_factors(other)
         alike = {**own, _BATCH: ""} == {**theirs, _BATCH: ""}
         if "oom" in other.failure_kinds and alike and other.batch_size < candidate.batch_size:
             reason = f"batch {other.batch_size:,} ran out of memory there"
@@ -77,7 +77,7 @@ def _works_elsewhere(failed: Mapping[str, str], measured: Sequence[CandidateSett
     """Return whether something was measured by the trainer of a failed setting, on the same devices."""
     return any(
         factors.get("trainer") == failed.get("trainer") and _on_same_devices(failed, factors)
-        for factors in map(factors_of, measured)
+        for factors in map(find_factors, measured)
     )
 
 

@@ -5,14 +5,14 @@ from dataclasses import dataclass, replace
 
 from orchestrator.analysis.recommendation.answer.answer import ExcludedSetting
 from orchestrator.analysis.recommendation.answer.decide import Decision, decide
-from orchestrator.analysis.recommendation.answer.exclusion import exclusion_of, find_lesson
+from orchestrator.analysis.recommendation.answer.exclusion import explain_exclusion, find_lesson
 from orchestrator.analysis.recommendation.answer.promising import most_promising
 from orchestrator.analysis.recommendation.model.acquisition import Assessment, assess
 from orchestrator.analysis.recommendation.model.candidate import CandidateSetting, Job
 from orchestrator.analysis.recommendation.model.criteria import Criteria
-from orchestrator.analysis.recommendation.model.factors import factors_of, has_new_level
+from orchestrator.analysis.recommendation.model.factors import find_factors, has_new_level
 from orchestrator.analysis.recommendation.model.learned_steps import LearnedSteps, learn
-from orchestrator.analysis.recommendation.model.model import Model, model_of, pooled_errors
+from orchestrator.analysis.recommendation.model.model import Model, build_model, pooled_errors
 from orchestrator.core.estimate import ErrorModel
 
 
@@ -52,7 +52,7 @@ def judge(job: Job, criteria: Criteria, errors: ErrorModel) -> Judgement:
         decision = Decision(state="not settled" if is_open else "none")
         return Judgement(candidates=(), excluded=excluded, is_open=is_open, errors=errors, decision=decision)
     measured = replace(job, candidates=tuple(one for one in job.candidates if one.runs))
-    model = model_of(candidates, measured, criteria, errors, learned=learned)
+    model = build_model(candidates, measured, criteria, errors, learned=learned)
     assessment = assess(model.steps, model.objective)
     return Judgement(
         candidates=tuple(candidates),
@@ -72,7 +72,7 @@ def _divided(
     """Divide the settings into those that are judged, and the others."""
     failed = [one for one in job.candidates if one.failure_kinds] if criteria.learns else []
     measured = [one for one in job.candidates if one.runs]
-    shown = {pair for one in job.candidates if one.steps_seen for pair in factors_of(one).items()}
+    shown = {pair for one in job.candidates if one.steps_seen for pair in find_factors(one).items()}
 
     def is_learned(one: CandidateSetting) -> bool:
         return learned is not None and (one.prior is not None or not has_new_level(one, shown))
@@ -81,7 +81,7 @@ def _divided(
         (
             one,
             find_lesson(one, failed, measured)
-            or exclusion_of(one, job, criteria, is_learned=is_learned(one)),
+            or explain_exclusion(one, job, criteria, is_learned=is_learned(one)),
         )
         for one in job.candidates
     ]

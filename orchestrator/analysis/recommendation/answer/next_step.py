@@ -53,7 +53,7 @@ def command_for(candidates: Sequence[CandidateSetting], job: Job, *, more: Seque
     return command_text(["+sweep=single", f"sweep.name={job.sweep}", *job.repeated_words, *words, *more])
 
 
-def next_step_of(
+def choose_next_step(
     state: AnswerState,
     job: Job,
     excluded: Sequence[ExcludedSetting],

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from orchestrator.analysis.recommendation.answer.answer import ExcludedSetting
 from orchestrator.analysis.recommendation.model.candidate import CandidateSetting, Job
-from orchestrator.analysis.recommendation.model.criteria import Criteria, loss_of
+from orchestrator.analysis.recommendation.model.criteria import Criteria, compute_loss
 from orchestrator.analysis.recommendation.model.learned_steps import LearnedSteps
 from orchestrator.analysis.recommendation.model.model import assumed_quality, job_level, least_log_seconds
 from orchestrator.core.estimate import ErrorModel
@@ -38,7 +38,7 @@ def most_promising(
         math.inf if objective.deadline_hours is None else objective.deadline_hours * _SECONDS_PER_HOUR
     )
     most_usd = math.inf if objective.budget_usd is None else objective.budget_usd
-    floor = loss_of(objective.quality, job.aim)
+    floor = compute_loss(objective.quality, job.aim)
     least = dict(
         zip(
             (candidate.label for candidate in candidates),
@@ -49,7 +49,7 @@ def most_promising(
 
     def promise(candidate: CandidateSetting, log_seconds: float) -> tuple[bool, bool, float]:
         quality = assumed_quality(candidate, job) if needs_quality else None
-        loss = loss_of(quality.estimate, job.aim) if quality else None
+        loss = compute_loss(quality.estimate, job.aim) if quality else None
         seconds, usd_per_second = math.exp(log_seconds), candidate.usd_per_second
         breaks = (
             seconds > most_seconds

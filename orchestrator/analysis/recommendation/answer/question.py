@@ -16,7 +16,7 @@ _AXES: Mapping[str, str] = {
 _OTHER = "options"
 
 
-def question_of(recommendation: Recommendation) -> str:
+def build_question(recommendation: Recommendation) -> str:
     """Ask for what differs: `cpu, t4 or v100 for mnist_cnn?`, `Which precision for resnet50 on h100?`."""
     devices = [device for device in dict.fromkeys(one.device for one in recommendation.standings) if device]
     if 1 < len(devices) <= _MOST_NAMES:
@@ -34,7 +34,7 @@ def question_of(recommendation: Recommendation) -> str:
 def question_of_all(recommendations: Sequence[Recommendation]) -> str:
     """Ask for all jobs of a sweep."""
     if len(recommendations) == 1:
-        return question_of(recommendations[0])
+        return build_question(recommendations[0])
     return f"Which setting for each of {counted(len(recommendations), 'job')}?"
 
 

@@ -14,7 +14,7 @@ from orchestrator.analysis.recommendation.model.model import AS_LONG, assumed_qu
 _MOST_RIVALS = 3  # named in a sentence; the table has the others
 
 
-def caveats_of(judged: Sequence[CandidateSetting], job: Job, criteria: Criteria) -> list[str]:
+def list_caveats(judged: Sequence[CandidateSetting], job: Job, criteria: Criteria) -> list[str]:
     """Name what the comparison does not tell."""
     caveats = []
     if job.target is None and len({one.batch_size for one in judged}) > 1:
@@ -36,7 +36,7 @@ def caveats_of(judged: Sequence[CandidateSetting], job: Job, criteria: Criteria)
     return caveats
 
 
-def reasons_of(
+def list_reasons(
     state: AnswerState,
     standings: Sequence[RankedSetting],
     excluded: Sequence[ExcludedSetting],

@@ -10,7 +10,7 @@ from orchestrator.analysis.recommendation.answer.answer import RankedSetting
 from orchestrator.analysis.recommendation.answer.pareto import with_front
 from orchestrator.analysis.recommendation.model.acquisition import Assessment
 from orchestrator.analysis.recommendation.model.candidate import Job
-from orchestrator.analysis.recommendation.model.factors import factors_of
+from orchestrator.analysis.recommendation.model.factors import find_factors
 from orchestrator.analysis.recommendation.model.model import (
     Model,
     assumed_fixed_seconds,
@@ -22,7 +22,7 @@ from orchestrator.core.estimate import ErrorModel
 from orchestrator.core.interval import Spread
 
 
-def standings_of(
+def rank_settings(
     model: Model, assessment: Assessment, job: Job, errors: ErrorModel, *, first: int | None
 ) -> tuple[RankedSetting, ...]:
     """Rank the settings of a model by their chance.
@@ -46,7 +46,7 @@ def _standing(
 ) -> RankedSetting:
     candidate = model.judged[index]
     level = job_level(candidate, job, errors)
-    step = _step_of(index, model, errors)
+    step = _compute_step(index, model, errors)
     fixed_seconds = candidate.fixed_seconds
     if fixed_seconds is None:
         fixed_seconds = assumed_fixed_seconds(model.judged)
@@ -64,7 +64,7 @@ def _standing(
         num_noisy=candidate.num_noisy,
         num_outliers=candidate.num_outliers,
         num_resumed=sum(run.is_resumed for run in candidate.runs),
-        factors=factors_of(candidate),
+        factors=find_factors(candidate),
         batch_size=candidate.batch_size,
         low=step.low,
         likely=step.median,
@@ -91,7 +91,7 @@ def _around(likely: float, log_seconds: FloatArray) -> Spread:
     return Spread(median=likely, low=min(low, likely), high=max(high, likely))
 
 
-def _step_of(index: int, model: Model, errors: ErrorModel) -> Spread:
+def _compute_step(index: int, model: Model, errors: ErrorModel) -> Spread:
     """Give the seconds of one further step: 90 of 100 measurements are to lie within."""
     logs = [math.log(run.step_seconds) for run in model.judged[index].quiet]
     if logs:

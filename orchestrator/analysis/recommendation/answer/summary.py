@@ -10,8 +10,8 @@ from orchestrator.analysis.formatting import (
     counted,
     counted_marks,
     digits_for,
-    duration_of,
     exact_percent,
+    format_duration,
     number,
     ratio,
     share,
@@ -28,7 +28,7 @@ _MOST_REASONS = 4
 _MOST_TIED = 3
 
 
-def answer_of(recommendation: Recommendation) -> str:
+def find_answer(recommendation: Recommendation) -> str:
     """Name the state and the setting: `Settled: t4, bf16`, `Tie: t4, bf16`, `Not settled`."""
     winner = recommendation.chosen
     if recommendation.is_only_one:
@@ -43,7 +43,7 @@ def answer_of(recommendation: Recommendation) -> str:
     return "Not settled"
 
 
-def sentence_of(recommendation: Recommendation) -> str:
+def format_sentence(recommendation: Recommendation) -> str:
     """Tell all of it in one paragraph."""
     return " ".join(filter(None, (describe_verdict(recommendation), describe_next(recommendation))))
 
@@ -54,7 +54,7 @@ def describe_verdict(recommendation: Recommendation) -> str:
     first, *others = card.sentences
     if card.headline and card.title != _RECOMMENDED:
         first = f"{card.title}: {card.headline}. {first}"
-    head = f"{answer_of(recommendation)}, for {recommendation.job} ({recommendation.asked})."
+    head = f"{find_answer(recommendation)}, for {recommendation.job} ({recommendation.asked})."
     return " ".join((head, first, *others))
 
 
@@ -94,9 +94,9 @@ def title_words(recommendation: Recommendation) -> str:
     """Tell what is known: `cpu, bf16 is the best of what ran for mnist_cnn; t4 is probably 4.4x as fast`."""
     job, best = recommendation.job, recommendation.best_measured
     if recommendation.state == "none" or (best is None and not _unmeasured(recommendation)):
-        return f"{answer_of(recommendation)} for {job}"
+        return f"{find_answer(recommendation)} for {job}"
     if recommendation.is_only_one or recommendation.state == "tie":
-        return f"{answer_of(recommendation)} for {job}"
+        return f"{find_answer(recommendation)} for {job}"
     if recommendation.state == "settled":
         return f"{recommendation.chosen} is the best for {job}"
     here = f"{best.setting} is the best of what ran for {job}" if best else f"Nothing is measured for {job}"
@@ -334,7 +334,7 @@ def describe_next_step(step: NextStep) -> str:
     """Tell what to measure, and its price."""
     price: list[str] = []
     if step.hours is not None:
-        price.append(duration_of(step.hours, digits=2))
+        price.append(format_duration(step.hours, digits=2))
     if step.usd is not None:
         price.append(f"${number(step.usd, digits=2)}")
     sentence = step.why

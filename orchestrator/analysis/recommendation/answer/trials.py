@@ -18,7 +18,7 @@ _MOST_TRIALS = 10  # the list changes with every result
 _SECONDS_PER_HOUR = 3600
 
 
-def trials_of(
+def list_next_trials(
     model: Model,
     assessment: Assessment,
     job: Job,

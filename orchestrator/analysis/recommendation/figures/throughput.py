@@ -38,12 +38,12 @@ Line = tuple[str, str, str]
 def throughput_figures(recommendations: Sequence[Recommendation], row_ids: RowIds) -> Iterator[Figure]:
     """Draw a figure for every job with several batch sizes."""
     for recommendation in recommendations:
-        lines = {line: points for line, points in _lines_of(recommendation).items() if len(points) > 1}
+        lines = {line: points for line, points in _find_lines(recommendation).items() if len(points) > 1}
         if lines:
             yield _figure(recommendation.job, lines, row_ids)
 
 
-def _lines_of(recommendation: Recommendation) -> dict[Line, list[RankedSetting]]:
+def _find_lines(recommendation: Recommendation) -> dict[Line, list[RankedSetting]]:
     lines: dict[Line, list[RankedSetting]] = defaultdict(list)
     for standing in recommendation.standings:
         factors = standing.factors
@@ -66,7 +66,7 @@ def _figure(job: str, lines: Mapping[Line, Sequence[RankedSetting]], row_ids: Ro
     longest = max(shown.values(), key=len)
     spec = _spec(values)
 
-    def spec_of(width: int) -> Spec:
+    def build_spec(width: int) -> Spec:
         return panels(names, spec, by="panel", width=width, height=_HEIGHT_PIXELS)
 
     return Figure(
@@ -83,7 +83,7 @@ def _figure(job: str, lines: Mapping[Line, Sequence[RankedSetting]], row_ids: Ro
             + left_out(len(found), _MOST_PANELS, "devices, the likeliest first")
         ),
         alternative=_describe(lines),
-        spec_of=spec_of,
+        build_spec=build_spec,
     )
 
 

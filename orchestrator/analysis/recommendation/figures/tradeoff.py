@@ -41,7 +41,7 @@ def tradeoff_figures(recommendations: Sequence[Recommendation], row_ids: RowIds)
             yield _figure(recommendation, priced, row_ids)
 
 
-def front_of(standings: Sequence[RankedSetting]) -> list[RankedSetting]:
+def find_front(standings: Sequence[RankedSetting]) -> list[RankedSetting]:
     """List the settings that are likely not slower than any cheaper one, the fastest first."""
     front: list[RankedSetting] = []
     for standing in sorted(standings, key=lambda one: (one.seconds.median, _usd(one))):
@@ -56,7 +56,7 @@ def _usd(standing: RankedSetting) -> float:
 
 def _figure(recommendation: Recommendation, priced: Sequence[RankedSetting], row_ids: RowIds) -> Figure:
     shown = priced[:_MOST_SETTINGS]
-    front = front_of(shown)
+    front = find_front(shown)
     middle = sorted(one.seconds.median for one in shown)[len(shown) // 2]
     scale, unit = next(((size, unit) for least, size, unit in _UNITS if middle >= least), (1.0, "seconds"))
     job = recommendation.job
@@ -85,7 +85,7 @@ def _figure(recommendation: Recommendation, priced: Sequence[RankedSetting], row
             + left_out(len(priced), _MOST_SETTINGS, "settings, the likeliest")
         ),
         alternative=_describe(recommendation, front),
-        spec_of=lambda width: single(spec, width=width, height=_HEIGHT_PIXELS),
+        build_spec=lambda width: single(spec, width=width, height=_HEIGHT_PIXELS),
     )
 
 

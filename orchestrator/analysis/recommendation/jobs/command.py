@@ -11,7 +11,7 @@ _PLAIN = re.compile(r"(?!(?i:true|false|null|nan|inf)\Z)[A-Za-z_/.][\w./:%+-]*")
 """Texts that Hydra reads as they are."""
 
 
-def words_of(
+def list_words(
     *,
     workload: str,
     workload_options: Mapping[str, Option],

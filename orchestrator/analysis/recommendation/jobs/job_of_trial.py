@@ -1,6 +1,6 @@
 """(a trial, the length of its job) -> what the whole job would take and cost, as this trial tells. Pure."""
 
-from orchestrator.analysis.recommendation.jobs.settings_of_records import is_run, run_of
+from orchestrator.analysis.recommendation.jobs.settings_of_records import is_run, read_run
 from orchestrator.core.price import Price
 from orchestrator.core.result import TrialRecord
 
@@ -15,7 +15,7 @@ def compute_job_metrics(record: TrialRecord, samples: int | None) -> dict[str, f
     Args:
         samples: length of the job; None: unknown. A target takes its place.
     """
-    run = run_of(record, None) if is_run(record) else None
+    run = read_run(record, None) if is_run(record) else None
     if run is None:
         return {}
     if record.spec.timing.target is not None:

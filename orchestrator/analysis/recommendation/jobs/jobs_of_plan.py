@@ -8,31 +8,31 @@ from dataclasses import dataclass, field, replace
 from orchestrator.analysis.measurements.setting import (
     DETAILS,
     Setting,
-    label_of,
-    setting_of,
+    build_setting,
+    format_label,
     setting_of_job,
     varying,
 )
-from orchestrator.analysis.recommendation.jobs.command import words_of
+from orchestrator.analysis.recommendation.jobs.command import list_words
 from orchestrator.analysis.recommendation.jobs.length import JobLength, job_length
 from orchestrator.analysis.recommendation.jobs.settings_of_records import (
     JobKey,
+    build_job_key,
     fatal_failures,
     grouped,
     is_failed_run,
     is_fatal,
     is_run,
-    job_key_of,
     latest_price,
-    pruned_run_of,
-    run_of,
+    read_pruned_run,
+    read_run,
 )
 from orchestrator.analysis.recommendation.model.candidate import CandidateSetting, Job, PrunedRun
 from orchestrator.analysis.recommendation.model.model import INDEPENDENT
 from orchestrator.core.estimate import Estimate, Forecast, Refusal, StepPrior
 from orchestrator.core.objective import Objective
 from orchestrator.core.placement import Aim, Plan
-from orchestrator.core.result import TrialRecord, variables_of, versions_of
+from orchestrator.core.result import TrialRecord, find_variables, find_versions
 from orchestrator.core.target import Target
 from orchestrator.core.trial_spec import TrialSpec, point_id, trial_id
 
@@ -68,32 +68,32 @@ def jobs_of_plan(records: Sequence[TrialRecord], plan: Plan, objective: Objectiv
     recorded = {record.trial_id for record in records if not record.is_pruned}
     for record in records:
         if is_run(record) or is_failed_run(record) or record.is_pruned:
-            jobs[job_key_of(record.spec)].records.append(record)
+            jobs[build_job_key(record.spec)].records.append(record)
             if record.placement.pools:
-                jobs[job_key_of(record.spec)].rented.add(setting_of_job(record.spec))
+                jobs[build_job_key(record.spec)].rented.add(setting_of_job(record.spec))
     for placement in plan.placements:
         if placement.provenance == "measured" and placement.trains and placement.trial_id not in recorded:
-            jobs[job_key_of(placement.trial)].pending.append(placement.trial)
+            jobs[build_job_key(placement.trial)].pending.append(placement.trial)
             if placement.pools:
-                jobs[job_key_of(placement.trial)].rented.add(setting_of_job(placement.trial))
+                jobs[build_job_key(placement.trial)].rented.add(setting_of_job(placement.trial))
     for forecast in plan.forecasts:
-        jobs[job_key_of(forecast.trial)].forecasts.append(forecast)
-    settings = [setting_of(draft.specs[0]) for draft in jobs.values()]
+        jobs[build_job_key(forecast.trial)].forecasts.append(forecast)
+    settings = [build_setting(draft.specs[0]) for draft in jobs.values()]
     where = ("workload", *varying(settings, _OF_JOB[1:]))
     return tuple(
-        _job_of(key, draft, plan, objective, where=label_of(setting, where))
+        _build_job(key, draft, plan, objective, where=format_label(setting, where))
         for (key, draft), setting in zip(jobs.items(), settings, strict=True)
     )
 
 
-def _job_of(key: JobKey, draft: _Found, plan: Plan, objective: Objective, *, where: str) -> Job:
+def _build_job(key: JobKey, draft: _Found, plan: Plan, objective: Objective, *, where: str) -> Job:
     target_value, trial = key[4], draft.specs[0]
-    aim = plan.aim_of(trial)
+    aim = plan.find_aim(trial)
     candidates = named(_candidates(draft, aim, plan))
     target = None
     if target_value is not None and aim is not None:
         target = Target(metric=aim.metric, value=target_value, higher_is_better=aim.higher_is_better)
-    training = plan.training_of(trial)
+    training = plan.find_training(trial)
     job = job_from(
         where=where,
         sweep=plan.sweep,
@@ -109,7 +109,7 @@ def _job_of(key: JobKey, draft: _Found, plan: Plan, objective: Objective, *, whe
             or [spec.steps * spec.global_batch_size for spec in draft.specs],
         ),
     )
-    return replace(job, epoch_samples=plan.epoch_samples_of(trial), input=plan.input_of(trial))
+    return replace(job, epoch_samples=plan.count_epoch_samples(trial), input=plan.find_input(trial))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,9 +124,9 @@ def measured_candidates(records: Iterable[TrialRecord], aim: Aim | None) -> list
     """Make one candidate of all runs of a setting."""
     candidates = []
     for group in grouped(records).values():
-        runs = tuple(run for record in group if (run := run_of(record, aim)))
+        runs = tuple(run for record in group if (run := read_run(record, aim)))
         if runs:
-            spec, ran_with = group[0].spec, {**versions_of(group[0]), **variables_of(group[0])}
+            spec, ran_with = group[0].spec, {**find_versions(group[0]), **find_variables(group[0])}
             setting = replace(
                 setting_of_job(spec),
                 ran_with="; ".join(f"{name} {value}" for name, value in ran_with.items()),
@@ -148,7 +148,7 @@ def unmeasured(spec: TrialSpec) -> CandidateSetting:
         precision=spec.precision,
         batch_size=spec.global_batch_size,
         steps=spec.steps,
-        words=words_of(
+        words=list_words(
             workload=spec.workload,
             workload_options=spec.workload_options,
             data_source=spec.data.partition(":")[0],
@@ -173,7 +173,7 @@ def named(unnamed: Sequence[Unnamed]) -> tuple[CandidateSetting, ...]:
     if len({one.setting.host for one in unnamed if one.setting.host}) < 2:
         distinct = tuple(name for name in distinct if name != "host")
     names = ("device", "trainer", "precision", *distinct)
-    labels = [label_of(one.setting, _names_of(one, names)) for one in unnamed]
+    labels = [format_label(one.setting, _find_names(one, names)) for one in unnamed]
     counts = Counter(labels)
     return tuple(
         replace(
@@ -184,7 +184,7 @@ def named(unnamed: Sequence[Unnamed]) -> tuple[CandidateSetting, ...]:
     )
 
 
-def _names_of(one: Unnamed, names: Iterable[str]) -> list[str]:
+def _find_names(one: Unnamed, names: Iterable[str]) -> list[str]:
     """Fields to tell: predictions do not tell trainers apart."""
     has_trainer = bool(one.setting.trainer)
     return [name for name in names if has_trainer or name not in _OF_TRAINER]
@@ -199,12 +199,12 @@ def _differing(one: Unnamed, label: str, unnamed: Sequence[Unnamed], labels: Seq
 
 def _candidates(draft: _Found, aim: Aim | None, plan: Plan) -> list[Unnamed]:
     """Make candidates of settings with trials here, and of hardware that is absent."""
-    with_trials = candidates_of(draft.records, draft.pending, aim)
+    with_trials = build_candidates(draft.records, draft.pending, aim)
     measured = {without_trainer(one.setting) for one in with_trials if one.candidate.runs}
     tried = {replace(one.setting, ran_with="") for one in with_trials}
     elsewhere = [one for one in draft.forecasts if setting_of_job(one.trial) not in tried]
     absent = [one for one in elsewhere if without_trainer(setting_of_job(one.trial)) not in measured]
-    unmeasured_trainers = candidates_of(  # predictions do not tell trainers apart
+    unmeasured_trainers = build_candidates(  # predictions do not tell trainers apart
         (), [one.trial for one in elsewhere if one not in absent], aim
     )
     firsts = {setting_of_job(spec): point_id(spec) for spec in draft.specs}
@@ -222,14 +222,14 @@ def _candidates(draft: _Found, aim: Aim | None, plan: Plan) -> list[Unnamed]:
     return [*own, *_predicted(absent, plan.step_priors)]
 
 
-def candidates_of(
+def build_candidates(
     records: Sequence[TrialRecord], pending: Sequence[TrialSpec], aim: Aim | None
 ) -> list[Unnamed]:
     """Make candidates of settings that were measured, failed, or have trials without a record."""
     failed = [record for record in records if not is_run(record) and not record.is_pruned]
     pruned: dict[Setting, list[PrunedRun]] = defaultdict(list)
     for record in records:
-        if early := pruned_run_of(record):
+        if early := read_pruned_run(record):
             pruned[setting_of_job(record.spec)].append(early)
     failures: dict[Setting, list[TrialRecord]] = defaultdict(list)
     for record in failed:
@@ -274,8 +274,8 @@ def _predicted(forecasts: Iterable[Forecast], priors: Mapping[str, StepPrior]) -
     by_setting: dict[Setting, Unnamed] = {}
     for forecast in sorted(forecasts, key=lambda forecast: not _is_compiled(forecast)):
         bare = without_trainer(setting_of_job(forecast.trial))
-        refusal = _refusal_of(forecast)
-        prior = None if refusal else _prior_of(forecast, priors)
+        refusal = _find_refusal(forecast)
+        prior = None if refusal else _find_prior(forecast, priors)
         by_setting.setdefault(
             bare,
             Unnamed(
@@ -301,7 +301,7 @@ def without_trainer(setting: Setting) -> Setting:
     return replace(setting, trainer="", trainer_options="", process_model="", trainer_version=0, ran_with="")
 
 
-def _refusal_of(forecast: Forecast) -> Refusal | None:
+def _find_refusal(forecast: Forecast) -> Refusal | None:
     if forecast.num_phases > 1:
         return in_phases(forecast.num_phases)
     return forecast.step if isinstance(forecast.step, Refusal) else None
@@ -315,7 +315,7 @@ def in_phases(count: int) -> Refusal:
     )
 
 
-def _prior_of(forecast: Forecast, priors: Mapping[str, StepPrior]) -> StepPrior | None:
+def _find_prior(forecast: Forecast, priors: Mapping[str, StepPrior]) -> StepPrior | None:
     """Take the prior of the plan; plans that were stored without any have an estimate, which stands alone."""
     trial, step = forecast.trial, forecast.step
     if isinstance(step, Refusal):

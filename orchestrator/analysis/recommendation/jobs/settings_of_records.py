@@ -4,8 +4,8 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Sequence
 
-from orchestrator.analysis.measurements.noise import noise_of
-from orchestrator.analysis.measurements.setting import setting_of, setting_of_job
+from orchestrator.analysis.measurements.noise import describe_noise
+from orchestrator.analysis.measurements.setting import build_setting, setting_of_job
 from orchestrator.analysis.metrics.metric import find_training_step, mean_step_seconds
 from orchestrator.analysis.recommendation.model.candidate import PrunedRun, Run
 from orchestrator.core.errors import FailureKind
@@ -22,9 +22,9 @@ JobKey = tuple[str, str, int, str, float | None]
 """Workload, its options and version, data, target: what is trained, however."""
 
 
-def job_key_of(spec: TrialSpec) -> JobKey:
+def build_job_key(spec: TrialSpec) -> JobKey:
     """Name the job that a trial is a setting of."""
-    setting = setting_of(spec)
+    setting = build_setting(spec)
     target = spec.timing.target
     return (
         setting.workload,
@@ -35,7 +35,7 @@ def job_key_of(spec: TrialSpec) -> JobKey:
     )
 
 
-def identity_of(record: TrialRecord) -> Hashable:
+def build_identity(record: TrialRecord) -> Hashable:
     """Tell settings apart: trials that ran with other versions or variables are never one setting."""
     return setting_of_job(record.spec), environment_key(record)
 
@@ -57,7 +57,7 @@ def is_fatal(record: TrialRecord) -> bool:
     return record.failure is not None and record.failure.kind in FATAL
 
 
-def pruned_run_of(record: TrialRecord) -> PrunedRun | None:
+def read_pruned_run(record: TrialRecord) -> PrunedRun | None:
     """Read off a record what a pruned trial tells of its setting; None: it was not pruned."""
     pruning = record.pruning
     if pruning is None or not record.is_pruned:
@@ -75,7 +75,7 @@ def _points(curve: Iterable[Evaluation]) -> tuple[tuple[float, float], ...]:
     return tuple((one.training_seconds, one.quality) for one in curve)
 
 
-def run_of(record: TrialRecord, aim: Aim | None) -> Run | None:
+def read_run(record: TrialRecord, aim: Aim | None) -> Run | None:
     """Read off a record what tells the time of a longer training; None: nothing was timed."""
     result = record.result
     step = _step_seconds(result) if result else None
@@ -99,7 +99,7 @@ def run_of(record: TrialRecord, aim: Aim | None) -> Run | None:
         held_out_samples=result.held_out_samples,
         seed=record.spec.seed,
         trial_seconds=record.seconds,
-        is_noisy=noise_of(record) != "",
+        is_noisy=describe_noise(record) != "",
         launch_seconds=result.launch_seconds,
         evaluation_seconds=pursuit.evaluation_seconds if pursuit else 0.0,
         is_resumed=result.resumed_from_step > 0,
@@ -136,5 +136,5 @@ def grouped(records: Iterable[TrialRecord]) -> dict[Hashable, list[TrialRecord]]
     """Group runs by their setting."""
     groups: dict[Hashable, list[TrialRecord]] = defaultdict(list)
     for record in records:
-        groups[identity_of(record)].append(record)
+        groups[build_identity(record)].append(record)
     return groups

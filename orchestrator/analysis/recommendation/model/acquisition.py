@@ -133,18 +133,18 @@ def assess(posterior: GaussianPosterior, objective: ScalarObjective) -> Assessme
     """Compute how likely every setting is good."""
     draws = posterior.draws(NUM_DRAWS, seed=_SEED)
     value = objective.value(draws)
-    good = good_of(value, tolerance=objective.tolerance)
+    good = mark_good(value, tolerance=objective.tolerance)
     chances: FloatArray = good.mean(axis=0)
     return Assessment(
         chances=chances,
-        leader=_leader_of(chances, value),
+        leader=_find_leader(chances, value),
         value=value,
         good=good,
         log_seconds=np.broadcast_to(objective.log_seconds(draws), value.shape),
     )
 
 
-def probes_of(assessment: Assessment, measurable: Sequence[int], *, repeat: float) -> tuple[Probe, ...]:
+def find_probes(assessment: Assessment, measurable: Sequence[int], *, repeat: float) -> tuple[Probe, ...]:
     """Compute what measuring is worth: one setting, or the leader and another one that may be good.
 
     Two settings whose errors correlate are compared by measuring both: one alone tells nothing about which is
@@ -182,7 +182,7 @@ def _choices(chances: FloatArray) -> list[int]:
     return [int(choice) for choice in choices]
 
 
-def good_of(value: FloatArray, *, tolerance: float = TOLERANCE) -> NDArray[np.bool_]:
+def mark_good(value: FloatArray, *, tolerance: float = TOLERANCE) -> NDArray[np.bool_]:
     """Mark [draw, setting] settings that keep to the limits and lie within the tolerance of the best."""
     best = value.min(axis=-1, keepdims=True)
     good: NDArray[np.bool_] = np.isfinite(value) & (value <= best + math.log1p(tolerance))
@@ -238,7 +238,7 @@ def measurement_plan(
     """
     costs = costs.copy()
     while assessment.chance < confidence:
-        probes = probes_of(assessment, np.flatnonzero(np.isfinite(costs)).tolist(), repeat=repeat)
+        probes = find_probes(assessment, np.flatnonzero(np.isfinite(costs)).tolist(), repeat=repeat)
         proposal = best_next(assessment, probes, costs, left=left)
         if proposal is None:
             return
@@ -251,7 +251,7 @@ def measurement_plan(
         yield proposal, assessment.chance
 
 
-def _leader_of(chances: FloatArray, value: FloatArray) -> int:
+def _find_leader(chances: FloatArray, value: FloatArray) -> int:
     near = np.flatnonzero(
         (chances >= chances.max() - _EQUAL_CHANCES) & ((chances > 0) | (chances.max() == 0))
     )

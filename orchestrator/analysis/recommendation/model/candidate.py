@@ -8,10 +8,10 @@ from typing import Literal
 from orchestrator.core.deciding import find_deciding
 from orchestrator.core.errors import FailureKind
 from orchestrator.core.estimate import EstimateProvenance, Refusal, StepPrior
-from orchestrator.core.interval import spread_of
+from orchestrator.core.interval import compute_spread
 from orchestrator.core.placement import Aim
 from orchestrator.core.price import Price, Unpriced
-from orchestrator.core.price_label import marks_of
+from orchestrator.core.price_label import find_marks
 from orchestrator.core.target import Target
 
 _SECONDS_PER_HOUR = 3600
@@ -127,7 +127,7 @@ class CandidateSetting:
     @property
     def step_seconds(self) -> float | None:
         """Seconds of a step of the runs that decide; None: there are none."""
-        return spread_of([run.step_seconds for run in self.quiet]).median if self.quiet else None
+        return compute_spread([run.step_seconds for run in self.quiet]).median if self.quiet else None
 
     @property
     def fixed_seconds(self) -> float | None:
@@ -152,7 +152,7 @@ class CandidateSetting:
         launch = median(run.launch_seconds for run, _ in told)
         evaluation = median(run.evaluation_seconds for run, _ in told)
         trainings = [seconds - run.launch_seconds - run.evaluation_seconds for run, seconds in told]
-        return launch + spread_of(trainings).median + evaluation
+        return launch + compute_spread(trainings).median + evaluation
 
     @property
     def steps_seen(self) -> tuple[float, ...]:
@@ -200,7 +200,7 @@ class CandidateSetting:
     @property
     def price_marks(self) -> str:
         """`hypothetical, old`."""
-        return ", ".join(marks_of(self.price)) if isinstance(self.price, Price) else ""
+        return ", ".join(find_marks(self.price)) if isinstance(self.price, Price) else ""
 
     def billed_usd(self, seconds: float) -> float:
         """Compute the bill of an attempt; NaN: no price is known."""

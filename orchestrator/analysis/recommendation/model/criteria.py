@@ -35,7 +35,7 @@ class Criteria:
     @property
     def weights(self) -> tuple[float, float, float]:
         """Weights of time, cost and quality; their sum is 1."""
-        return _weights_of(self.objective)
+        return _find_weights(self.objective)
 
     @property
     def needs_prices(self) -> bool:
@@ -57,7 +57,7 @@ class Criteria:
 
 
 @lru_cache(maxsize=16)
-def _weights_of(objective: Objective) -> tuple[float, float, float]:
+def _find_weights(objective: Objective) -> tuple[float, float, float]:
     weights = {
         "fastest": (1.0, 0.0, 0.0),
         "cheapest": (0.0, 1.0, 0.0),
@@ -68,7 +68,7 @@ def _weights_of(objective: Objective) -> tuple[float, float, float]:
     return time, cost, quality
 
 
-def criteria_of(search: Search, objective: Objective, *, budget_usd: float | None = None) -> Criteria:
+def build_criteria(search: Search, objective: Objective, *, budget_usd: float | None = None) -> Criteria:
     """Take the required confidence and the tolerance of a search; an adaptive one learns from settings."""
     return Criteria(
         objective=objective,
@@ -89,7 +89,7 @@ def describe_objective(objective: Objective, aim: Aim | None) -> str:
     return " ".join(words)
 
 
-def question_of(criteria: Criteria, aim: Aim | None, price: Price | Unpriced | None) -> str:
+def build_question(criteria: Criteria, aim: Aim | None, price: Price | Unpriced | None) -> str:
     """Name what a setting is asked: goal and limits, and its price where that counts.
 
     A setting that cannot win under one question may win under another.
@@ -99,7 +99,7 @@ def question_of(criteria: Criteria, aim: Aim | None, price: Price | Unpriced | N
     return f"{asked} at ${price.usd_per_hour:.6g}/h" if counts and isinstance(price, Price) else asked
 
 
-def loss_of(quality: float | None, aim: Aim | None) -> float | None:
+def compute_loss(quality: float | None, aim: Aim | None) -> float | None:
     """Turn a quality so that less is better; None where it or its direction is not known."""
     if aim is None or quality is None or not math.isfinite(quality):
         return None

@@ -18,7 +18,7 @@ _COUNTS = ("global_batch_size", "num_workers", "num_hosts")
 _NOT_OF_A_SETTING = ("workload", "data", "script", "measure", "steps", "seed")
 
 
-def factors_of(candidate: CandidateSetting) -> Mapping[str, str]:
+def find_factors(candidate: CandidateSetting) -> Mapping[str, str]:
     """Return the value of every factor of a setting by its key."""
     return _factors_of_words(candidate.words)
 
@@ -31,10 +31,10 @@ def _factors_of_words(words: tuple[str, ...]) -> Mapping[str, str]:
 
 def has_new_level(candidate: CandidateSetting, shown: AbstractSet[tuple[str, str]]) -> bool:
     """Tell whether a setting has a level of a category that is not among these: nothing tells its effect."""
-    return any(pair not in shown for pair in factors_of(candidate).items() if pair[0] not in _COUNTS)
+    return any(pair not in shown for pair in find_factors(candidate).items() if pair[0] not in _COUNTS)
 
 
-def features_of(candidates: Sequence[CandidateSetting]) -> FloatArray:
+def compute_features(candidates: Sequence[CandidateSetting]) -> FloatArray:
     """Compute [setting, feature].
 
     Two levels of a category are 1 apart. A count spans 1 from its least to its greatest logarithm, so that

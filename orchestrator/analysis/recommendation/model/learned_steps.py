@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from orchestrator.analysis.recommendation.model.candidate import CandidateSetting, Job
-from orchestrator.analysis.recommendation.model.factors import factors_of, features_of, num_levels
+from orchestrator.analysis.recommendation.model.factors import compute_features, find_factors, num_levels
 from orchestrator.analysis.recommendation.model.posterior import (
     FloatArray,
     GaussianPosterior,
@@ -136,7 +136,7 @@ def _learned(job: Job, errors: ErrorModel, seen: Mapping[str, tuple[float, ...]]
     measured = [candidate for candidate in job.candidates if candidate.label in seen]
     if not measured and all(candidate.prior is None for candidate in job.candidates):
         return None
-    features = features_of(job.candidates)
+    features = compute_features(job.candidates)
     rows = {candidate.label: row for row, candidate in enumerate(job.candidates)}
     levels = np.array([fmean(map(math.log, seen[one.label])) for one in measured])
     noise = np.array([errors.one_run**2 / len(seen[one.label]) for one in measured])
@@ -146,7 +146,7 @@ def _learned(job: Job, errors: ErrorModel, seen: Mapping[str, tuple[float, ...]]
     process = _fitted(
         features[[rows[one.label] for one in measured]], per_sample - middle, noise, fits=needs_process
     )
-    trainers = {factors_of(one).get("trainer") for one in job.candidates if one.prior is not None}
+    trainers = {find_factors(one).get("trainer") for one in job.candidates if one.prior is not None}
     several = len(trainers) > 1
     predicted = [index for index, one in enumerate(measured) if one.prior is not None]
     known = [measured[index] for index in predicted]
@@ -197,7 +197,7 @@ def _covariance(
     covariance = covariance_between(_priors(ones), _priors(others), errors.correlation)
     if not several_trainers:
         return covariance
-    same_trainer = _equal(ones, others, lambda one: factors_of(one).get("trainer"))
+    same_trainer = _equal(ones, others, lambda one: find_factors(one).get("trainer"))
     same_hardware = _equal(ones, others, lambda one: one.prior and one.prior.hardware)
     same_setting = _equal(ones, others, lambda one: one.label)
     added: FloatArray = (

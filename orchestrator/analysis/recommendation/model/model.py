@@ -17,11 +17,15 @@ from orchestrator.analysis.metrics.quality import QualityInterval, quality_inter
 from orchestrator.analysis.metrics.student import Z_95, t_95
 from orchestrator.analysis.recommendation.model.acquisition import NUM_DRAWS, ScalarObjective
 from orchestrator.analysis.recommendation.model.candidate import CandidateSetting, Job, Run
-from orchestrator.analysis.recommendation.model.criteria import Criteria, loss_of
+from orchestrator.analysis.recommendation.model.criteria import Criteria, compute_loss
 from orchestrator.analysis.recommendation.model.learned_steps import LearnedSteps
-from orchestrator.analysis.recommendation.model.posterior import FloatArray, GaussianPosterior, posterior_of
+from orchestrator.analysis.recommendation.model.posterior import (
+    FloatArray,
+    GaussianPosterior,
+    compute_posterior,
+)
 from orchestrator.core.estimate import ErrorCorrelation, ErrorModel
-from orchestrator.core.interval import Spread, spread_of
+from orchestrator.core.interval import Spread, compute_spread
 
 INDEPENDENT = ErrorModel(
     correlation=ErrorCorrelation(devices=0.0, doublings=1.0), repeat=0.0256, quantile=1.72
@@ -59,7 +63,7 @@ class Level:
         )
 
 
-def level_of(seconds: Sequence[float], errors: ErrorModel) -> Level:
+def build_level(seconds: Sequence[float], errors: ErrorModel) -> Level:
     """Take the mean logarithm of runs, with the deviation that gives Student's 95% interval.
 
     Args:
@@ -92,7 +96,7 @@ def pooled_errors(job: Job, errors: ErrorModel) -> ErrorModel:
     return replace(errors, one_run=one_run, is_pooled=True)
 
 
-def seconds_of(run: Run, job: Job, *, batch_size: int) -> float | None:
+def compute_job_seconds(run: Run, job: Job, *, batch_size: int) -> float | None:
     """Compute the seconds of the job if it went like this run; None: unknown, or the target was missed."""
     if job.target is not None:
         return run.seconds_to_target
@@ -105,11 +109,11 @@ def job_level(candidate: CandidateSetting, job: Job, errors: ErrorModel) -> Leve
     They are made of the setting's own numbers, the fixed part and the step, or the parts of its way to the
     target; the runs tell the deviation.
     """
-    seconds = [seconds_of(run, job, batch_size=candidate.batch_size) for run in candidate.quiet]
+    seconds = [compute_job_seconds(run, job, batch_size=candidate.batch_size) for run in candidate.quiet]
     finite = [one for one in seconds if one is not None]
     if not finite or any(run.missed_target for run in candidate.quiet if job.target is not None):
         return None
-    level = level_of(finite, errors)
+    level = build_level(finite, errors)
     middle = _setting_seconds(candidate, job)
     return level if middle is None else replace(level, mean=math.log(middle))
 
@@ -158,10 +162,10 @@ def samples_to_target(job: Job) -> Mapping[int, float]:
         for run in candidate.quiet:
             if run.samples_to_target is not None:
                 samples.setdefault(candidate.batch_size, []).append(run.samples_to_target)
-    return {batch_size: spread_of(counts).median for batch_size, counts in samples.items()}
+    return {batch_size: compute_spread(counts).median for batch_size, counts in samples.items()}
 
 
-def quality_of(candidate: CandidateSetting, job: Job) -> QualityInterval | None:
+def compute_quality(candidate: CandidateSetting, job: Job) -> QualityInterval | None:
     """Compute the quality of the longest runs over seeds, with its 95% interval; None: not known.
 
     Repeats of a seed count once.
@@ -189,10 +193,10 @@ def assumed_quality(candidate: CandidateSetting, job: Job) -> QualityInterval | 
     Devices and trainers compute the same function; precision and batch size change what is learned.
     """
     if candidate.runs:
-        return quality_of(candidate, job)
+        return compute_quality(candidate, job)
     alike = (candidate.precision, candidate.batch_size)
     twins = (one for one in job.candidates if one.runs and (one.precision, one.batch_size) == alike)
-    return next(filter(None, (quality_of(twin, job) for twin in twins)), None)
+    return next(filter(None, (compute_quality(twin, job) for twin in twins)), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -209,7 +213,7 @@ class Model:
     objective: ScalarObjective
 
 
-def model_of(
+def build_model(
     judged: Sequence[CandidateSetting],
     job: Job,
     criteria: Criteria,
@@ -270,11 +274,11 @@ def _conditioned(judged: Sequence[CandidateSetting], job: Job, errors: ErrorMode
     measured: dict[tuple[str, int], tuple[int, Level]] = {}
     for index, (one, prior) in enumerate(with_prior):
         if one.quiet:
-            level = level_of([run.step_seconds for run in one.quiet], errors)
+            level = build_level([run.step_seconds for run in one.quiet], errors)
             key = (prior.hardware, prior.batch_size)
             if key not in measured or level.mean < measured[key][1].mean:
                 measured[key] = (index, level)
-    posterior = posterior_of([prior for _, prior in with_prior], errors.correlation)
+    posterior = compute_posterior([prior for _, prior in with_prior], errors.correlation)
     if measured:
         posterior = posterior.given(
             {index: level.mean for index, level in measured.values()},
@@ -333,7 +337,7 @@ def _quality_loss(
     if weight:
         normal = np.random.default_rng(_SEED + 1).standard_normal((NUM_DRAWS, len(judged)))
         loss = weight * sign * (compared + deviations * normal) / size
-    floor = loss_of(criteria.objective.quality, job.aim)
+    floor = compute_loss(criteria.objective.quality, job.aim)
     if floor is not None:
         loss = np.where(sign * estimates <= floor, loss, np.inf)
     return loss

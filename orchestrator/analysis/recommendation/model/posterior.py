@@ -67,7 +67,7 @@ class GaussianPosterior:
         return drawn
 
 
-def posterior_of(priors: Sequence[StepPrior], correlation: ErrorCorrelation) -> GaussianPosterior:
+def compute_posterior(priors: Sequence[StepPrior], correlation: ErrorCorrelation) -> GaussianPosterior:
     """Join the priors of all settings of a job, before any of them was measured."""
     return GaussianPosterior(
         mean=np.array([prior.log_seconds for prior in priors]),

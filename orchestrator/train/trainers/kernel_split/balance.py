@@ -73,9 +73,9 @@ class RebalanceState:
             parts: number of parts.
             divided: speeds -> the parts in proportion to them.
         """
-        paces = _paces_of(look, parts, self.probed, self.paces)
+        paces = _find_paces(look, parts, self.probed, self.paces)
         speeds = [
-            _speeds_of(look, held, seconds, [fast * pace for fast, pace in zip(probed, paces, strict=True)])
+            _find_speeds(look, held, seconds, [fast * pace for fast, pace in zip(probed, paces, strict=True)])
             for held, seconds, probed in zip(parts, look.convolving_seconds, self.probed, strict=True)
         ]
         steps = math.ceil(_LEAST_SECONDS / look.step_seconds)
@@ -92,11 +92,13 @@ class RebalanceState:
             new if any(seconds) else old
             for new, old, seconds in zip(divided(speeds), parts, look.convolving_seconds, strict=True)
         ]
-        gain = min(_gain_of(proposed, parts, *seen) for seen in ((look, speeds), (self.before, self.speeds)))
+        gain = min(
+            _compute_gain(proposed, parts, *seen) for seen in ((look, speeds), (self.before, self.speeds))
+        )
         return (updated, None) if gain < _LEAST_GAIN else (updated.anew(), proposed)
 
 
-def _paces_of(
+def _find_paces(
     look: StepProfile, parts: Parts, probed: Speeds, known: Sequence[float] | None
 ) -> tuple[float, ...]:
     """Return each rank's speed over its calibration in all its convolutions; the earlier value where it held
@@ -112,7 +114,7 @@ def _paces_of(
     return tuple(seen.get(rank, known[rank] if known else usual) for rank in range(len(parts[0])))
 
 
-def _speeds_of(
+def _find_speeds(
     look: StepProfile, held: Sequence[KernelRange], seconds: Sequence[float], expected: list[float]
 ) -> list[float]:
     """Return the speed of each rank in a layer: as expected, unless all its holders were profiled long
@@ -131,7 +133,7 @@ def _speeds_of(
     ]
 
 
-def _gain_of(proposed: Parts, parts: Parts, look: StepProfile, speeds: Speeds) -> float:
+def _compute_gain(proposed: Parts, parts: Parts, look: StepProfile, speeds: Speeds) -> float:
     """Return the gain of a step if each layer takes as long as its slowest rank, at the profiled time per
     kernel.
     """

@@ -43,7 +43,7 @@ class SpeedProbe:
     seconds: float
 
 
-def size_of(flops: float, *, batch: int, kernels: int, groups: int) -> Size:
+def choose_size(flops: float, *, batch: int, kernels: int, groups: int) -> Size:
     """Return the size of a timed call; fewer samples only where few kernels are too many; groups are never
     cut.
 
@@ -61,18 +61,18 @@ def map_flops(place: ConvLayer) -> float:
     samples.
     """
     passes = 2 if place.reads_samples else 3
-    height, width = maps_of(place)[1:]
+    height, width = find_maps(place)[1:]
     return passes * 2 * height * width * place.whole.weight[0].numel()
 
 
-def maps_of(place: ConvLayer) -> torch.Size:
+def find_maps(place: ConvLayer) -> torch.Size:
     """The shape of a sample's maps: [kernel, height, width]."""
     height, width, channels = place.inputs
     features = torch.empty(1, channels, height, width, device="meta")
     return _maps(place, place.whole.weight.detach().to("meta"), features).shape[1:]
 
 
-def probe_of(
+def build_probe(
     place: ConvLayer,
     *,
     batch: int,
@@ -88,7 +88,7 @@ def probe_of(
     """
     whole, (height, width, channels) = place.whole, place.inputs
     share = -(-whole.out_channels // (world_size if whole.groups == 1 else 1))
-    size = size_of(map_flops(place), batch=batch, kernels=share, groups=whole.groups)
+    size = choose_size(map_flops(place), batch=batch, kernels=share, groups=whole.groups)
     weight = whole.weight.detach()[: size.kernels].to(dtype).requires_grad_()
     shape = (size.samples, channels, height, width)
     own = torch.Generator(weight.device)  # dropout draws what it would without a probe
@@ -117,7 +117,7 @@ _PROBE_SECONDS = 1.0  # of all shapes, by their work in a step, where each has i
 _MOST_VALUES = 2**21  # of a message: 8 MiB, which 100 Mbit/s pass in 0.7 s
 
 
-def probes_of(
+def find_probes(
     places: Sequence[ConvLayer],
     *,
     batch: int,
@@ -135,7 +135,7 @@ def probes_of(
         if place.shape not in done:
             if world_size > 1:
                 dist.barrier()
-            done[place.shape] = probe_of(
+            done[place.shape] = build_probe(
                 place,
                 batch=batch,
                 world_size=world_size,
@@ -148,7 +148,7 @@ def probes_of(
 
 def largest_message(places: Sequence[ConvLayer], *, batch: int, world_size: int) -> LinkMessage:
     """The maps of an even share of the convolution that makes the most, of as many samples as may be sent."""
-    sizes = [maps_of(place) for place in places]
+    sizes = [find_maps(place) for place in places]
     kernels, height, width = max(sizes, key=math.prod, default=(32, 128, 128))
     share = -(-kernels // world_size)
     samples = max(1, _MOST_VALUES // (share * height * width))

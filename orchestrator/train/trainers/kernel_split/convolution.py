@@ -84,7 +84,7 @@ class SplitConvolution(nn.Module):
     def convolved(self, features: Tensor) -> Tensor:
         """This rank's maps of its channels of the input."""
         if not self.part.kernels:
-            return features.new_empty(len(features), 0, *self._size_of(features))
+            return features.new_empty(len(features), 0, *self._compute_size(features))
         with self._convolving:
             bias = None if self.bias is None else self.bias.to(features.dtype)
             maps = functional.conv2d(
@@ -127,7 +127,7 @@ class SplitConvolution(nn.Module):
         arriving: Arriving = []
         for rank, part in self._others():
             self._wire.give(order, _read_by(part, features), rank)
-            shape = (len(features), len(part.kernels), *self._size_of(features))
+            shape = (len(features), len(part.kernels), *self._compute_size(features))
             arriving.append((part, self._wire.expect_maps(shape, features.dtype, rank)))
         return self._calls, arriving
 
@@ -150,7 +150,7 @@ class SplitConvolution(nn.Module):
         """The ranks that have a share in it, without the master."""
         return [(rank, part) for rank, part in enumerate(self.parts) if rank != MASTER and part.kernels]
 
-    def _size_of(self, features: Tensor) -> tuple[int, int]:
+    def _compute_size(self, features: Tensor) -> tuple[int, int]:
         """Height and width of the maps."""
         height, width = (
             (size + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1
@@ -217,14 +217,14 @@ class _Split(torch.autograd.Function):
             inputs = layer.input_gradient(read, own) if wanted.inputs else None
             weight, bias = layer.weight_gradients(read, own) if wanted.weights else (None, None)
             if inputs is not None and arriving:
-                inputs = _sum_of(
+                inputs = _sum_parts(
                     [(layer.part, inputs), *((part, arrived()) for part, arrived in arriving)], features
                 )
                 layer.settle()
         return inputs, weight, bias, None, None
 
 
-def _sum_of(parts: Sequence[tuple[KernelRange, Tensor]], features: Tensor) -> Tensor:
+def _sum_parts(parts: Sequence[tuple[KernelRange, Tensor]], features: Tensor) -> Tensor:
     """Each part's gradient is of the channels that it reads."""
     total = torch.zeros_like(features)
     for part, gradient in parts:

@@ -49,7 +49,7 @@ def link_to_master(wire: RankChannel, large: LinkMessage, *, synchronize: Callab
     ones, as a step meets them: a rank that is paused now and then is late with them.
     """
     small, large_ones = (list(_one_way_seconds(wire, message, synchronize)) for message in (_SMALL, large))
-    return link_of(
+    return fit_link(
         small_seconds=min(small), large_seconds=fmean(large_ones), more_bytes=large.bytes - _SMALL.bytes
     )
 
@@ -64,7 +64,7 @@ def echo(wire: RankChannel, rank: int, large: LinkMessage) -> None:
             wire.settle()
 
 
-def link_of(*, small_seconds: float, large_seconds: float, more_bytes: int) -> KernelLink:
+def fit_link(*, small_seconds: float, large_seconds: float, more_bytes: int) -> KernelLink:
     """Fit a link from one-way times of two messages; at least half of the large one's time is transfer."""
     transfer = max(large_seconds - small_seconds, large_seconds / 2)
     return KernelLink(bytes_per_second=more_bytes / transfer, latency_seconds=small_seconds)

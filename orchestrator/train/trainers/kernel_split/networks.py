@@ -11,12 +11,12 @@ from torch import nn
 
 from orchestrator.train.trainers.kernel_split.convolution import SplitConvolution
 from orchestrator.train.trainers.kernel_split.messages import MASTER, RankChannel
-from orchestrator.train.trainers.kernel_split.shares import KernelRange, parts_of
+from orchestrator.train.trainers.kernel_split.shares import KernelRange, find_parts
 from orchestrator.train.trainers.kernel_split.step_timer import StepTimer
 from orchestrator.train.trainers.torch_state import Arrays
 from workloads.layers import Shape
 from workloads.network import INPUT
-from workloads.shapes import input_shapes_of
+from workloads.shapes import find_input_shapes
 from workloads.with_torch.batch_norm import GlobalBatchNorm
 from workloads.with_torch.layers import Weights
 from workloads.with_torch.training import Networks
@@ -73,7 +73,7 @@ def split_layers(networks: Networks) -> list[ConvLayer]:
         )
         for name, network in networks.named()
         for index, (module, inputs) in enumerate(
-            zip(network.nodes, input_shapes_of(network.spec), strict=True)
+            zip(network.nodes, find_input_shapes(network.spec), strict=True)
         )
         if isinstance(module, nn.Conv2d)
     ]
@@ -82,7 +82,7 @@ def split_layers(networks: Networks) -> list[ConvLayer]:
 def divided(places: Sequence[ConvLayer], speeds: Sequence[Sequence[float]]) -> list[tuple[KernelRange, ...]]:
     """[place][rank] both."""
     return [
-        parts_of(
+        find_parts(
             place.whole.out_channels,
             channels=place.whole.in_channels,
             groups=place.whole.groups,
@@ -122,7 +122,7 @@ class SplitNetworks:
         self._axes: dict[str, _Axis] = {}
         for place, layer in zip(places, self.layers, strict=True):
             built[place.network].nodes[place.node] = layer
-            self._axes |= _axes_of(place, layer, built[place.network].weights(place.node))
+            self._axes |= _find_axes(place, layer, built[place.network].weights(place.node))
         for module in networks.modules():
             if isinstance(module, GlobalBatchNorm):
                 module.has_whole_batch = True
@@ -173,7 +173,7 @@ class SplitNetworks:
         return self._wire.receive(like, rank).cpu().numpy()
 
 
-def _axes_of(place: ConvLayer, layer: SplitConvolution, weights: Weights) -> dict[str, _Axis]:
+def _find_axes(place: ConvLayer, layer: SplitConvolution, weights: Weights) -> dict[str, _Axis]:
     """Return the split axis of the layer's weights by canonical name, and of their optimizer slots."""
     canonical = {
         f"{place.name}.{name}": weight.axes.index(0) if weight.axes else 0 for name, weight in weights.items()

@@ -26,7 +26,7 @@ class KernelRange:
     groups: int
 
 
-def shares_of(count: int, speeds: Sequence[float]) -> tuple[int, ...]:
+def divide_shares(count: int, speeds: Sequence[float]) -> tuple[int, ...]:
     """Divide `count` in proportion to speed by the largest remainder; of equal ones the first rank's.
 
     A rank that is slow beside the others may get nothing.
@@ -40,10 +40,12 @@ def shares_of(count: int, speeds: Sequence[float]) -> tuple[int, ...]:
     return tuple(shares)
 
 
-def parts_of(kernels: int, *, channels: int, groups: int, speeds: Sequence[float]) -> tuple[KernelRange, ...]:
+def find_parts(
+    kernels: int, *, channels: int, groups: int, speeds: Sequence[float]
+) -> tuple[KernelRange, ...]:
     """The part of each rank of a convolution; several groups are shared out whole, each with its kernels."""
     units = kernels if groups == 1 else groups
-    shares = shares_of(units, speeds)
+    shares = divide_shares(units, speeds)
     runs = [range(end - share, end) for share, end in zip(shares, accumulate(shares), strict=True)]
     return tuple(
         KernelRange(

@@ -14,17 +14,17 @@ from torch import Tensor
 
 from orchestrator.core.result import DeviceFacts
 from orchestrator.core.work_share import KernelShare
-from orchestrator.train.measurement.evaluation import Outputs, quality_of
+from orchestrator.train.measurement.evaluation import Outputs, compute_quality
 from orchestrator.train.measurement.loop import Clock
 from orchestrator.train.precision import PRECISIONS
 from orchestrator.train.trainer import WorkerJob
 from orchestrator.train.trainers.kernel_split.balance import Speeds
 from orchestrator.train.trainers.kernel_split.calibration import (
+    find_probes,
     largest_message,
     link_of_rank,
     map_flops,
     of_all_ranks,
-    probes_of,
 )
 from orchestrator.train.trainers.kernel_split.convolution import serve
 from orchestrator.train.trainers.kernel_split.messages import MASTER, RankChannel
@@ -32,25 +32,25 @@ from orchestrator.train.trainers.kernel_split.networks import SplitNetworks, div
 from orchestrator.train.trainers.kernel_split.rebalancing import Rebalancing
 from orchestrator.train.trainers.kernel_split.step_timer import StepTimer
 from orchestrator.train.trainers.torch_process import (
-    autocast_of,
-    device_of,
+    build_autocast,
+    build_facts,
+    convert_to_tensors,
     drawing_states,
-    facts_of,
     join,
     leave,
     listen,
+    load_device,
     matmul_benchmark,
     num_staged,
     set_drawing_states,
     set_float32_rounding,
-    tensors_of,
 )
-from orchestrator.train.trainers.torch_state import arrays_of, put_back, under
+from orchestrator.train.trainers.torch_state import copy_arrays, put_back, under
 from workloads.data.batches import Batches
 from workloads.data.split import Batch
-from workloads.shapes import shapes_of
+from workloads.shapes import find_shapes
 from workloads.spec import Phase, WorkloadSpec
-from workloads.with_torch.training import Losses, Networks, evaluated, optimizer_of
+from workloads.with_torch.training import Losses, Networks, build_optimizer, evaluated
 
 
 class KernelSplitTrainer:
@@ -78,12 +78,12 @@ class KernelSplitTrainer:
         self._workload = workload
         self._batches = batches
         self._is_master = job.rank == MASTER
-        self._device = device_of(job)
+        self._device = load_device(job)
         set_float32_rounding(precision, self._device)
         self._networks = Networks(workload, job.trial.seed)
         self._networks.to(self._device)
         join(job, device=self._device, listener=listener)
-        self._autocast = autocast_of(precision, self._device)
+        self._autocast = build_autocast(precision, self._device)
         self._wire = RankChannel(self._device, world_size=job.world_size)
         self._places = split_layers(self._networks)
         probed = self._calibrate()
@@ -108,7 +108,9 @@ class KernelSplitTrainer:
         self._rebalancing.begin()
         own = {name: [name for name in found if name in held] for name, found in trained.items()}
         self._optimizers = [
-            optimizer_of(phase.optimizers[name], parameters) for name, parameters in own.items() if parameters
+            build_optimizer(phase.optimizers[name], parameters)
+            for name, parameters in own.items()
+            if parameters
         ]
 
     def rebalance(self) -> None:
@@ -153,7 +155,7 @@ class KernelSplitTrainer:
     def evaluate(self, limit: int | None) -> Mapping[str, float]:
         """The master computes the outputs, and each rank the quality from them."""
         chunk = self._batches.global_batch_size
-        return quality_of(self._predict, self._workload.quality, self._batches, limit=limit, chunk=chunk)
+        return compute_quality(self._predict, self._workload.quality, self._batches, limit=limit, chunk=chunk)
 
     def device_facts(self) -> DeviceFacts:
         """Return the dtype of this rank's last convolution, its kernels and its link.
@@ -164,7 +166,7 @@ class KernelSplitTrainer:
         dtype = last[-1] if last else self._probes[-1].dtype
         device = next(self._networks.parameters()).device
         return replace(
-            facts_of(device, str(dtype).removeprefix("torch.")),
+            build_facts(device, str(dtype).removeprefix("torch.")),
             kernel_shares=tuple(self._kernel_shares()),
             kernel_moves=tuple(self._rebalancing.moves),
             kernel_link=self._link,
@@ -182,7 +184,7 @@ class KernelSplitTrainer:
     def checkpoint(self) -> Mapping[str, Any]:
         """The master's is whole, whatever the shares: it alone draws."""
         draws = {f"draws.{name}": state.numpy() for name, state in drawing_states(self._device).items()}
-        return self._split.gathered(arrays_of(self._networks, self._optimizers)) | draws
+        return self._split.gathered(copy_arrays(self._networks, self._optimizers)) | draws
 
     def restore(self, arrays: Mapping[str, Any]) -> None:
         """Each rank takes what it holds now."""
@@ -205,7 +207,7 @@ class KernelSplitTrainer:
     def _calibrate(self) -> Speeds:
         """[place][rank], kernels a second in a step; the ranks' links too."""
         batch, world_size = self._batches.global_batch_size, self._job.world_size
-        self._probes = probes_of(
+        self._probes = find_probes(
             self._places,
             batch=batch,
             dtype=getattr(torch, PRECISIONS[self._job.precision].compute_dtype),
@@ -244,7 +246,7 @@ class KernelSplitTrainer:
                 self._wire.rest()
             else:
                 serve(self._split.layers, self._wire)
-                shape = shapes_of(self._workload.networks[name])[-1]
+                shape = find_shapes(self._workload.networks[name])[-1]
                 outputs = torch.empty((len(samples[quality.reads]), *shape), device=self._device)
             return self._shared(outputs).cpu().numpy()
 
@@ -257,7 +259,9 @@ class KernelSplitTrainer:
     def _batch(self, index: int) -> tuple[dict[str, Tensor], int]:
         """Batch `index`, whole on the master and this rank's share of it on another; samples of the share."""
         share = self._batches.shard(index, rank=self._job.rank, world_size=self._job.world_size)
-        tensors = {name: tensor.to(self._device) for name, tensor in sorted(tensors_of(share).items())}
+        tensors = {
+            name: tensor.to(self._device) for name, tensor in sorted(convert_to_tensors(share).items())
+        }
         for name, tensor in tensors.items():
             tensors[name] = self._gathered(tensor)
         return tensors, len(share["x"])

@@ -9,9 +9,9 @@ import tensorflow as tf
 from orchestrator.core.result import DeviceFacts
 from orchestrator.train.trainer import WorkerJob
 from orchestrator.train.trainers.tensorflow_trainer import TensorFlowTrainer
-from workloads.native.evaluation import metrics_of
+from workloads.native.evaluation import evaluate_job
 from workloads.native.keras_data import KerasBatches
-from workloads.native.keras_step import keep_losses_whole, loss_of
+from workloads.native.keras_step import compute_loss, keep_losses_whole
 from workloads.spec import NativeSpec, Phase
 
 
@@ -31,7 +31,7 @@ class NativeTensorFlowTrainer(TensorFlowTrainer):
         with self._strategy.scope():
             self._own_job = batches.load()
         self._model = self._own_job.model
-        self._devices = self.devices_of(self._model)
+        self._devices = self.find_devices(self._model)
 
     def begin(self, phase: Phase) -> None:  # noqa: ARG002  # a job has one part
         """Trace a step with the job's optimizer."""
@@ -45,7 +45,7 @@ class NativeTensorFlowTrainer(TensorFlowTrainer):
 
     def evaluate(self, limit: int | None) -> Mapping[str, float]:  # noqa: ARG002  # the job decides
         """Each process computes all of it."""
-        return metrics_of(self._own_job)
+        return evaluate_job(self._own_job)
 
     def device_facts(self) -> DeviceFacts:
         """Return the device of this process's weights and the dtype of the step's first product."""
@@ -77,7 +77,7 @@ class NativeTensorFlowTrainer(TensorFlowTrainer):
     def _losses_and_gradients(self, batch: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return a replica's loss, as a share of the mean over the replicas, and its gradients."""
         with tf.GradientTape() as tape:
-            loss = loss_of(self._own_job, batch) / self._job.replicas
+            loss = compute_loss(self._own_job, batch) / self._job.replicas
             scaled = self._optimizers["model"].scale_loss(loss)
         gradients = tape.gradient(scaled, self._trained["model"])
         self.observe(tf.compat.v1.get_default_graph().get_operations())

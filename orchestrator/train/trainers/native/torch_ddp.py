@@ -13,16 +13,22 @@ from torch.nn.parallel import DistributedDataParallel
 from orchestrator.core.result import DeviceFacts
 from orchestrator.train.precision import PRECISIONS
 from orchestrator.train.trainer import WorkerJob
-from orchestrator.train.trainers.native.torch_job import arrays_of, clip, put_back, quality_of, state_of
+from orchestrator.train.trainers.native.torch_job import (
+    clip,
+    compute_quality,
+    copy_arrays,
+    copy_state,
+    put_back,
+)
 from orchestrator.train.trainers.torch_process import (
-    autocast_of,
-    device_of,
+    build_autocast,
+    build_facts,
     drawing_states,
-    facts_of,
     join,
     keep_freed_memory,
     leave,
     listen,
+    load_device,
     matmul_benchmark,
     set_drawing_states,
     set_float32_rounding,
@@ -51,7 +57,7 @@ class NativeTorchDdpTrainer:
         self._worker_job = job
         self._has_unused_weights = workload.cost.has_unused_weights
         self._is_compiled = job.trial.trainer_options.get("compile") == "on"
-        self._device = device_of(job)
+        self._device = load_device(job)
         set_float32_rounding(precision, self._device)
         self._batches = batches
         self._job = batches.load()
@@ -61,7 +67,7 @@ class NativeTorchDdpTrainer:
         self._weights = [weight for weight in self._loss_of.parameters() if weight.requires_grad]
         self._product = ProductDtype(self._loss_of)
         join(job, device=self._device, listener=listener)
-        self._autocast = autocast_of(precision, self._device)
+        self._autocast = build_autocast(precision, self._device)
         self._scaler = torch.amp.GradScaler(self._device.type, enabled=precision.scale_loss)
 
     def begin(self, phase: Phase) -> None:  # noqa: ARG002  # a job has one part
@@ -121,11 +127,11 @@ class NativeTorchDdpTrainer:
     def evaluate(self, limit: int | None) -> Mapping[str, float]:  # noqa: ARG002  # the job decides
         """Each rank computes all of it, with weights that are the same on every rank."""
         with self._autocast:
-            return quality_of(self._job)
+            return compute_quality(self._job)
 
     def device_facts(self) -> DeviceFacts:
         """Return the device of the last loss and the dtype of the step's first product."""
-        return facts_of(self._losses[0].device, str(self._product.name))
+        return build_facts(self._losses[0].device, str(self._product.name))
 
     def matmul_benchmark(self, size: int) -> Callable[[], Tensor]:
         """Build the product in the dtype that autocast chooses."""
@@ -133,12 +139,12 @@ class NativeTorchDdpTrainer:
 
     def state(self) -> Mapping[str, Any]:
         """Trained weights by their names in the model."""
-        return state_of(self._job.model)
+        return copy_state(self._job.model)
 
     def checkpoint(self) -> Mapping[str, Any]:
         """Every rank has drawn as often as the others, so that the state of its draws is theirs."""
         rest = {"draws": drawing_states(self._device), "scaler": self._scaler.state_dict()}
-        return arrays_of(self._job, rest)
+        return copy_arrays(self._job, rest)
 
     def restore(self, arrays: Mapping[str, Any]) -> None:
         """Restore in place, because the replica and its reducer hold these parameters."""

@@ -11,7 +11,7 @@ from torch import nn
 
 from orchestrator.core.errors import TrialError
 from workloads.jobs import TorchJob
-from workloads.native.evaluation import metrics_of
+from workloads.native.evaluation import evaluate_job
 
 _WEIGHT = "weight."
 _REST = "rest"
@@ -23,31 +23,31 @@ def clip(job: TorchJob, weights: Iterable[nn.Parameter]) -> None:
         nn.utils.clip_grad_norm_(weights, job.clip_norm)
 
 
-def quality_of(job: TorchJob) -> dict[str, float]:
+def compute_quality(job: TorchJob) -> dict[str, float]:
     """Evaluate the model as the job does, in evaluation mode and without gradients."""
     job.model.eval()
     with torch.no_grad():
-        metrics = metrics_of(job)
+        metrics = evaluate_job(job)
     job.model.train()
     return metrics
 
 
-def state_of(model: nn.Module) -> dict[str, npt.NDArray[Any]]:
+def copy_state(model: nn.Module) -> dict[str, npt.NDArray[Any]]:
     """Copies of the trained weights, as `model.<name>`."""
     return {
-        f"model.{name}": _array_of(weight)
+        f"model.{name}": _copy_array(weight)
         for name, weight in model.named_parameters()
         if weight.requires_grad
     }
 
 
-def arrays_of(job: TorchJob, rest: Mapping[str, Any]) -> dict[str, npt.NDArray[Any]]:
+def copy_arrays(job: TorchJob, rest: Mapping[str, Any]) -> dict[str, npt.NDArray[Any]]:
     """Return all that a further identical step needs: `weight.<name>`, and the rest in PyTorch's own format.
 
     Args:
         rest: what the trainer itself keeps, in plain values and tensors.
     """
-    weights = {f"{_WEIGHT}{name}": _array_of(value) for name, value in _tensors_of(job.model).items()}
+    weights = {f"{_WEIGHT}{name}": _copy_array(value) for name, value in _find_tensors(job.model).items()}
     kept = {
         **rest,
         "optimizer": _kept(job.optimizers),
@@ -59,14 +59,14 @@ def arrays_of(job: TorchJob, rest: Mapping[str, Any]) -> dict[str, npt.NDArray[A
 
 
 def put_back(arrays: Mapping[str, npt.NDArray[Any]], job: TorchJob) -> dict[str, Any]:
-    """Overwrite a job's state with that of `arrays_of`, and return the trainer's own part.
+    """Overwrite a job's state with that of `copy_arrays`, and return the trainer's own part.
 
     Raises:
         TrialError: `error`, where the job's state is of another form than what was kept.
     """
     rest: dict[str, Any] = torch.load(io.BytesIO(arrays[_REST].tobytes()), weights_only=True)
     with torch.no_grad():
-        for name, tensor in _tensors_of(job.model).items():
+        for name, tensor in _find_tensors(job.model).items():
             if f"{_WEIGHT}{name}" not in arrays:
                 raise TrialError(
                     "error", f"the checkpoint lacks {name}; remove it, or undo the change of code"
@@ -89,12 +89,12 @@ def _restore(parts: Sequence[Any], kept: Any) -> None:
         part.load_state_dict(state)
 
 
-def _tensors_of(model: nn.Module) -> dict[str, torch.Tensor]:
+def _find_tensors(model: nn.Module) -> dict[str, torch.Tensor]:
     """Parameters and buffers by name; one that modules share has its first name."""
     return dict(model.named_parameters()) | dict(model.named_buffers())
 
 
-def _array_of(tensor: torch.Tensor) -> npt.NDArray[Any]:
+def _copy_array(tensor: torch.Tensor) -> npt.NDArray[Any]:
     """Copy a tensor to an array; numpy has no bfloat16, of which float32 holds every value."""
     host = tensor.detach().cpu()
     return np.array((host.float() if host.dtype == torch.bfloat16 else host).numpy())

@@ -11,7 +11,13 @@ from torch_xla.core import xla_model
 
 from orchestrator.core.result import DeviceFacts
 from orchestrator.train.trainer import WorkerJob
-from orchestrator.train.trainers.native.torch_job import arrays_of, clip, put_back, quality_of, state_of
+from orchestrator.train.trainers.native.torch_job import (
+    clip,
+    compute_quality,
+    copy_arrays,
+    copy_state,
+    put_back,
+)
 from orchestrator.train.trainers.torch_xla_trainer import TorchXlaTrainer, average_gradients
 from workloads.native.torch_data import TorchBatches
 from workloads.native.torch_step import JobLoss, ProductDtype, moved, replace_tensors
@@ -61,7 +67,7 @@ class NativeTorchXlaTrainer(TorchXlaTrainer):
     def evaluate(self, limit: int | None) -> Mapping[str, float]:  # noqa: ARG002  # the job decides
         """Each host computes all of it."""
         with self._autocast:
-            return quality_of(self._own_job)
+            return compute_quality(self._own_job)
 
     def device_facts(self) -> DeviceFacts:
         """Return the devices that hold a part of a batch, and the dtype of the step's first product."""
@@ -69,12 +75,12 @@ class NativeTorchXlaTrainer(TorchXlaTrainer):
 
     def state(self) -> Mapping[str, Any]:
         """Trained weights by their names in the model."""
-        return state_of(self._own_job.model)
+        return copy_state(self._own_job.model)
 
     def checkpoint(self) -> Mapping[str, Any]:
         """Every device holds all of it."""
         draws = {"draws.xla": np.array(xla_model.get_rng_state())}
-        return arrays_of(self._own_job, {}) | draws
+        return copy_arrays(self._own_job, {}) | draws
 
     def restore(self, arrays: Mapping[str, Any]) -> None:
         """Sent to the devices at once, so that the next step's program is that of any other."""

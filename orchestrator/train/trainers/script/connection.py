@@ -118,7 +118,7 @@ class Script:
         with os.fdopen(os.dup(self._told)) as pipe:
             return WholeRun(**json.load(pipe))
 
-    def hear(self) -> Mapping[str, Any]:
+    def read_message(self) -> Mapping[str, Any]:
         """Return the next message of the script.
 
         Raises:

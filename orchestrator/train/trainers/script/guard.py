@@ -50,11 +50,11 @@ def main(descriptor: int, words: Sequence[str]) -> NoReturn:
     with os.fdopen(descriptor, "w") as pipe:
         json.dump(took, pipe)
     if code < 0:
-        _die_of(-code)
+        _die_by_signal(-code)
     sys.exit(code)
 
 
-def _die_of(number: int) -> None:
+def _die_by_signal(number: int) -> None:
     """End this process by a signal, without a core file."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if number != signal.SIGKILL:

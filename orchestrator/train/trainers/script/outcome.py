@@ -27,7 +27,7 @@ def failure_in(code: int, standard_error: str, *, variables: ScriptVariables) ->
     cause = cause_in(standard_error)
     how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
     hint = hint_for(cause, variables)
-    return TrialError(_kind_of(code, cause), f"the script {how}{f': {cause}' if cause else ''}{hint}")
+    return TrialError(_classify_kind(code, cause), f"the script {how}{f': {cause}' if cause else ''}{hint}")
 
 
 def hint_for(cause: str, variables: ScriptVariables) -> str:
@@ -59,7 +59,7 @@ def cause_in(standard_error: str) -> str:
     return next((line for line in told[last + 1 :] if not line[0].isspace()), told[-1].strip())
 
 
-def _kind_of(code: int, cause: str) -> FailureKind:
+def _classify_kind(code: int, cause: str) -> FailureKind:
     if code == NOT_FOUND:
         return "environment"
     return "worker_lost" if code in _KILLED else kind_of_line(cause)

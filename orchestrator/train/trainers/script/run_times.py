@@ -4,7 +4,7 @@ from orchestrator.train.measurement.loop import LoopTimes
 from orchestrator.train.trainers.script.connection import WholeRun
 
 
-def times_of(whole_run: WholeRun, *, load_average: tuple[float, float]) -> LoopTimes:
+def build_times(whole_run: WholeRun, *, load_average: tuple[float, float]) -> LoopTimes:
     """Return the times of a script that was measured as a whole.
 
     Args:

@@ -10,7 +10,7 @@ from orchestrator.core.errors import TrialError
 from orchestrator.core.result import DeviceFacts
 from orchestrator.train.environment import cpu_model, tpu_name
 from orchestrator.train.measurement.core_waits import CoreWaits, read_core_waits
-from orchestrator.train.precision import label_of
+from orchestrator.train.precision import find_precision_label
 from orchestrator.train.tpu_slice import slice_type
 from orchestrator.train.trainer import LEAST_LOSSES, WorkerJob
 from orchestrator.train.trainers.script.connection import Script, WholeRun
@@ -22,8 +22,8 @@ from orchestrator.train.trainers.script.part import (
     require_whole_time,
 )
 from orchestrator.train.trainers.script.seen_files import MOST_FILES, SeenFiles
-from orchestrator.train.trainers.script.variables import variables_of
-from workloads.script.command import observed_words_of, words_of
+from orchestrator.train.trainers.script.variables import build_variables
+from workloads.script.command import find_observed_words, format_words
 from workloads.spec import Phase, ScriptSpec
 
 _NOT_SEEN = "not seen"
@@ -95,7 +95,7 @@ class ScriptTrainer:
         self._spec, self._job, self._data, self._parts = workload, job, batches, batches.parts
         trial = job.trial
         self._share = trial.global_batch_size // job.world_size
-        words = words_of(
+        words = format_words(
             workload.command,
             {
                 "batch_size_per_worker": self._share,
@@ -109,10 +109,10 @@ class ScriptTrainer:
         )
         if words[0] == "python" and workload.python:
             words[0] = workload.python
-        variables = variables_of(os.environ, job=job, spec=workload)
+        variables = build_variables(os.environ, job=job, spec=workload)
         self._left_out = variables.left_out
         if workload.is_observed:
-            words = observed_words_of(words, variables.passed["PATH"])
+            words = find_observed_words(words, variables.passed["PATH"])
         self.seen_files = SeenFiles(Path(workload.folder))
         self._script = Script(words, folder=workload.folder, variables=variables)
         if workload.reports:
@@ -133,7 +133,7 @@ class ScriptTrainer:
         try:
             self._whole_run = self._script.wait_for_first_step()
             if self._whole_run is None:
-                hello = self._require(self._script.hear(), "hello")
+                hello = self._require(self._script.read_message(), "hello")
                 require_version(hello)
                 self.seen_files.add(hello)
             elif self._spec.reports:
@@ -181,7 +181,7 @@ class ScriptTrainer:
     def _take_steps(self) -> None:
         began = time.perf_counter()
         self._script.order({"order": "part", "steps": self._asked})
-        message = self._require(self._script.hear(), "part")
+        message = self._require(self._script.read_message(), "part")
         wall_seconds = time.perf_counter() - began
         self.seen_files.add(message)
         part = part_in(
@@ -238,7 +238,7 @@ class ScriptTrainer:
         last = self._parts[-1]
         precision = self._job.precision
         if last.dtype is not None:
-            precision = label_of(last.kind, last.dtype, float32_is_rounded=last.is_rounded)
+            precision = find_precision_label(last.kind, last.dtype, float32_is_rounded=last.is_rounded)
         self.unchecked = tuple(self._find_unchecked())
         return DeviceFacts(
             kind=last.kind,

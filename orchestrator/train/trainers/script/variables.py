@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from orchestrator.train.trainer import WorkerJob
-from workloads.script.command import search_path_of
+from workloads.script.command import find_search_path
 from workloads.spec import ScriptSpec
 
 RENDEZVOUS = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
@@ -44,7 +44,7 @@ class ScriptVariables:
     left_out: tuple[str, ...]
 
 
-def variables_of(inherited: Mapping[str, str], *, job: WorkerJob, spec: ScriptSpec) -> ScriptVariables:
+def build_variables(inherited: Mapping[str, str], *, job: WorkerJob, spec: ScriptSpec) -> ScriptVariables:
     """Return the environment: the inherited one, the trial's ranks, and the interpreter first on PATH.
 
     What starts or schedules the orchestrator tells the ranks of its own processes. The word `python` means
@@ -61,7 +61,7 @@ def variables_of(inherited: Mapping[str, str], *, job: WorkerJob, spec: ScriptSp
     passed = {
         **kept,
         **job.variables,
-        "PATH": search_path_of(Path(spec.python or sys.executable)),
+        "PATH": find_search_path(Path(spec.python or sys.executable)),
         "PYTHONPATH": os.pathsep.join([callback, *filter(None, [inherited.get("PYTHONPATH")])]),
         "OMP_NUM_THREADS": str(job.threads),
     }

@@ -4,15 +4,15 @@ import pytest
 from report_builders import baseline_of, measured, plan_of, repeats
 
 from orchestrator.analysis.comparison.baseline import AgainstBaseline, against_baseline
-from orchestrator.analysis.findings import findings_of
-from orchestrator.analysis.measurements.frame import frame_of
-from orchestrator.analysis.measurements.measured import measured_of
+from orchestrator.analysis.findings import collect_findings
+from orchestrator.analysis.measurements.frame import build_frame
+from orchestrator.analysis.measurements.measured import find_measured
 
 FAST, SLOW = (1300, 1310, 1290, 1305, 1295), (1000, 1010, 990, 1005, 995)
 
 
 def against(records, **values):
-    return against_baseline(measured_of(frame_of(records)), baseline_of(records, **values))
+    return against_baseline(find_measured(build_frame(records)), baseline_of(records, **values))
 
 
 def pairs(found):
@@ -92,7 +92,9 @@ def test_a_trainer_and_an_option_of_one_may_be_the_baseline():
 
 def against_of(records, *, keys, chosen):
     baseline = baseline_of([record for record in records if chosen(record.spec)])
-    return against_baseline(measured_of(frame_of(records)), type(baseline)(keys=keys, points=baseline.points))
+    return against_baseline(
+        find_measured(build_frame(records)), type(baseline)(keys=keys, points=baseline.points)
+    )
 
 
 def test_what_trains_nothing_is_no_baseline_and_has_none():
@@ -101,7 +103,7 @@ def test_what_trains_nothing_is_no_baseline_and_has_none():
 
 
 def test_without_a_baseline_nothing_is_compared_with_it():
-    assert against_baseline(measured_of(frame_of([measured()])), None) == AgainstBaseline()
+    assert against_baseline(find_measured(build_frame([measured()])), None) == AgainstBaseline()
 
 
 def test_the_table_tells_it_and_what_has_no_baseline():
@@ -111,6 +113,6 @@ def test_the_table_tells_it_and_what_has_no_baseline():
         *repeats(rates=FAST, steps=400, precision="bf16"),
     ]
     plan = plan_of(records, baseline=baseline_of(records, precision="fp32"))
-    table = {one.title: one for one in findings_of(records, plan).tables}["Against the baseline"]
+    table = {one.title: one for one in collect_findings(records, plan).tables}["Against the baseline"]
     assert table.rows == (("mnist_cnn, 300 steps", "bf16", "fp32", "1.30x [1.29, 1.31]", "faster"),)
     assert table.note.endswith("The baseline of 1 setting was not measured.")

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from report_builders import measured, repeats
 
-from orchestrator.analysis.comparison.compare import comparisons_of, ratio_of, verdict_on
-from orchestrator.analysis.measurements.frame import frame_of
-from orchestrator.analysis.measurements.measured import measured_of
+from orchestrator.analysis.comparison.compare import compare_fastest, compute_ratio, verdict_on
+from orchestrator.analysis.measurements.frame import build_frame
+from orchestrator.analysis.measurements.measured import find_measured
 from orchestrator.core.interval import Spread
 
 FAST, SLOW = (1300, 1310, 1290, 1305, 1295), (1000, 1010, 990, 1005, 995)
@@ -18,7 +18,7 @@ rates = st.lists(st.floats(1, 1e6), min_size=2, max_size=12)
 
 
 def compared(*groups):
-    return comparisons_of(measured_of(frame_of([item for group in groups for item in group])))
+    return compare_fastest(find_measured(build_frame([item for group in groups for item in group])))
 
 
 def the_one_of(*groups):
@@ -156,7 +156,7 @@ def test_noisy_repeats_and_outliers_decide_no_comparison():
 
 
 def test_two_repeats_a_side_worked_out_by_hand():
-    ratio = ratio_of([math.e**2, math.e**4], [math.e, math.e])
+    ratio = compute_ratio([math.e**2, math.e**4], [math.e, math.e])
     # mean logarithms 3 and 1; variance 2 and 0; half width 12.706 * sqrt(2 / 2 + 0)
     assert math.log(ratio.median) == pytest.approx(2)
     assert math.log(ratio.low) == pytest.approx(2 - 12.706)
@@ -165,7 +165,7 @@ def test_two_repeats_a_side_worked_out_by_hand():
 
 @given(rates, rates)
 def test_the_ratio_of_the_sides_turned_round_is_its_inverse(first, second):
-    one, other = ratio_of(first, second), ratio_of(second, first)
+    one, other = compute_ratio(first, second), compute_ratio(second, first)
     assert one.low <= one.median <= one.high
     assert math.isclose(one.median * other.median, 1)
     assert one.low == other.high == 0 or math.isclose(one.low * other.high, 1) or math.isinf(other.high)
@@ -175,7 +175,8 @@ def test_the_ratio_of_the_sides_turned_round_is_its_inverse(first, second):
 def test_equal_sides_are_called_different_about_once_in_twenty_at_most(size):
     rng = random.Random(1)
     intervals = [
-        ratio_of(*([rng.lognormvariate(7, 0.05) for _ in range(size)] for _ in range(2))) for _ in range(2000)
+        compute_ratio(*([rng.lognormvariate(7, 0.05) for _ in range(size)] for _ in range(2)))
+        for _ in range(2000)
     ]
     assert sum(not interval.low <= 1 <= interval.high for interval in intervals) / len(intervals) <= 0.06
 
@@ -183,7 +184,7 @@ def test_equal_sides_are_called_different_about_once_in_twenty_at_most(size):
 def test_welchs_interval_of_five_repeats_worked_out_by_hand():
     # mean logarithms 3 and 1; variances 2.5 and 2.5; error 1, 8 degrees of freedom: half width 2.306 * 1
     first, second = ([math.exp(mean + value) for value in (-2, -1, 0, 1, 2)] for mean in (3, 1))
-    ratio = ratio_of(first, second)
+    ratio = compute_ratio(first, second)
     assert math.log(ratio.median) == pytest.approx(2)
     assert math.log(ratio.high) - math.log(ratio.low) == pytest.approx(2 * 2.306)
 

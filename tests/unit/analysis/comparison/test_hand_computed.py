@@ -35,8 +35,8 @@ from builders import pursuit, record, train_result, trial_spec
 from price_builders import price
 from report_builders import baseline_of, plan_of
 
-from orchestrator.analysis.findings import findings_of
-from orchestrator.analysis.report.headline import headline_of
+from orchestrator.analysis.findings import collect_findings
+from orchestrator.analysis.report.headline import build_headline
 from orchestrator.core.objective import Objective
 
 SPENT = {"launch_seconds": 0.6, "evaluation_seconds": 0.1}
@@ -70,7 +70,7 @@ def records():
 @pytest.fixture(scope="module")
 def findings():
     found = records()
-    return findings_of(found, plan_of(found, baseline=baseline_of(found, device="cpu")))
+    return collect_findings(found, plan_of(found, baseline=baseline_of(found, device="cpu")))
 
 
 def rows(findings, title):
@@ -100,7 +100,7 @@ def test_what_the_trials_cost(findings):
         ("6.000", "0.003000"),
         ("24.00", "0.004800"),
     ]
-    assert "4 trials cost $0.0048 for 24.0 node-seconds." in headline_of(findings)
+    assert "4 trials cost $0.0048 for 24.0 node-seconds." in build_headline(findings)
 
 
 def test_what_is_recommended_and_how_far_it_is_ahead():
@@ -131,7 +131,7 @@ def test_what_is_recommended_and_how_far_it_is_ahead():
     34.5 s in all. They are billed as 3 x 9 = 27 s and 3 x 3 = 9 s: 27 x 0.0001 + 9 x 0.0005 = 0.0072 USD.
     """
     found = records()
-    findings = findings_of(found, plan_of(found), Objective(samples=64_000))
+    findings = collect_findings(found, plan_of(found), Objective(samples=64_000))
     (answer,) = findings.recommendations
     t4, cpu = answer.standings
     assert (t4.setting, cpu.setting) == ("t4, torch_ddp, fp32", "cpu, torch_ddp, fp32")
@@ -142,7 +142,7 @@ def test_what_is_recommended_and_how_far_it_is_ahead():
     assert bounds(answer.ahead) == pytest.approx((0.5503, 3.8715, 27.237), rel=1e-3)
     assert t4.chance == pytest.approx(0.920, abs=0.02)
     assert (answer.next_step.usd, answer.next_step.hours) == pytest.approx((0.0072, 34.5 / 3600))
-    told = headline_of(findings)[0]
+    told = build_headline(findings)[0]
     assert told.startswith(
         "Tie: t4, torch_ddp, fp32, for mnist_cnn (fastest). Tied with cpu, torch_ddp, fp32. It has the best "
         "mean. Full training (64,000 samples, as `report.samples` asks): 19 s (4.8 to 73), $0.0093. "
@@ -161,12 +161,12 @@ def bounds(spread):
 def test_dollars_to_the_target():
     found = trial(0.08, 10.0, paid=CPU)
     aimed = replace(found, result=replace(found.result, pursuit=pursuit(0.8, 0.93)))
-    (usd,) = findings_of([aimed], plan_of([aimed])).frame["usd_to_target"]
+    (usd,) = collect_findings([aimed], plan_of([aimed])).frame["usd_to_target"]
     assert usd == pytest.approx(0.00031)
 
 
 def test_efficiency_of_two_workers():
     found = [trial(64 / 900, 10.0, paid=CPU), trial(64 / 1350, 10.0, paid=CPU, num_workers=2, replicas=2)]
-    one, two = rows(findings_of(found, plan_of(found)), "Scaling")
+    one, two = rows(collect_findings(found, plan_of(found)), "Scaling")
     assert (one["samples/s"], one["efficiency"]) == ("900.0", "100%")
     assert (two["speed-up"], two["efficiency"]) == ("1.50x", "75%")

@@ -3,13 +3,13 @@
 import pytest
 from report_builders import measured, repeats
 
-from orchestrator.analysis.comparison.scaling import scaling_of, scaling_table
-from orchestrator.analysis.measurements.frame import frame_of
-from orchestrator.analysis.measurements.measured import measured_of
+from orchestrator.analysis.comparison.scaling import compute_scaling, scaling_table
+from orchestrator.analysis.measurements.frame import build_frame
+from orchestrator.analysis.measurements.measured import find_measured
 
 
 def found(records):
-    return scaling_of(measured_of(frame_of(records)))
+    return compute_scaling(find_measured(build_frame(records)))
 
 
 def workers(count, *, batch=64, rate, **changes):

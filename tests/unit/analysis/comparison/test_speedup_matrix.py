@@ -2,9 +2,9 @@
 
 from report_builders import baseline_of, measured, repeats
 
-from orchestrator.analysis.comparison.speedup_matrix import matrices_of, matrix_table
-from orchestrator.analysis.measurements.frame import frame_of
-from orchestrator.analysis.measurements.measured import measured_of
+from orchestrator.analysis.comparison.speedup_matrix import find_matrices, matrix_table
+from orchestrator.analysis.measurements.frame import build_frame
+from orchestrator.analysis.measurements.measured import find_measured
 
 FAST, SLOW = (1300, 1310, 1290, 1305, 1295), (1000, 1010, 990, 1005, 995)
 GPU = {"device": "t4", "host_cpu": None}
@@ -12,7 +12,9 @@ GPU = {"device": "t4", "host_cpu": None}
 
 def table_of(records, **baseline):
     return matrix_table(
-        matrices_of(measured_of(frame_of(records)), baseline_of(records, **baseline) if baseline else None)
+        find_matrices(
+            find_measured(build_frame(records)), baseline_of(records, **baseline) if baseline else None
+        )
     )
 
 

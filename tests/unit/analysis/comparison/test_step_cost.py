@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from report_builders import measured
 
-from orchestrator.analysis.comparison.step_cost import line_through, step_cost_table, step_costs_of
-from orchestrator.analysis.measurements.frame import frame_of
-from orchestrator.analysis.measurements.measured import measured_of
+from orchestrator.analysis.comparison.step_cost import fit_step_costs, line_through, step_cost_table
+from orchestrator.analysis.measurements.frame import build_frame
+from orchestrator.analysis.measurements.measured import find_measured
 
 
 def costs(seconds, **changes):
@@ -17,7 +17,7 @@ def costs(seconds, **changes):
     records = [
         measured(global_batch_size=batch, step_seconds=each, **changes) for batch, each in seconds.items()
     ]
-    return step_costs_of(measured_of(frame_of(records)))
+    return fit_step_costs(find_measured(build_frame(records)))
 
 
 def row_of(seconds):
@@ -99,4 +99,4 @@ def test_one_batch_size_is_no_row_and_what_differs_in_more_is_not_mixed():
         measured(global_batch_size=64 * 2**index, precision=each, step_seconds=0.01)
         for index, each in enumerate(("fp32", "bf16", "fp16"))
     ]
-    assert step_costs_of(measured_of(frame_of(records))) == ()
+    assert fit_step_costs(find_measured(build_frame(records))) == ()

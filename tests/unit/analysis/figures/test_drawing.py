@@ -9,7 +9,7 @@ from PIL import Image, ImageChops, ImageStat
 from report_builders import HOSTILE
 
 from orchestrator.analysis.figures import drawing
-from orchestrator.analysis.figures.drawing import drawing_key, png_of, svg_of, vega_svg, whole_spec
+from orchestrator.analysis.figures.drawing import draw_png, draw_svg, drawing_key, vega_svg, whole_spec
 from orchestrator.analysis.figures.palette import BLUE, PAGE, on_paper
 from orchestrator.analysis.figures.vega_lite import Figure, axis, colours, mark_label, panels, single
 
@@ -32,12 +32,12 @@ def figure(name="a", label="row:0-1\ntold"):
         title="T",
         caption="",
         alternative="",
-        spec_of=lambda width: panels([name], spec, by="name", width=width, height=100),
+        build_spec=lambda width: panels([name], spec, by="name", width=width, height=100),
     )
 
 
 def parsed(**changes):
-    return ElementTree.fromstring(svg_of(figure(**changes), width=700))  # noqa: S314 - own markup
+    return ElementTree.fromstring(draw_svg(figure(**changes), width=700))  # noqa: S314 - own markup
 
 
 def test_marks_have_titles_and_name_their_row():
@@ -47,25 +47,25 @@ def test_marks_have_titles_and_name_their_row():
 
 
 def test_a_drawing_for_a_phone_has_no_titles_because_no_pointer_shows_them():
-    svg = svg_of(figure(), width=400)
+    svg = draw_svg(figure(), width=400)
     assert "<title>" not in svg
     assert svg.count("data-row=") == 2
 
 
 def test_a_smaller_drawing_looks_like_the_one_that_vega_makes():
     whole = vega_svg(whole_spec(figure(), 700))
-    slim = svg_of(figure(), width=700)
+    slim = draw_svg(figure(), width=700)
     assert len(slim) < 0.6 * len(whole)
     with (
-        Image.open(io.BytesIO(png_of(whole, scale=1))) as first,
-        Image.open(io.BytesIO(png_of(slim, scale=1))) as second,
+        Image.open(io.BytesIO(draw_png(whole, scale=1))) as first,
+        Image.open(io.BytesIO(draw_png(slim, scale=1))) as second,
     ):
         apart = ImageChops.difference(first.convert("L"), second.convert("L"))
     assert ImageStat.Stat(apart).mean[0] < 0.5, "of 255: coordinates are rounded"
 
 
 def test_colours_are_variables_with_their_value_on_white():
-    svg = svg_of(figure(), width=700)
+    svg = draw_svg(figure(), width=700)
     assert f"var(--blue, {BLUE.light})" in svg
     assert "var(" not in on_paper(svg)
     assert BLUE.light in on_paper(svg)
@@ -102,12 +102,12 @@ def test_names_stay_text(name):
 
 
 def test_no_role_is_left_inside_an_image():
-    assert not re.search(r"role=|aria-", svg_of(figure(), width=700))
+    assert not re.search(r"role=|aria-", draw_svg(figure(), width=700))
 
 
 def test_a_png_is_white_where_nothing_is_drawn_and_scaled():
-    svg = svg_of(figure(), width=700)
-    with Image.open(io.BytesIO(png_of(svg, scale=2))) as image:
+    svg = draw_svg(figure(), width=700)
+    with Image.open(io.BytesIO(draw_png(svg, scale=2))) as image:
         assert image.convert("RGB").getpixel((1, 1)) == (255, 255, 255)
         assert image.width == pytest.approx(2 * float(re.search(r'width="([\d.]+)"', svg)[1]), abs=2)
     assert PAGE.light == "#ffffff"

@@ -6,27 +6,27 @@ from dataclasses import replace
 import pytest
 from report_builders import PRICE, forecast, in_turn, measured, plan_of, repeats, tpu_vs_gpu
 
-from orchestrator.analysis.comparison.scaling import scaling_of
-from orchestrator.analysis.figures.learning import curves_of, loss_figures, quality_figures
+from orchestrator.analysis.comparison.scaling import compute_scaling
+from orchestrator.analysis.figures.learning import build_curves, loss_figures, quality_figures
 from orchestrator.analysis.figures.palette import PRECISIONS
 from orchestrator.analysis.figures.scaling import scaling_figures
-from orchestrator.analysis.figures.spending import spendings_of
+from orchestrator.analysis.figures.spending import sum_spendings
 from orchestrator.analysis.figures.timeline import timeline_figures
-from orchestrator.analysis.findings import findings_of
-from orchestrator.analysis.measurements.frame import frame_of
-from orchestrator.analysis.measurements.measured import measured_of
+from orchestrator.analysis.findings import collect_findings
+from orchestrator.analysis.measurements.frame import build_frame
+from orchestrator.analysis.measurements.measured import find_measured
 from orchestrator.analysis.recommendation.figures.throughput import throughput_figures
-from orchestrator.analysis.recommendation.figures.tradeoff import front_of, tradeoff_figures
-from orchestrator.analysis.report.figures import figures_of, row_ids_of
+from orchestrator.analysis.recommendation.figures.tradeoff import find_front, tradeoff_figures
+from orchestrator.analysis.report.figures import build_figures, name_rows
 from orchestrator.core.target import Evaluation, Target, TargetRun
 
 
 def findings(records, **changes):
-    return findings_of(records, plan_of(records, **changes))
+    return collect_findings(records, plan_of(records, **changes))
 
 
 def values_in(figure):
-    spec = figure.spec_of(1000)
+    spec = figure.build_spec(1000)
     return spec["data"]["values"]
 
 
@@ -37,7 +37,7 @@ def over_batches(batches=(64, 128, 256), **changes):
 
 
 def throughput_of(found):
-    return list(throughput_figures(found.recommendations, row_ids_of(found)))
+    return list(throughput_figures(found.recommendations, name_rows(found)))
 
 
 def test_throughput_over_the_batch_is_the_measured_rate():
@@ -97,7 +97,7 @@ def test_scaling_lies_beside_the_ideal():
     records = [
         measured(num_workers=count, replicas=count, step_seconds=0.06 / count**0.5) for count in (1, 2, 4)
     ]
-    (figure,) = scaling_figures(scaling_of(measured_of(frame_of(records))))
+    (figure,) = scaling_figures(compute_scaling(find_measured(build_frame(records))))
     values = values_in(figure)
     assert [value["workers"] for value in values] == [1, 2, 4]
     shares = [value["rate"] / value["ideal"] for value in values]
@@ -107,7 +107,7 @@ def test_scaling_lies_beside_the_ideal():
 def test_curves_of_seeds_are_a_median_and_a_band():
     losses = [((1, 2.0), (10, 1.0 + 0.1 * index)) for index in range(3)]
     records = [measured(seed=index, recorded={"losses": loss}) for index, loss in enumerate(losses)]
-    (curve,) = curves_of(records, lambda record: [(float(s), v) for s, v in record.result.losses])
+    (curve,) = build_curves(records, lambda record: [(float(s), v) for s, v in record.result.losses])
     assert curve.num_trials == 3
     assert curve.points[1] == pytest.approx((10, 1.1, 1.0, 1.2))
     (figure,) = loss_figures(records)
@@ -134,12 +134,12 @@ def test_quality_is_drawn_over_seconds_with_its_target():
     (figure,) = quality_figures(records)
     found = [value[name] for value in values_in(figure) for name in ("x", "low", "high")]
     assert found == pytest.approx([1.0, 0.5, 0.5, 2.0, 0.8, 0.9])
-    assert {"datum": 0.9} in [layer["encoding"]["y"] for layer in figure.spec_of(1000)["spec"]["layer"]]
+    assert {"datum": 0.9} in [layer["encoding"]["y"] for layer in figure.build_spec(1000)["spec"]["layer"]]
 
 
 def test_spending_adds_up_all_attempts_of_a_setting():
     found = findings(in_turn(repeats(rates=(8000, 8100), price=PRICE)))
-    (one,) = spendings_of(found.attempts)
+    (one,) = sum_spendings(found.attempts)
     whole = sum(record.ended_at - record.started_at for record in found.attempts)
     assert sum(one.seconds.values()) == pytest.approx(whole)
     assert one.usd == pytest.approx(sum(cost.bill.usd for cost in found.costs))
@@ -147,7 +147,7 @@ def test_spending_adds_up_all_attempts_of_a_setting():
 
 def test_failed_attempts_are_a_phase_of_their_own():
     records, plan = tpu_vs_gpu()
-    found = spendings_of(findings_of(records, plan).attempts)
+    found = sum_spendings(collect_findings(records, plan).attempts)
     assert sum("failed" in one.seconds for one in found) == 1
 
 
@@ -160,32 +160,32 @@ def test_no_setting_on_the_front_is_slower_and_dearer():
         ]
     )
     (recommendation,) = found.recommendations
-    assert [one.factors["trainer"] for one in front_of(recommendation.standings)] == [
+    assert [one.factors["trainer"] for one in find_front(recommendation.standings)] == [
         "torch_xla",
         "torch_ddp",
     ]
-    (figure,) = tradeoff_figures(found.recommendations, row_ids_of(found))
+    (figure,) = tradeoff_figures(found.recommendations, name_rows(found))
     assert [value["front"] for value in values_in(figure)].count(True) == 2
 
 
 def test_names_of_two_close_points_stand_on_their_outer_sides_and_of_one_alone_on_its_right():
     steps = {"torch_ddp": 0.010, "tensorflow": 0.011, "torch_xla": 0.050}
     found = findings([measured(trainer, step_seconds=step, price=PRICE) for trainer, step in steps.items()])
-    (figure,) = tradeoff_figures(found.recommendations, row_ids_of(found))
+    (figure,) = tradeoff_figures(found.recommendations, name_rows(found))
     values = sorted(values_in(figure), key=lambda value: value["time"])
     assert [value["side"] for value in values] == ["left", "above", "above"]
 
 
 def test_settings_without_a_price_have_no_place_in_the_tradeoff():
     found = findings([measured(), measured("tensorflow")])
-    assert list(tradeoff_figures(found.recommendations, row_ids_of(found))) == []
+    assert list(tradeoff_figures(found.recommendations, name_rows(found))) == []
 
 
 def test_a_precision_has_one_colour_in_every_figure():
-    found = findings_of(*tpu_vs_gpu())
+    found = collect_findings(*tpu_vs_gpu())
     scales = []
-    for figure in figures_of(found).values():
-        scales += [one["scale"] for one in colour_encodings(figure.spec_of(1000))]
+    for figure in build_figures(found).values():
+        scales += [one["scale"] for one in colour_encodings(figure.build_spec(1000))]
     assert scales
     for scale in scales:
         for name, colour in zip(scale["domain"], scale["range"], strict=True):

@@ -6,9 +6,9 @@ import pytest
 from builders import placement, record, train_result, trial_spec
 from report_builders import rehearsed, tpu_vs_gpu
 
-from orchestrator.analysis.figures.timeline import IDLE, timeline_figures, timeline_of
-from orchestrator.analysis.findings import findings_of
-from orchestrator.analysis.report.figures import figures_of
+from orchestrator.analysis.figures.timeline import IDLE, build_timeline, timeline_figures
+from orchestrator.analysis.findings import collect_findings
+from orchestrator.analysis.report.figures import build_figures
 from orchestrator.core.result import Failure
 
 START = 1_790_000_000.0
@@ -22,14 +22,14 @@ def ran(start, end, *, node="a", **changes):
     )
 
 
-def name_of(trial):
+def build_name(trial):
     return f"seed {trial.seed}"
 
 
 def stretches(*records):
     return [
         (stretch.row, stretch.phase, round(stretch.start, 6), round(stretch.seconds, 6))
-        for stretch in timeline_of(records, name_of).stretches
+        for stretch in build_timeline(records, build_name).stretches
     ]
 
 
@@ -46,7 +46,7 @@ def test_every_second_of_a_measurement_is_in_one_phase():
 
 def test_an_attempt_on_several_nodes_is_on_each():
     both = placement(trial_spec(num_workers=2, num_hosts=2), other_nodes=("b",))
-    found = timeline_of([ran(0, 3, placed=both), ran(3, 4, node="b")], name_of)
+    found = build_timeline([ran(0, 3, placed=both), ran(3, 4, node="b")], build_name)
     assert found.rows == ("a", "b")
     assert {(stretch.row, stretch.phase) for stretch in found.stretches} >= {(0, "training"), (1, "training")}
     assert [stretch.row for stretch in found.stretches if stretch.start >= 3 and stretch.phase != IDLE] == [
@@ -75,7 +75,7 @@ def test_a_failed_rehearsal_is_no_failed_measurement():
 
 
 def test_a_node_is_idle_when_no_attempt_runs_on_it():
-    found = timeline_of([ran(0, 3), ran(5, 8), ran(6, 12, node="b")], name_of)
+    found = build_timeline([ran(0, 3), ran(5, 8), ran(6, 12, node="b")], build_name)
     assert found.rows == ("a", "b")
     idle = [
         (stretch.row, stretch.start, stretch.seconds) for stretch in found.stretches if stretch.phase == IDLE
@@ -84,39 +84,39 @@ def test_a_node_is_idle_when_no_attempt_runs_on_it():
 
 
 def test_attempts_beside_each_other_have_a_row_each_and_are_not_idle():
-    found = timeline_of([ran(0, 9), ran(1, 3), ran(4, 12)], name_of)
+    found = build_timeline([ran(0, 9), ran(1, 3), ran(4, 12)], build_name)
     assert found.rows == ("a", "a")
     assert {stretch.row for stretch in found.stretches} == {0, 1}
     assert IDLE not in {stretch.phase for stretch in found.stretches}
 
 
 def test_a_long_pause_is_left_out_and_told():
-    found = timeline_of([ran(0, 3), ran(3603, 3606), ran(7206, 7209)], name_of)
+    found = build_timeline([ran(0, 3), ran(3603, 3606), ran(7206, 7209)], build_name)
     assert found.pauses == ((3, 3600), (6, 3600))
     assert [stretch.start for stretch in found.stretches if stretch.phase == "launch"] == [0, 3, 6]
-    (figure,) = timeline_figures([ran(0, 3), ran(3603, 3606), ran(7206, 7209)], name_of)
+    (figure,) = timeline_figures([ran(0, 3), ran(3603, 3606), ran(7206, 7209)], build_name)
     assert "2 pauses without any attempt, 2.000 h together." in figure.caption
 
 
 def test_what_had_no_hardware_or_ran_in_another_sweep_is_not_drawn():
     waited = ran(0, 600, failure=Failure(kind="infeasible", message="not free"))
-    assert timeline_figures([waited, ran(0, 3, reused_from="another")], name_of) == ()
+    assert timeline_figures([waited, ran(0, 3, reused_from="another")], build_name) == ()
 
 
 def test_attempts_of_other_sweeps_are_counted():
-    (figure,) = timeline_figures([ran(0, 3), ran(5, 8, reused_from="another")], name_of)
+    (figure,) = timeline_figures([ran(0, 3), ran(5, 8, reused_from="another")], build_name)
     assert figure.caption.endswith(" 1 attempt of other sweeps whose results are used: not shown.")
     assert figure.alternative.startswith("Timeline of 1 attempt on 1 node.")
 
 
 def test_a_sweep_that_measured_nothing_has_no_timeline():
-    assert timeline_figures([rehearsed()], name_of) == ()
+    assert timeline_figures([rehearsed()], build_name) == ()
 
 
 def test_the_figure_names_the_phase_of_every_stretch():
     records, plan = tpu_vs_gpu()
-    figure = figures_of(findings_of(records, plan))["timeline-of-the-sweep"]
-    values = figure.spec_of(1000)["data"]["values"]
+    figure = build_figures(collect_findings(records, plan))["timeline-of-the-sweep"]
+    values = figure.build_spec(1000)["data"]["values"]
     phases = ("launch", "first step", "training", "evaluation", "rest", "idle")
     assert {value["phase"] for value in values} == {*phases, "failed", "rehearsed", "rehearsal failed"}
     assert any("attempt 2: training" in value["label"] for value in values)
@@ -127,7 +127,7 @@ def test_the_figure_names_the_phase_of_every_stretch():
 @pytest.mark.parametrize(("count", "shown"), [(100, 100), (101, 100)])
 def test_of_many_attempts_the_last_are_drawn_and_the_caption_says_so(count, shown):
     records = [ran(4 * index, 4 * index + 3) for index in range(count)]
-    (figure,) = timeline_figures(records, name_of)
-    values = figure.spec_of(1000)["data"]["values"]
+    (figure,) = timeline_figures(records, build_name)
+    values = figure.build_spec(1000)["data"]["values"]
     assert sum(value["phase"] == "launch" for value in values) == shown
     assert ("It shows 100 of 101 attempts, the last." in figure.caption) == (count > shown)

@@ -8,23 +8,23 @@ import pytest
 from kernel_split_builders import KERNELS, LINK, OFF, SPEEDS, split_record, split_sweep
 from report_builders import plan_of
 
-from orchestrator.analysis.figures.drawing import svg_of
-from orchestrator.analysis.findings import findings_of
+from orchestrator.analysis.figures.drawing import draw_svg
+from orchestrator.analysis.findings import collect_findings
 from orchestrator.analysis.kernel_split.calibration import read_off, split_layers
 from orchestrator.analysis.kernel_split.figures import split_figures
-from orchestrator.analysis.kernel_split.speedups import SplitConfig, splits_of
+from orchestrator.analysis.kernel_split.speedups import SplitConfig, find_splits
 from orchestrator.analysis.kernel_split.tables import paper_table, split_table
 from orchestrator.analysis.kernel_split.wording import rate_words
-from orchestrator.analysis.measurements.frame import frame_of
-from orchestrator.analysis.measurements.measured import measured_of
-from orchestrator.analysis.report.figures import figures_of
-from orchestrator.analysis.report.markdown import markdown_of
+from orchestrator.analysis.measurements.frame import build_frame
+from orchestrator.analysis.measurements.measured import find_measured
+from orchestrator.analysis.report.figures import build_figures
+from orchestrator.analysis.report.markdown import format_markdown
 from orchestrator.core.estimate import Refusal
 from orchestrator.core.work_share import KernelLink
 
 
 def families(records):
-    return splits_of(measured_of(frame_of(records)), records)
+    return find_splits(find_measured(build_frame(records)), records)
 
 
 def family(records):
@@ -85,7 +85,7 @@ def test_trials_of_one_setting_that_ran_with_other_versions_are_shown_side_by_si
     slow, fast = sorted(float(row[6].partition("x")[0]) for row in table.rows)
     assert fast == pytest.approx(2 * slow, abs=0.02)
     figures = split_figures(families([one, old, new]))
-    curves = [found.spec_of(1000)["layer"][0] for found in figures]
+    curves = [found.build_spec(1000)["layer"][0] for found in figures]
     names = {value["line"] for layer in curves for value in values_in(layer)}
     assert any("torch 2.9" in name for name in names)
     assert any("torch 3.0" in name for name in names)
@@ -253,12 +253,12 @@ def test_a_workload_whose_code_is_not_here_is_told_and_named():
 
 def test_the_report_has_both_tables_and_four_figures():
     records, plan = split_sweep()
-    findings = findings_of(records, plan)
+    findings = collect_findings(records, plan)
     titles = [table.title for table in findings.tables]
     assert {"Split convolutions", "What Amdahl's law says of the paper"} <= set(titles)
-    named = [figure for figure in figures_of(findings) if figure.startswith("speed-up-over")]
+    named = [figure for figure in build_figures(findings) if figure.startswith("speed-up-over")]
     assert [figure.split("-")[3] for figure in named] == ["workers", "kernels", "batch", "bandwidth"]
-    assert "### Split convolutions" in markdown_of("example", findings)
+    assert "### Split convolutions" in format_markdown("example", findings)
 
 
 def test_a_sweep_that_splits_nothing_has_none_of_that():
@@ -277,8 +277,8 @@ def test_workers_that_are_not_alike_are_a_machine_of_their_own():
 
 def test_a_sweep_of_one_worker_alone_has_a_report_without_any_of_that():
     records = [split_record(batch=value, workers=1) for value in (32, 64)]
-    findings = findings_of(records, plan_of(records))
-    assert not [figure for figure in figures_of(findings) if figure.startswith("speed-up-over")]
+    findings = collect_findings(records, plan_of(records))
+    assert not [figure for figure in build_figures(findings) if figure.startswith("speed-up-over")]
     assert not {"Split convolutions", "What Amdahl's law says of the paper"} & {
         table.title for table in findings.tables
     }
@@ -294,7 +294,7 @@ def test_the_papers_points_stand_beside_what_the_law_allows_here():
 
 def figure(name):
     found = split_figures(families(split_sweep()[0]))
-    return next(figure.spec_of(1000) for figure in found if f"over {name}" in figure.title)
+    return next(figure.build_spec(1000) for figure in found if f"over {name}" in figure.title)
 
 
 def values_in(layer):
@@ -343,6 +343,6 @@ def test_batches_go_on_beyond_the_largest():
 
 def test_these_figures_can_be_drawn_and_words_tell_them():
     for found in split_figures(families(split_sweep()[0])):
-        assert svg_of(found, width=1000).count("<path") >= 2
+        assert draw_svg(found, width=1000).count("<path") >= 2
         assert "measured" in found.alternative
         assert "predicted" in found.alternative

@@ -5,7 +5,7 @@ import pytest
 from orchestrator.analysis.kernel_split.step_time import (
     SplitLayer,
     bound,
-    layers_of,
+    find_layers,
     least_fraction,
     most_speed_up,
     step_seconds,
@@ -27,7 +27,7 @@ LAYER = SplitLayer(
 
 
 def test_the_paper_sized_network_has_the_work_that_its_layers_say():
-    first, second = layers_of(workload("cifar10_cnn", {}).networks["model"], batch=64)
+    first, second = find_layers(workload("cifar10_cnn", {}).networks["model"], batch=64)
     assert first.flops == 2 * (2 * 64 * 32 * 32 * 500 * 3 * 25)  # no gradient of the images
     assert second.flops == 3 * (2 * 64 * 16 * 16 * 1500 * 500 * 25)
     assert (first.input_bytes, first.output_bytes) == (4 * 64 * 32 * 32 * 3, 4 * 64 * 32 * 32 * 500)
@@ -38,7 +38,7 @@ def test_the_paper_sized_network_has_the_work_that_its_layers_say():
 
 def test_half_as_wide_values_travel_in_half_the_bytes():
     network = workload("cifar10_cnn", {}).networks["model"]
-    whole, half = layers_of(network, batch=8), layers_of(network, batch=8, value_bytes=2)
+    whole, half = find_layers(network, batch=8), find_layers(network, batch=8, value_bytes=2)
     assert [item.output_bytes for item in whole] == [2 * item.output_bytes for item in half]
     assert [item.flops for item in whole] == [item.flops for item in half]
 

@@ -4,12 +4,12 @@ import pytest
 from builders import placement, record, train_result, trial_spec
 from report_builders import measured, repeats
 
-from orchestrator.analysis.measurements.frame import frame_of
-from orchestrator.analysis.measurements.measured import measured_of
+from orchestrator.analysis.measurements.frame import build_frame
+from orchestrator.analysis.measurements.measured import find_measured
 from orchestrator.analysis.measurements.noise import (
+    describe_noise,
     has_impossible_times,
     is_timed_too_shortly,
-    noise_of,
     waits_for_data,
 )
 from orchestrator.core.deciding import find_deciding
@@ -23,7 +23,7 @@ def noise(*, placed=None, **changes):
     """Return the noise of a trial on two cores with six blocks of 0.1 s; `changes` are fields of its
     result.
     """
-    return noise_of(record(placement=placed, result=train_result(**changes)))
+    return describe_noise(record(placement=placed, result=train_result(**changes)))
 
 
 def test_a_trial_alone_on_its_host_is_not_noisy():
@@ -118,7 +118,7 @@ def test_a_measurement_counts_its_noisy_repeats(loads, count):
     records = [
         measured(repeat=index, recorded={"load_average": (load, load)}) for index, load in enumerate(loads)
     ]
-    (only,) = measured_of(frame_of(records))
+    (only,) = find_measured(build_frame(records))
     assert only.num_noisy == count
 
 
@@ -148,7 +148,7 @@ def test_numbers_of_a_setting_are_those_of_the_repeats_that_decide():
         *repeats(rates=(4483, 216)),
         *repeats(rates=(4822,), recorded={"load_average": (9, 9)}, seed=1),
     ]
-    (only,) = measured_of(frame_of(records))
+    (only,) = find_measured(build_frame(records))
     assert (only.num_repeats, only.num_deciding, only.num_noisy, only.num_outliers) == (3, 1, 1, 1)
     assert only.samples_per_second.median == pytest.approx(4483)
     assert only.deciding_rates == pytest.approx((4483,))

@@ -7,11 +7,11 @@ from builders import pursuit, trial_spec
 from price_builders import price
 from report_builders import baseline_of, forecast, measured, plan_of, repeats
 
-from orchestrator.analysis.comparison.speedup_matrix import matrices_of, matrix_table
-from orchestrator.analysis.findings import findings_of
-from orchestrator.analysis.measurements.frame import frame_of
-from orchestrator.analysis.measurements.measured import measured_of
-from orchestrator.analysis.measurements.setting import setting_of
+from orchestrator.analysis.comparison.speedup_matrix import find_matrices, matrix_table
+from orchestrator.analysis.findings import collect_findings
+from orchestrator.analysis.measurements.frame import build_frame
+from orchestrator.analysis.measurements.measured import find_measured
+from orchestrator.analysis.measurements.setting import build_setting
 from orchestrator.core.result import Calibration
 from orchestrator.core.trial_spec import setting_id, trial_id
 
@@ -25,15 +25,15 @@ def seeded(*, seeds=SEEDS, rates=RATES, **changes):
 
 
 def measured_in(records):
-    return measured_of(frame_of(records))
+    return find_measured(build_frame(records))
 
 
 def table_of(title, records, **changes):
-    tables = findings_of(records, plan_of(records, **changes)).tables
+    tables = collect_findings(records, plan_of(records, **changes)).tables
     return next(table for table in tables if table.title == title)
 
 
-def rows_of(title, records, **changes):
+def collect_rows(title, records, **changes):
     table = table_of(title, records, **changes)
     return [dict(zip((column.header for column in table.columns), row, strict=True)) for row in table.rows]
 
@@ -42,7 +42,7 @@ def test_a_setting_is_named_alike_in_all_its_seeds_and_repeats_and_in_nothing_el
     first = trial_spec()
     assert {setting_id(replace(first, seed=seed, repeat=seed)) for seed in SEEDS} == {trial_id(first)}
     assert setting_id(replace(first, precision="bf16")) != setting_id(first)
-    assert setting_of(replace(first, seed=7)) == setting_of(first)
+    assert build_setting(replace(first, seed=7)) == build_setting(first)
 
 
 def test_one_measurement_pools_all_seeds_and_tells_which_were_quiet():
@@ -59,39 +59,39 @@ def test_one_measurement_pools_all_seeds_and_tells_which_were_quiet():
 
 
 def test_the_table_has_one_row_and_says_of_how_many_seeds():
-    (row,) = rows_of("Measured", seeded())
+    (row,) = collect_rows("Measured", seeded())
     assert "seed" not in row
     assert row["over"] == "6 repeats of 3 seeds"
 
 
 @pytest.mark.parametrize(("seeds", "said"), [((0,), "2 repeats"), ((5,), "2 repeats")])
 def test_a_single_seed_is_no_word_worth(seeds, said):
-    assert rows_of("Measured", seeded(seeds=seeds))[0]["over"] == said
+    assert collect_rows("Measured", seeded(seeds=seeds))[0]["over"] == said
 
 
 def test_other_seeds_on_the_two_sides_are_compared_for_they_are_repeats():
     records = [*seeded(seeds=(1, 2, 3)), *seeded(seeds=(4, 5, 6), rates=(2000, 2020), precision="bf16")]
-    (row,) = rows_of("Compared", records)
+    (row,) = collect_rows("Compared", records)
     assert (row["by"], row["first"], row["second"]) == ("precision", "bf16", "fp32")
     assert row["verdict"] == "faster"
 
 
 def test_a_baseline_that_was_trained_with_several_seeds_is_one_baseline():
     records = [*seeded(), *seeded(rates=(2000, 2020), precision="bf16")]
-    (row,) = rows_of("Against the baseline", records, baseline=baseline_of(records, precision="fp32"))
+    (row,) = collect_rows("Against the baseline", records, baseline=baseline_of(records, precision="fp32"))
     assert row["ratio"].startswith("2.00x")
 
 
 def test_what_would_have_been_predicted_of_one_seed_stands_beside_all_of_them():
     records = seeded()
     step = forecast(step_seconds=0.06).step
-    (row,) = rows_of("Predicted, then measured", records, hindcasts={records[2].trial_id: step})
+    (row,) = collect_rows("Predicted, then measured", records, hindcasts={records[2].trial_id: step})
     assert row["in the interval"] == "yes"
 
 
 def test_speed_ups_have_one_row_whatever_the_seeds():
     records = [*seeded(), *seeded(rates=(2000, 2020), precision="bf16")]
-    (row,) = rows_of("Speed-up by device and precision", records)
+    (row,) = collect_rows("Speed-up by device and precision", records)
     assert (row["fp32"], row["bf16"][:5]) == ("1x, reference", "2.00x")
 
 
@@ -103,7 +103,7 @@ def test_without_a_baseline_the_reference_is_the_same_cell_in_every_row():
         measured(step_seconds=0.019, **other),
         measured(step_seconds=0.021, precision="bf16", **other),
     ]
-    table = matrix_table(matrices_of(measured_in(records), None))
+    table = matrix_table(find_matrices(measured_in(records), None))
     column = [column.header for column in table.columns].index("fp32")
     assert [row[column] for row in table.rows] == ["1x, reference"] * 2
 
@@ -114,25 +114,25 @@ def test_scaling_is_over_all_seeds():
         replace(item, spec=item.spec)
         for item in seeded(rates=(1800, 1820), num_workers=2, replicas=2, seeds=(7, 8, 9))
     ]
-    rows = [row for row in rows_of("Scaling", [*alone, *two]) if row["kind"] == "strong"]
+    rows = [row for row in collect_rows("Scaling", [*alone, *two]) if row["kind"] == "strong"]
     assert [row["workers"] for row in rows] == ["1", "2"]
     assert rows[1]["speed-up"].startswith("1.80x")
 
 
 def test_money_is_told_of_a_setting_with_all_its_seeds():
-    (row,) = rows_of("Cost", seeded(price=price()))
+    (row,) = collect_rows("Cost", seeded(price=price()))
     assert (row["of"], row["trials"]) == ("mnist_cnn cpu torch_ddp fp32", "6")
 
 
 def test_utilisation_is_told_of_a_setting_with_all_its_seeds():
     peak = Calibration(size=2048, seconds=((0.1,),))
     records = [measured(seed=seed, recorded={"calibration": peak}) for seed in SEEDS]
-    (row,) = rows_of("Utilisation", records)
+    (row,) = collect_rows("Utilisation", records)
     assert row["trial"] == "mnist_cnn cpu torch_ddp fp32"
 
 
 def test_the_frame_has_the_setting_the_seed_and_the_repeat():
-    frame = frame_of(seeded())
+    frame = build_frame(seeded())
     assert frame["setting_id"].nunique() == 1
     assert frame["point"].nunique() == 3
     assert list(frame["seed"]) == [0, 0, 1, 1, 2, 2]
@@ -142,15 +142,15 @@ def test_the_frame_has_the_setting_the_seed_and_the_repeat():
 def test_seeds_are_told_apart_where_a_target_was_to_be_reached():
     found = {0: (0.9,), 2: (0.1, 0.2, 0.95), 5: (0.1, 0.2)}
     records = [measured(seed=seed, recorded={"pursuit": pursuit(*each)}) for seed, each in found.items()]
-    (row,) = rows_of("Time to target", records)
+    (row,) = collect_rows("Time to target", records)
     assert row["training s by seed"] == "0: 1.000; 2: 3.000; 5: not reached"
 
 
 def test_a_warning_of_several_trials_names_their_setting_once():
-    (row,) = rows_of("Warnings", seeded(placed={"warnings": ("batch 8 is small",)}))
+    (row,) = collect_rows("Warnings", seeded(placed={"warnings": ("batch 8 is small",)}))
     assert (row["trials"], row["which"]) == ("6", "mnist_cnn cpu torch_ddp fp32")
 
 
 def test_a_result_of_another_environment_names_its_setting_once():
-    (row,) = rows_of("Stale", seeded(), stale="torch 2.12, here 2.13")
+    (row,) = collect_rows("Stale", seeded(), stale="torch 2.12, here 2.13")
     assert (row["trials"], row["which"]) == ("6", "mnist_cnn cpu torch_ddp fp32")

@@ -7,7 +7,7 @@ from builders import trial_spec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orchestrator.analysis.measurements.setting import label_of, namer, setting_of
+from orchestrator.analysis.measurements.setting import build_setting, format_label, namer
 from orchestrator.core.trial_spec import TimingSpec, TrialSpec
 
 OTHERS = {
@@ -47,11 +47,15 @@ def test_every_field_of_a_trial_is_changed_here():
 @pytest.mark.parametrize("name", [name for name in OTHERS if name not in ("seed", "repeat")])
 def test_trials_that_differ_have_different_settings(name):
     for value in OTHERS[name]:
-        assert setting_of(trial_with(**{name: value})) != setting_of(trial_spec())
+        assert build_setting(trial_with(**{name: value})) != build_setting(trial_spec())
 
 
 def test_seeds_and_repeats_have_the_same_setting():
-    assert setting_of(trial_spec(repeat=1)) == setting_of(trial_spec(seed=7)) == setting_of(trial_spec())
+    assert (
+        build_setting(trial_spec(repeat=1))
+        == build_setting(trial_spec(seed=7))
+        == build_setting(trial_spec())
+    )
 
 
 changes = st.fixed_dictionaries({}, optional={name: st.sampled_from(OTHERS[name]) for name in OTHERS})
@@ -61,9 +65,11 @@ changes = st.fixed_dictionaries({}, optional={name: st.sampled_from(OTHERS[name]
 @given(st.lists(changes, min_size=2, max_size=4))
 def test_no_two_different_trials_of_a_sweep_share_a_name(several):
     trials = [trial_with(**item) for item in several]
-    name_of = namer(trials)
+    build_name = namer(trials)
     for one in trials:
-        assert [name_of(other) == name_of(one) for other in trials] == [other == one for other in trials]
+        assert [build_name(other) == build_name(one) for other in trials] == [
+            other == one for other in trials
+        ]
 
 
 def test_a_name_is_short_where_nothing_else_differs():
@@ -99,6 +105,6 @@ def test_what_follows_from_the_trainer_is_told_only_where_nothing_else_differs()
 
 
 def test_a_label_says_the_fields_that_it_is_asked_for():
-    setting = setting_of(trial_spec(num_workers=1, data="standin:1f2e3d4c5b"))
+    setting = build_setting(trial_spec(num_workers=1, data="standin:1f2e3d4c5b"))
     names = ("trainer", "num_workers", "global_batch_size", "data", "trainer_options")
-    assert label_of(setting, names) == "torch_ddp, 1 worker, batch 64, stand-in 1f2e3d4c"
+    assert format_label(setting, names) == "torch_ddp, 1 worker, batch 64, stand-in 1f2e3d4c"

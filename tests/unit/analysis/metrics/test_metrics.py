@@ -8,9 +8,9 @@ from builders import placement, pursuit, record, train_result, trial_spec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.analysis.metrics.cost import costs_of
-from orchestrator.analysis.metrics.definitions import METRICS, metrics_of
-from orchestrator.analysis.metrics.metric import step_seconds_of
+from orchestrator.analysis.metrics.cost import compute_costs
+from orchestrator.analysis.metrics.definitions import METRICS, collect_metrics
+from orchestrator.analysis.metrics.metric import find_step_seconds
 from orchestrator.core.peaks import Calibration, Peaks
 from orchestrator.core.result import Failure
 
@@ -18,63 +18,65 @@ OF_A_TARGET = ("seconds_to_target", "steps_to_target", "best_quality", "pursuit_
 
 
 def test_ten_steps_in_a_tenth_of_a_second_are_ten_milliseconds_a_step():
-    assert step_seconds_of(train_result()).median == pytest.approx(0.01)
+    assert find_step_seconds(train_result()).median == pytest.approx(0.01)
 
 
 def test_the_slowest_rank_of_each_block_counts():
     result = train_result(block_seconds=((0.1, 0.4, 0.1), (0.2, 0.1, 0.3)))
-    step_seconds = step_seconds_of(result)  # blocks of 0.2, 0.4 and 0.3 s
+    step_seconds = find_step_seconds(result)  # blocks of 0.2, 0.4 and 0.3 s
     assert (step_seconds.low, step_seconds.median, step_seconds.high) == pytest.approx((0.02, 0.03, 0.04))
 
 
 def test_no_block_is_no_steady_state():
-    assert step_seconds_of(train_result(block_seconds=())) is None
-    assert step_seconds_of(train_result(block_seconds=((), ()))) is None
+    assert find_step_seconds(train_result(block_seconds=())) is None
+    assert find_step_seconds(train_result(block_seconds=((), ()))) is None
 
 
 @pytest.mark.parametrize("seconds", [0.0, 5e-324, 1e-300, math.inf, math.nan])
 def test_times_that_no_clock_can_have_shown_are_no_rate(seconds):
     poisoned = record(result=train_result(block_seconds=((seconds,) * 6,)))
-    assert step_seconds_of(poisoned.result) is None
-    assert "steady_samples_per_second" not in metrics_of(poisoned)
-    assert "epoch_seconds" not in metrics_of(poisoned)
+    assert find_step_seconds(poisoned.result) is None
+    assert "steady_samples_per_second" not in collect_metrics(poisoned)
+    assert "epoch_seconds" not in collect_metrics(poisoned)
 
 
 def test_batch_64_at_10_milliseconds_is_6400_samples_a_second():
-    metrics = metrics_of(record())
+    metrics = collect_metrics(record())
     assert metrics["steady_samples_per_second"] == pytest.approx(6400)
     assert metrics["step_seconds_median"] == pytest.approx(0.01)
 
 
 def test_a_measurement_has_its_times_its_last_loss_and_its_quality():
-    assert {name: metrics_of(record())[name] for name in ("setup_seconds", "first_step_seconds")} == {
+    assert {name: collect_metrics(record())[name] for name in ("setup_seconds", "first_step_seconds")} == {
         "setup_seconds": 0.5,
         "first_step_seconds": 0.2,
     }
-    assert metrics_of(record())["final_loss"] == 0.1
-    assert metrics_of(record())["accuracy"] == 0.97
+    assert collect_metrics(record())["final_loss"] == 0.1
+    assert collect_metrics(record())["accuracy"] == 0.97
 
 
 def test_a_training_to_a_target_says_when_it_reached_it_and_its_best():
-    metrics = metrics_of(record(result=train_result(pursuit=pursuit(0.5, 0.9, 0.95))))
+    metrics = collect_metrics(record(result=train_result(pursuit=pursuit(0.5, 0.9, 0.95))))
     assert [metrics[key] for key in OF_A_TARGET] == [2.0, 20, 0.95, 0.5]
 
 
 def test_a_target_that_was_not_reached_has_no_time():
-    metrics = metrics_of(record(result=train_result(pursuit=pursuit(0.5, 0.7))))
+    metrics = collect_metrics(record(result=train_result(pursuit=pursuit(0.5, 0.7))))
     assert [metrics.get(key) for key in OF_A_TARGET] == [None, None, 0.7, 0.5]
 
 
 def test_a_rehearsal_has_nothing_that_could_be_compared():
-    assert metrics_of(record(placement=placement(provenance="rehearsed"))) == {"final_loss": 0.1}
+    assert collect_metrics(record(placement=placement(provenance="rehearsed"))) == {"final_loss": 0.1}
 
 
 def test_a_failure_has_no_metrics():
-    assert metrics_of(record(failure=Failure(kind="oom", message="killed", refused=train_result()))) == {}
+    assert (
+        collect_metrics(record(failure=Failure(kind="oom", message="killed", refused=train_result()))) == {}
+    )
 
 
 def test_a_trial_that_read_no_loss_has_none():
-    assert "final_loss" not in metrics_of(record(result=train_result(losses=())))
+    assert "final_loss" not in collect_metrics(record(result=train_result(losses=())))
 
 
 def test_a_measurement_has_every_metric_that_its_framework_can_say():
@@ -93,7 +95,7 @@ def test_a_measurement_has_every_metric_that_its_framework_can_say():
         *OF_A_TARGET,
     }
     unsaid |= {key for key in METRICS if "joules" in key}
-    assert list(metrics_of(record())) == [*(key for key in METRICS if key not in unsaid), "accuracy"]
+    assert list(collect_metrics(record())) == [*(key for key in METRICS if key not in unsaid), "accuracy"]
 
 
 def peaks(flops_per_second: float | None, memory_bytes_per_second: float | None) -> Peaks:
@@ -106,25 +108,27 @@ def peaks(flops_per_second: float | None, memory_bytes_per_second: float | None)
 
 
 def test_a_gigaflop_in_ten_milliseconds_is_a_tenth_of_a_teraflop_a_second():
-    metrics = metrics_of(record(result=train_result(peaks=peaks(1e12, None))))
+    metrics = collect_metrics(record(result=train_result(peaks=peaks(1e12, None))))
     assert metrics["mfu"] == pytest.approx(0.1)
     assert "roofline_fraction" not in metrics
 
 
 @pytest.mark.parametrize(("flops", "memory", "fraction"), [(1e12, 1e11, 0.1), (1e12, 2e10, 0.5)])
 def test_the_nearer_roof_counts(flops, memory, fraction):
-    metrics = metrics_of(record(result=train_result(peaks=peaks(flops, memory))))  # 0.1 GB a step
+    metrics = collect_metrics(record(result=train_result(peaks=peaks(flops, memory))))  # 0.1 GB a step
     assert metrics["roofline_fraction"] == pytest.approx(fraction)
 
 
 def test_without_a_known_peak_there_is_no_utilisation():
     for unknown in (None, peaks(None, 1e11)):
-        assert not {"mfu", "roofline_fraction"} & set(metrics_of(record(result=train_result(peaks=unknown))))
+        assert not {"mfu", "roofline_fraction"} & set(
+            collect_metrics(record(result=train_result(peaks=unknown)))
+        )
 
 
 def test_a_gigaflop_in_ten_milliseconds_is_half_of_a_calibrated_fifth_of_a_teraflop_a_second():
     calibration = Calibration(size=1000, seconds=((0.02, 0.01),))  # 2 GFLOP in 10 ms
-    metrics = metrics_of(record(result=train_result(calibration=calibration)))
+    metrics = collect_metrics(record(result=train_result(calibration=calibration)))
     assert metrics["calibrated_flops_per_second"] == pytest.approx(2e11)
     assert metrics["mfu_calibrated"] == pytest.approx(0.5)
     assert "mfu" not in metrics
@@ -132,19 +136,19 @@ def test_a_gigaflop_in_ten_milliseconds_is_half_of_a_calibrated_fifth_of_a_teraf
 
 def test_a_disturbed_calibration_says_nothing_of_utilisation():
     disturbed = Calibration(size=1000, seconds=((0.03, 0.04),))
-    metrics = metrics_of(record(result=train_result(calibration=disturbed)))
+    metrics = collect_metrics(record(result=train_result(calibration=disturbed)))
     assert metrics["calibrated_flops_per_second"] == pytest.approx(2e9 / 0.03)
     assert "mfu_calibrated" not in metrics
 
 
 def test_two_milliseconds_of_ten_that_are_gone_without_an_exchange_are_a_share_of_a_fifth():
     ranks = ((0.1, 0.05), (0.1, 0.07), (0.2, 0.1)), ((0.09, 0.08), (0.08, 0.08), (0.1, 0.18))
-    metrics = metrics_of(record(result=train_result(exchange_seconds=ranks)))  # 0.2, 0.2 and 0.1
+    metrics = collect_metrics(record(result=train_result(exchange_seconds=ranks)))  # 0.2, 0.2 and 0.1
     assert metrics["communication_share"] == pytest.approx(0.2)
 
 
 def test_384_joules_for_sixty_steps_of_64_samples_are_a_tenth_of_a_joule_a_sample():
-    metrics = metrics_of(record(result=train_result(energy_joules={"accelerator": 384.0})))
+    metrics = collect_metrics(record(result=train_result(energy_joules={"accelerator": 384.0})))
     assert metrics["accelerator_joules"] == 384.0
     assert metrics["accelerator_joules_per_sample"] == pytest.approx(0.1)
     assert not {"host_joules", "host_joules_per_sample"} & set(metrics)
@@ -152,14 +156,14 @@ def test_384_joules_for_sixty_steps_of_64_samples_are_a_tenth_of_a_joule_a_sampl
 
 def test_six_tenths_of_a_second_at_400_watts_are_240_joules_at_most():
     known = replace(peaks(None, None), tdp_watts=400.0)
-    metrics = metrics_of(record(result=train_result(peaks=known)))
+    metrics = collect_metrics(record(result=train_result(peaks=known)))
     assert metrics["energy_bound_joules_tdp"] == pytest.approx(240)
     assert "accelerator_joules" not in metrics
 
 
 def test_what_it_took_is_that_of_all_ranks_or_of_the_one_that_needed_most():
     devices = [replace(train_result().devices[0], peak_memory_bytes=value) for value in (10**9, 2 * 10**9)]
-    metrics = metrics_of(
+    metrics = collect_metrics(
         record(
             result=train_result(
                 block_seconds=((0.1,) * 6,) * 2,
@@ -181,15 +185,15 @@ def test_what_it_took_is_that_of_all_ranks_or_of_the_one_that_needed_most():
 
 def test_the_phases_of_a_training_are_told_apart_where_there_are_several():
     phases = {"pretraining_0": 2.0, "fine_tuning": 3.0}
-    metrics = metrics_of(record(result=train_result(phase_seconds=phases)))
+    metrics = collect_metrics(record(result=train_result(phase_seconds=phases)))
     assert metrics["phase_seconds.pretraining_0"] == 2.0
     assert metrics["phase_seconds.fine_tuning"] == 3.0
-    assert not [name for name in metrics_of(record()) if name.startswith("phase_seconds")]
+    assert not [name for name in collect_metrics(record()) if name.startswith("phase_seconds")]
 
 
 def test_any_quality_is_taken_as_it_is_called_unless_the_name_is_taken():
     quality = {"accuracy": 0.9, "precision": 0.8, "recall": 0.7, "kappa": 0.6, "loss": 0.5, "final_loss": 0.4}
-    metrics = metrics_of(record(result=train_result(quality=quality)))
+    metrics = collect_metrics(record(result=train_result(quality=quality)))
     found = {name: metrics[name] for name in list(metrics)[-len(quality) :]}
     assert found == {
         "accuracy": 0.9,
@@ -204,20 +208,20 @@ def test_any_quality_is_taken_as_it_is_called_unless_the_name_is_taken():
 
 def test_a_run_has_its_seconds_and_no_number_of_steps():
     run = train_result(run_seconds=(3.0, 4.0), block_seconds=((), ()), steps=0, samples=0)
-    assert set(metrics_of(record(result=run))) == {
+    assert set(collect_metrics(record(result=run))) == {
         "run_seconds",
         "launch_seconds",
         "cpu_seconds",
         "peak_host_bytes",
-        *costs_of(record(result=run)),
+        *compute_costs(record(result=run)),
         *run.quality,
     }
-    assert metrics_of(record(result=run))["run_seconds"] == 4.0
+    assert collect_metrics(record(result=run))["run_seconds"] == 4.0
 
 
 @given(st.lists(st.floats(1e-3, 1e3), min_size=1, max_size=20), st.integers(1, 10_000))
 def test_throughput_is_the_batch_over_the_step(blocks, batch):
     spec = trial_spec(global_batch_size=batch)
-    metrics = metrics_of(record(spec=spec, result=train_result(block_seconds=(tuple(blocks),))))
+    metrics = collect_metrics(record(spec=spec, result=train_result(block_seconds=(tuple(blocks),))))
     assert math.isclose(metrics["steady_samples_per_second"] * metrics["step_seconds_median"], batch)
     assert metrics["step_seconds_low"] <= metrics["step_seconds_median"] <= metrics["step_seconds_high"]

@@ -7,9 +7,9 @@ import pytest
 from builders import train_result
 from report_builders import measured, plan_of
 
-from orchestrator.analysis.findings import findings_of
-from orchestrator.analysis.measurements.frame import frame_of
-from orchestrator.analysis.measurements.measured import measured_of
+from orchestrator.analysis.findings import collect_findings
+from orchestrator.analysis.measurements.frame import build_frame
+from orchestrator.analysis.measurements.measured import find_measured
 from orchestrator.analysis.metrics.quality import QualityInterval, quality_interval, shown_better
 from orchestrator.core.codec import from_plain, to_plain
 from orchestrator.core.result import TrainResult
@@ -115,7 +115,7 @@ def test_repeats_of_a_seed_count_once_and_a_setting_has_the_interval_of_its_seed
         )
         for (seed, repeat), value in values.items()
     ]
-    (only,) = measured_of(frame_of(records))
+    (only,) = find_measured(build_frame(records))
     assert only.quality["accuracy"] == accuracy(0.90, 0.94)
     assert only.quality["held_out_loss"] == loss(0.90, 0.94)
 
@@ -124,7 +124,7 @@ def test_the_table_has_the_interval_of_a_quality_where_one_is_known_and_says_wha
     records = [
         measured(recorded={"quality": {"accuracy": 0.9, "held_out_loss": 0.25}, "held_out_samples": 100})
     ]
-    table = findings_of(records, plan_of(records)).tables[0]
+    table = collect_findings(records, plan_of(records)).tables[0]
     row = dict(zip((column.header for column in table.columns), table.rows[0], strict=True))
     assert row["accuracy"] == "0.9000 [0.8256, 0.9448]"
     assert row["held_out_loss"] == "0.2500"

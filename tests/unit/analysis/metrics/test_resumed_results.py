@@ -10,13 +10,13 @@ from price_builders import price
 from report_builders import measured, plan_of
 from rich.console import Console
 
-from orchestrator.analysis.comparison.baseline import verdict_of
-from orchestrator.analysis.comparison.compare import comparisons_of
-from orchestrator.analysis.findings import findings_of
-from orchestrator.analysis.measurements.frame import frame_of
-from orchestrator.analysis.measurements.measured import measured_of
-from orchestrator.analysis.metrics.cost import costs_of
-from orchestrator.analysis.metrics.definitions import metrics_of
+from orchestrator.analysis.comparison.baseline import format_verdict
+from orchestrator.analysis.comparison.compare import compare_fastest
+from orchestrator.analysis.findings import collect_findings
+from orchestrator.analysis.measurements.frame import build_frame
+from orchestrator.analysis.measurements.measured import find_measured
+from orchestrator.analysis.metrics.cost import compute_costs
+from orchestrator.analysis.metrics.definitions import collect_metrics
 from orchestrator.core.placement import Attempt, Plan
 from orchestrator.core.trial_spec import TimingSpec
 from orchestrator.terminal.live_view import watching
@@ -26,11 +26,11 @@ RESUMED = {"resumed_from_step": 50, "resumed_seconds": 10.0}
 
 
 def of(*records):
-    return measured_of(frame_of(records))
+    return find_measured(build_frame(records))
 
 
 def cells(records, title: str, column: str) -> list[str]:
-    tables = findings_of(records, plan_of(records)).tables
+    tables = collect_findings(records, plan_of(records)).tables
     (table,) = (table for table in tables if table.title == title)
     place = [column.header for column in table.columns].index(column)
     return [row[place] for row in table.rows]
@@ -53,7 +53,7 @@ def test_what_a_resumed_repeat_cost_is_not_that_of_a_job():
 def test_results_and_their_note_say_resumed():
     records = [measured(), measured("tensorflow", recorded=RESUMED)]
     assert sorted(cells(records, "Measured", "over")) == ["15 blocks", "15 blocks, resumed"]
-    (table,) = (one for one in findings_of(records, plan_of(records)).tables if one.title == "Measured")
+    (table,) = (one for one in collect_findings(records, plan_of(records)).tables if one.title == "Measured")
     assert "Resumed: a worker was lost and the training went on from a checkpoint." in table.note
 
 
@@ -63,8 +63,8 @@ def test_repeats_count_those_that_were_resumed():
 
 
 def test_a_verdict_over_a_resumed_side_is_marked():
-    ((only,),) = comparisons_of(of(measured(), measured("tensorflow", recorded=RESUMED)))
-    assert verdict_of(only) == "too few repeats, resumed"
+    ((only,),) = compare_fastest(of(measured(), measured("tensorflow", recorded=RESUMED)))
+    assert format_verdict(only) == "too few repeats, resumed"
 
 
 def test_a_training_to_a_target_says_resumed_and_has_no_cost_to_it():
@@ -73,19 +73,19 @@ def test_a_training_to_a_target_says_resumed_and_has_no_cost_to_it():
     assert cells([told], "Time to target", "over") == ["1 training, 1 seed, 1 resumed"]
     whole = record(price=price(), result=train_result(pursuit=pursuit(0.5, 0.9)))
     resumed = record(price=price(), result=train_result(pursuit=pursuit(0.5, 0.9), **RESUMED))
-    assert "usd_to_target" in costs_of(whole)
-    assert "usd_to_target" not in costs_of(resumed)
+    assert "usd_to_target" in compute_costs(whole)
+    assert "usd_to_target" not in compute_costs(resumed)
 
 
 def test_a_whole_timing_says_zero():
-    assert [metrics_of(record())[name] for name in RESUMED] == [0, 0]
-    assert [metrics_of(record(result=train_result(**RESUMED)))[name] for name in RESUMED] == [50, 10.0]
+    assert [collect_metrics(record())[name] for name in RESUMED] == [0, 0]
+    assert [collect_metrics(record(result=train_result(**RESUMED)))[name] for name in RESUMED] == [50, 10.0]
 
 
 def test_steps_that_were_timed_are_among_those_that_the_attempt_took():
     timed, cut = train_result(resumed_from_step=56), train_result(resumed_from_step=57)
-    assert gates.failure_of(placement(), timed, driver_names={}) is None
-    failure = gates.failure_of(placement(), cut, driver_names={})
+    assert gates.find_failure(placement(), timed, driver_names={}) is None
+    failure = gates.find_failure(placement(), cut, driver_names={})
     assert failure.message == "64 steps were timed; 63 were taken"
 
 

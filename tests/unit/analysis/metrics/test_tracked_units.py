@@ -5,12 +5,12 @@ from builders import record, train_result
 from price_builders import price
 
 from orchestrator.analysis.metrics.cost import COSTS
-from orchestrator.analysis.metrics.definitions import METRICS, metrics_of
+from orchestrator.analysis.metrics.definitions import METRICS, collect_metrics
 from orchestrator.analysis.metrics.units import TRACKED, in_tracked_units
 
 
 def test_metrics_have_a_section_and_one_unit_in_mlflow():
-    found = in_tracked_units(metrics_of(record(price=price())))
+    found = in_tracked_units(collect_metrics(record(price=price())))
     assert found["time/step_ms"] == pytest.approx(10.0)
     assert found["cost/usd_per_million_samples"] == pytest.approx(1e6 * 0.001 / 6400)
     assert found["cost/usd"] == pytest.approx(0.003)
@@ -20,7 +20,7 @@ def test_metrics_have_a_section_and_one_unit_in_mlflow():
 
 
 def test_no_metric_is_lost_or_has_two_names():
-    found = metrics_of(record(price=price()))
+    found = collect_metrics(record(price=price()))
     assert len(in_tracked_units(found)) == len(found)
 
 
@@ -39,13 +39,13 @@ def test_every_metric_has_a_name_of_its_own_in_mlflow():
     ],
 )
 def test_a_quality_keeps_its_name_beside_the_curve_of_the_loss(quality, tracked):
-    found = in_tracked_units(metrics_of(record(result=train_result(quality={quality: 0.25}))))
+    found = in_tracked_units(collect_metrics(record(result=train_result(quality={quality: 0.25}))))
     assert found[tracked] == 0.25
 
 
 @pytest.mark.parametrize("name", ["precision", "steps", "mfu", "final_loss", "loss"])
 def test_a_quality_with_the_name_of_a_number_or_a_parameter_has_a_prefix(name):
-    found = metrics_of(record(result=train_result(quality={name: 0.5})))
+    found = collect_metrics(record(result=train_result(quality={name: 0.5})))
     assert found[f"quality.{name}"] == 0.5
     assert found.get(name) != 0.5
 
@@ -55,7 +55,9 @@ def test_a_quality_with_the_name_of_a_number_or_a_parameter_has_a_prefix(name):
 )
 def test_two_qualities_never_have_one_name_in_mlflow(names):
     quality = dict(zip(names, (0.25, 0.75), strict=True))
-    found = in_tracked_units(metrics_of(record(result=train_result(quality=quality))))
+    found = in_tracked_units(collect_metrics(record(result=train_result(quality=quality))))
     assert sorted(value for value in found.values() if value in (0.25, 0.75)) == [0.25, 0.75]
-    first = in_tracked_units(metrics_of(record(result=train_result(quality=dict([*quality.items()][::-1])))))
+    first = in_tracked_units(
+        collect_metrics(record(result=train_result(quality=dict([*quality.items()][::-1]))))
+    )
     assert first == found

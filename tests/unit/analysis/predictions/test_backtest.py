@@ -3,8 +3,8 @@
 import pytest
 from report_builders import forecast, measured, plan_of, repeats
 
-from orchestrator.analysis.findings import findings_of
-from orchestrator.analysis.report.headline import headline_of
+from orchestrator.analysis.findings import collect_findings
+from orchestrator.analysis.report.headline import build_headline
 
 
 def found(records, so_far=(0, 0), **step_seconds):
@@ -14,7 +14,7 @@ def found(records, so_far=(0, 0), **step_seconds):
         for record in records
         if not record.spec.repeat and record.spec.trainer in step_seconds
     }
-    return findings_of(records, plan_of(records, hindcasts=hindcasts, so_far=so_far))
+    return collect_findings(records, plan_of(records, hindcasts=hindcasts, so_far=so_far))
 
 
 def table_of(findings):
@@ -51,7 +51,7 @@ def test_repeats_are_one_measurement():
 
 def test_of_one_measurement_both_numbers_are_told():
     findings = found([measured(step_seconds=0.0021)], torch_ddp=0.0019)
-    assert headline_of(findings)[-1] == (
+    assert build_headline(findings)[-1] == (
         "mnist_cnn, cpu, torch_ddp, fp32: predicted 1.900 [0.950, 3.800] ms a step, measured 2.100."
     )
 
@@ -63,7 +63,7 @@ def test_of_several_it_is_told_how_often_the_intervals_held():
         "1 of 2 measurements in the interval that was predicted without it (50%; 90% should); the middle "
         "error is 34%."
     )
-    assert told in headline_of(findings)
+    assert told in build_headline(findings)
     assert table_of(findings).note.endswith(told)
 
 
@@ -73,7 +73,7 @@ def test_the_intervals_of_all_sweeps_are_counted_where_there_are_more_than_these
         "(89%; 90% should)."
     )
     findings = found([measured(step_seconds=0.002)], so_far=(8, 9), torch_ddp=0.0019)
-    assert headline_of(findings)[-1] == told
+    assert build_headline(findings)[-1] == told
     assert table_of(findings).note.endswith(told)
     only = found([measured(step_seconds=0.002)], so_far=(1, 1), torch_ddp=0.0019)
     assert "In all sweeps" not in table_of(only).note
@@ -82,7 +82,7 @@ def test_the_intervals_of_all_sweeps_are_counted_where_there_are_more_than_these
 def test_without_a_prediction_there_is_neither_table_nor_sentence():
     findings = found([measured()])
     assert not [table for table in findings.tables if table.title == "Predicted, then measured"]
-    assert not [name for name in headline_of(findings) if "predicted" in name]
+    assert not [name for name in build_headline(findings) if "predicted" in name]
 
 
 def test_what_a_busy_host_slowed_down_judges_no_prediction_in_the_headline():
@@ -90,7 +90,9 @@ def test_what_a_busy_host_slowed_down_judges_no_prediction_in_the_headline():
     records = [measured(step_seconds=0.002), measured("tensorflow", step_seconds=0.005, recorded=busy)]
     findings = found(records, torch_ddp=0.0019, tensorflow=0.0019)
     assert "1 of 2 measurements in the interval" in table_of(findings).note
-    told = [line for line in headline_of(findings) if "predicted" in line and line.startswith("mnist_cnn, ")]
+    told = [
+        line for line in build_headline(findings) if "predicted" in line and line.startswith("mnist_cnn, ")
+    ]
     assert told == [
         "mnist_cnn, cpu, torch_ddp, fp32: predicted 1.900 [0.950, 3.800] ms a step, measured 2.000."
     ]

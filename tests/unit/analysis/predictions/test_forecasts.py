@@ -6,12 +6,12 @@ import pytest
 from price_builders import price
 from report_builders import forecast, measured, plan_of, repeats
 
-from orchestrator.analysis.findings import findings_of
+from orchestrator.analysis.findings import collect_findings
 from orchestrator.analysis.formatting import UNKNOWN
 from orchestrator.analysis.measurements.noise import NOISY
-from orchestrator.analysis.predictions.forecasts import predicted_of, predicted_table
+from orchestrator.analysis.predictions.forecasts import list_predicted, predicted_table
 from orchestrator.analysis.recommendation.tables import RANKED as SETTINGS
-from orchestrator.analysis.report.headline import headline_of
+from orchestrator.analysis.report.headline import build_headline
 from orchestrator.core.objective import Objective
 from orchestrator.core.price import Unpriced
 from orchestrator.core.trial_spec import TimingSpec
@@ -20,12 +20,12 @@ HOURS = 300 * 0.002 / 3600
 TPU = forecast(device="tpu_v3_8", step_seconds=None, source="no TPU was measured")
 
 
-def rows_of(table):
+def collect_rows(table):
     return [dict(zip((column.header for column in table.columns), row, strict=True)) for row in table.rows]
 
 
 def found(records, forecasts, goal="fastest"):
-    return findings_of(records, plan_of(records, forecasts=forecasts), Objective(goal=goal))
+    return collect_findings(records, plan_of(records, forecasts=forecasts), Objective(goal=goal))
 
 
 def table(records, forecasts, title):
@@ -35,11 +35,11 @@ def table(records, forecasts, title):
 
 def answered(records, forecasts, goal="fastest"):
     """Give the first sentence of the headline."""
-    return headline_of(found(records, forecasts, goal))[0]
+    return build_headline(found(records, forecasts, goal))[0]
 
 
 def test_a_row_has_step_time_and_dollars_of_a_trial_and_what_they_stand_on():
-    row, refused = rows_of(predicted_table(predicted_of([forecast(source="fitted to T4"), TPU])))
+    row, refused = collect_rows(predicted_table(list_predicted([forecast(source="fitted to T4"), TPU])))
     assert row["step ms [90%]"] == "2.0 [1.0, 4.0]"
     assert row["time [90%]"].value == pytest.approx(3600 * HOURS)
     assert row["$ [90%]"].value == pytest.approx(HOURS * 3.6)
@@ -50,47 +50,47 @@ def test_a_row_has_step_time_and_dollars_of_a_trial_and_what_they_stand_on():
 
 def test_trainers_of_which_the_same_is_thought_share_a_row_and_others_do_not():
     same = [forecast("torch_ddp"), forecast("tensorflow", trainer_options={"compile": "on"})]
-    first, second, _ = rows_of(
-        predicted_table(predicted_of([*same, forecast("torch_xla", step_seconds=0.1)]))
+    first, second, _ = collect_rows(
+        predicted_table(list_predicted([*same, forecast("torch_xla", step_seconds=0.1)]))
     )
     assert (first["trainers"], first["trials"]) == ("torch_ddp, tensorflow, trainer.compile=on", "2")
     assert second["trainers"] == "torch_xla"
 
 
 def test_the_total_is_of_every_trial_that_is_predicted_and_of_dollars_only_if_all_are_known():
-    *_, total = rows_of(predicted_table(predicted_of([forecast(), forecast(device="v100"), TPU])))
+    *_, total = collect_rows(predicted_table(list_predicted([forecast(), forecast(device="v100"), TPU])))
     assert total["trials"] == "2"
     assert total["time [90%]"].value == pytest.approx(2 * 3600 * HOURS)
     assert total["$ [90%]"].value == pytest.approx(2 * HOURS * 3.6)
     unpriced = forecast(device="v100", price=Unpriced(reason="no row"))
-    *_, last, total = rows_of(predicted_table(predicted_of([forecast(), unpriced])))
+    *_, last, total = collect_rows(predicted_table(list_predicted([forecast(), unpriced])))
     assert (last["$ [90%]"], total["$ [90%]"]) == (UNKNOWN, UNKNOWN)
     assert last["from, or why not"].endswith("; without a price: no row")
 
 
 def test_time_and_dollars_of_absent_devices_say_that_boot_is_not_included():
-    known = predicted_table(predicted_of([forecast(price=price(least_billing_seconds=60.0)), TPU]))
+    known = predicted_table(list_predicted([forecast(price=price(least_billing_seconds=60.0)), TPU]))
     assert known.note.endswith(
         "Boot and install of a rented machine are not included (prices.start_seconds=[LOW,HIGH] adds them). "
         "Each start is billed for at least 60 s, $0.060."
     )
-    assert "boot" not in predicted_table(predicted_of([TPU])).note
+    assert "boot" not in predicted_table(list_predicted([TPU])).note
 
 
 def test_with_a_target_time_and_dollars_are_at_most_those_of_all_steps():
     limited = forecast(timing=TimingSpec(target=0.9))
-    found = predicted_table(predicted_of([limited, forecast()]))
-    first, second, total = rows_of(found)
+    found = predicted_table(list_predicted([limited, forecast()]))
+    first, second, total = collect_rows(found)
     assert first["time [90%]"] == f"at most {second['time [90%]']}"
     assert first["$ [90%]"].value == pytest.approx(HOURS * 3.6)
     assert total["time [90%]"].startswith("at most ")
     assert "At most: a target may end the training" in found.note
-    assert "At most" not in predicted_table(predicted_of([forecast()])).note
+    assert "At most" not in predicted_table(list_predicted([forecast()])).note
 
 
 def test_of_a_training_in_phases_a_step_of_the_last_is_told_and_no_time():
     forecasts = [forecast(workload="mnist_dbn", num_phases=3), forecast()]
-    row, *_, total = rows_of(predicted_table(predicted_of([*forecasts, forecast(device="v100")])))
+    row, *_, total = collect_rows(predicted_table(list_predicted([*forecasts, forecast(device="v100")])))
     assert (row["step ms [90%]"], row["time [90%]"], row["$ [90%]"]) == ("2.0 [1.0, 4.0]", UNKNOWN, UNKNOWN)
     assert "; no time: this is a step of the last of 3 phases" in row["from, or why not"]
     assert (total["workload"], total["trials"]) == ("all with a time", "2")
@@ -102,14 +102,14 @@ def test_what_is_predicted_stands_beside_what_was_measured_and_each_says_which_i
         measured(step_seconds=0.01, price=price()),
         measured("noop", step_seconds=0.001, placed={"trains": False}),
     ]
-    predicted, known = rows_of(table(records, [forecast(), TPU], SETTINGS))
+    predicted, known = collect_rows(table(records, [forecast(), TPU], SETTINGS))
     assert (predicted["setting"], predicted["known by"]) == ("t4, fp32", "predicted")
     assert (known["setting"], known["known by"]) == ("cpu, torch_ddp, fp32", "measured")
     assert predicted["time"].value == pytest.approx(28.9, rel=0.05)
     assert re.fullmatch(r"2\d s \[1[456], 5[678]\]", predicted["time"])
     assert predicted["cost $"].value == pytest.approx(0.0289, rel=0.05)
     assert predicted["cost $"].endswith("]")
-    (refused,) = rows_of(table(records, [forecast(), TPU], "Not judged"))
+    (refused,) = collect_rows(table(records, [forecast(), TPU], "Not judged"))
     assert (refused["setting"], refused["why"]) == ("tpu_v3_8, fp32", "no TPU was measured")
     assert {one.title for one in found(records, [TPU]).tables} == {
         "Measured",
@@ -147,7 +147,7 @@ def test_a_chance_comes_from_both_intervals():
 def test_what_was_noisy_says_so_beside_a_prediction():
     busy = {"load_average": (9.0, 9.0)}
     records = [measured(step_seconds=0.015, recorded=busy), measured(step_seconds=0.010, repeat=1)]
-    _, known = rows_of(table(records, [forecast()], SETTINGS))
+    _, known = collect_rows(table(records, [forecast()], SETTINGS))
     assert known["known by"] == "measured, 1 noisy"
     assert known["time"].value == pytest.approx(0.79 + 140.625, rel=0.001)  # of the quiet one alone
     assert f"Noisy: {NOISY}." in table(records, [forecast()], SETTINGS).note
@@ -186,7 +186,7 @@ def test_nothing_is_recommended_on_a_prediction():
     (answer,) = found(records, [forecast()]).recommendations
     assert (answer.winner.setting, answer.winner.provenance) == ("t4, fp32", "predicted")
     assert (answer.state, answer.chosen) == ("not settled", "cpu, torch_ddp, fp32")
-    remarks = {row["setting"]: row["remarks"] for row in rows_of(table(records, [forecast()], SETTINGS))}
+    remarks = {row["setting"]: row["remarks"] for row in collect_rows(table(records, [forecast()], SETTINGS))}
     assert remarks["t4, fp32"] == ""
     assert remarks["cpu, torch_ddp, fp32"].startswith("best measured")
     assert "recommended" not in "".join(remarks.values())

@@ -9,22 +9,22 @@ import pytest
 from price_builders import price, price_list
 
 from orchestrator.analysis.measurements.noise import NOISY
-from orchestrator.analysis.recommendation.answer.summary import sentence_of
+from orchestrator.analysis.recommendation.answer.summary import format_sentence
 from orchestrator.analysis.recommendation.model.acquisition import (
     Assessment,
     Probe,
     ScalarObjective,
     assess,
     best_next,
+    find_probes,
     measurement_plan,
-    probes_of,
 )
 from orchestrator.analysis.recommendation.model.candidate import CandidateSetting, Job, Run
 from orchestrator.analysis.recommendation.model.criteria import Criteria
-from orchestrator.analysis.recommendation.model.model import model_of, pooled_errors
-from orchestrator.analysis.recommendation.model.posterior import GaussianPosterior, posterior_of
+from orchestrator.analysis.recommendation.model.model import build_model, pooled_errors
+from orchestrator.analysis.recommendation.model.posterior import GaussianPosterior, compute_posterior
 from orchestrator.analysis.recommendation.recommend import recommend
-from orchestrator.analysis.recommendation.tables import tables_of
+from orchestrator.analysis.recommendation.tables import build_tables
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.estimate import ONE_RUN_DEVIATION, ErrorCorrelation, ErrorModel, Refusal, StepPrior
 from orchestrator.core.objective import Objective
@@ -87,7 +87,7 @@ def test_the_chance_of_a_setting_is_that_of_a_normal_difference():
 def test_a_measurement_gains_what_was_lost_by_not_knowing():
     found = assess(posterior((1.0, 1.0), (1e-6, 0.2)), fastest())
     by_hand = 1 - NormalDist().cdf(WITHIN / 0.2)
-    gains = {probe.settings: probe.gain for probe in probes_of(found, (0, 1), repeat=1e-6)}
+    gains = {probe.settings: probe.gain for probe in find_probes(found, (0, 1), repeat=1e-6)}
     assert gains[0,] == pytest.approx(0.0, abs=0.03)
     assert gains[1,] == pytest.approx(by_hand, abs=0.03)
 
@@ -134,7 +134,7 @@ def test_a_cheap_measurement_leaves_enough_for_the_one_that_tells_most():
 
 def test_two_that_err_alike_are_both_measured_though_one_of_them_tells_nothing():
     alike = GaussianPosterior(mean=np.zeros(2), covariance=0.09 * np.array(((1.0, 0.9), (0.9, 1.0))))
-    probes = probes_of(assess(alike, fastest()), (0, 1), repeat=REPEAT)
+    probes = find_probes(assess(alike, fastest()), (0, 1), repeat=REPEAT)
     gains = {probe.settings: probe.gain for probe in probes}
     pair = max(gains, key=lambda settings: gains[settings])
     assert len(pair) == 2
@@ -174,7 +174,7 @@ def test_a_weighted_objective_worked_out_by_hand():
 
 def test_a_measurement_moves_most_what_is_most_alike():
     priors = (prior(), prior(batch_size=128), prior(hardware="t4"), prior(hardware="t4", network=0.0))
-    before = posterior_of(priors, CORRELATION)
+    before = compute_posterior(priors, CORRELATION)
     after = before.given({0: math.log(2.0)}, deviation=REPEAT)
     own, doubled, elsewhere, unlike = np.exp(after.mean)
     assert own == pytest.approx(2.0, rel=0.01)
@@ -186,7 +186,7 @@ def test_a_measurement_moves_most_what_is_most_alike():
 
 
 def test_nothing_measured_changes_nothing():
-    before = posterior_of((prior(), prior(hardware="t4")), CORRELATION)
+    before = compute_posterior((prior(), prior(hardware="t4")), CORRELATION)
     after = before.given({}, deviation=())
     assert np.array_equal(before.mean, after.mean)
     assert np.array_equal(before.covariance, after.covariance)
@@ -255,7 +255,7 @@ def test_an_answer_is_as_sure_as_its_repeats_lie_close():
         ("settled", True),
         ("tie", False),
     ]
-    assert "Next: measure 6 repeats of the tied settings, about 15 min. Run: " in sentence_of(apart)
+    assert "Next: measure 6 repeats of the tied settings, about 15 min. Run: " in format_sentence(apart)
 
 
 def test_a_tied_setting_that_is_hardly_ever_good_is_not_taken_for_its_lower_cost():
@@ -296,7 +296,7 @@ def test_brackets_hold_the_next_measurement_and_not_what_many_of_them_would_come
 @pytest.mark.parametrize("known", [None, prior(device=8.0), prior(log_seconds=-3.0)])
 def test_a_measurement_counts_once_whether_others_tell_about_its_setting_or_not(known):
     one = candidate(2.0, prior=known)
-    model = model_of([one], job(one), Criteria(objective=Objective()), ERRORS)
+    model = build_model([one], job(one), Criteria(objective=Objective()), ERRORS)
     assert math.exp(model.steps.mean[0]) == pytest.approx(200.0)  # a hundred steps of 2 s
     assert model.steps.deviation[0] == pytest.approx(ONE_RUN_DEVIATION)
 
@@ -305,7 +305,7 @@ def test_a_measured_step_corrects_the_prediction_of_another_device():
     """The V100 takes twice the predicted step; half of the error of the network is common to both devices."""
     measured = candidate(2.0, 2.0, label="v100", prior=prior())
     unmeasured = candidate(label="t4", prior=prior(hardware="t4"))
-    model = model_of(
+    model = build_model(
         [measured, unmeasured], job(measured, unmeasured), Criteria(objective=Objective()), ERRORS
     )
     by_hand = math.log(2.0) * 0.5 * 0.4**2 / (0.3**2 + 0.4**2 + REPEAT**2 / 2)
@@ -316,7 +316,7 @@ def test_what_was_measured_beside_something_else_says_so_and_does_not_count():
     noisy = candidate(9.0, 9.0, 1.0, 1.0, num_noisy=2)
     found = answer(noisy, candidate(2.0, 2.0, label="cpu, bf16"))
     assert (found.state, found.chosen, found.num_noisy) == ("settled", "cpu, fp32", 2)
-    (table,) = tables_of([found])
+    (table,) = build_tables([found])
     assert [row[2] for row in table.rows] == ["measured, 2 noisy", "measured"]
     assert f"Noisy: {NOISY}." in table.note
 

@@ -2,12 +2,12 @@
 
 from report_builders import forecast, measured, plan_of
 
-from orchestrator.analysis.findings import findings_of
-from orchestrator.analysis.recommendation.answer.question import question_of, question_of_all
+from orchestrator.analysis.findings import collect_findings
+from orchestrator.analysis.recommendation.answer.question import build_question, question_of_all
 
 
 def asked(records, **changes):
-    found = findings_of(records, plan_of(records, **changes)).recommendations
+    found = collect_findings(records, plan_of(records, **changes)).recommendations
     return question_of_all(found)
 
 
@@ -36,6 +36,6 @@ def test_one_setting_asks_what_it_takes():
 
 def test_several_jobs_are_counted():
     records = [measured(), measured(workload="lenet5")]
-    found = findings_of(records, plan_of(records)).recommendations
+    found = collect_findings(records, plan_of(records)).recommendations
     assert question_of_all(found) == "Which setting for each of 2 jobs?"
-    assert question_of(found[1]) == "What does lenet5 take on cpu?"
+    assert build_question(found[1]) == "What does lenet5 take on cpu?"

@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from price_builders import price
 from report_builders import forecast, measured, plan_of, repeats
 
-from orchestrator.analysis.findings import findings_of
+from orchestrator.analysis.findings import collect_findings
 from orchestrator.analysis.predictions.forecasts import predicted_table
 from orchestrator.analysis.recommendation.answer.summary import build_cards, describe_next_step
 from orchestrator.analysis.recommendation.figures.tradeoff import tradeoff_figures
 from orchestrator.analysis.recommendation.model.criteria import describe_objective
-from orchestrator.analysis.report.figures import row_ids_of
-from orchestrator.analysis.report.headline import headline_of
-from orchestrator.analysis.report.settings_table import legend_of, settings_table
+from orchestrator.analysis.report.figures import name_rows
+from orchestrator.analysis.report.headline import build_headline
+from orchestrator.analysis.report.settings_table import format_legend, settings_table
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.objective import Objective
 from orchestrator.core.placement import Aim
@@ -27,7 +27,9 @@ from orchestrator.core.target import Evaluation
 
 def answer(records, objective=None, **planned):
     """The recommendation of the only job."""
-    (found,) = findings_of(records, plan_of(records, **planned), objective or Objective()).recommendations
+    (found,) = collect_findings(
+        records, plan_of(records, **planned), objective or Objective()
+    ).recommendations
     return found
 
 
@@ -78,7 +80,9 @@ class TestBatchSizesAreComparedOnOneJob:
         declared, asked = answer(self.records), answer(self.records, Objective(samples=1_000_000))
         assert declared.basis == "15 epochs x 60,000 samples, as the workload declares"
         assert asked.basis == "1,000,000 samples, as `report.samples` asks"
-        told = headline_of(findings_of(self.records, plan_of(self.records), Objective(samples=1_000_000)))[0]
+        told = build_headline(
+            collect_findings(self.records, plan_of(self.records), Objective(samples=1_000_000))
+        )[0]
         assert asked.basis in told
 
     def test_that_qualities_of_batch_sizes_may_differ_is_said(self):
@@ -149,7 +153,7 @@ class TestSeedsAreRepeats:
     def test_a_precision_is_recommended_and_no_seed(self):
         found = answer(self.records())
         assert (found.state, found.chosen) == ("settled", "cpu, torch_ddp, bf16")
-        assert "seed" not in headline_of(findings_of(self.records(), plan_of(self.records())))[0]
+        assert "seed" not in build_headline(collect_findings(self.records(), plan_of(self.records())))[0]
         assert [one.num_runs for one in found.standings] == [5, 5]
 
 
@@ -166,8 +170,8 @@ class TestDevicesThatAreNotHereCount:
     def test_a_faster_prediction_leaves_the_answer_open_and_is_told_first(self):
         found = self.found()
         assert found.state == "not settled"
-        assert headline_of(
-            findings_of(
+        assert build_headline(
+            collect_findings(
                 self.records,
                 plan_of(self.records, forecasts=[forecast(data="synthetic:1", step_seconds=0.0005)]),
             )
@@ -203,7 +207,7 @@ class TestDevicesThatAreNotHereCount:
     def test_its_command_repeats_where_the_sweep_runs(self):
         plan = plan_of(self.records, forecasts=[forecast(data="synthetic:1", step_seconds=0.0005)])
         there = replace(plan, repeated_words=("executor=inline", "outputs=my results"))
-        (found,) = findings_of(self.records, there).recommendations
+        (found,) = collect_findings(self.records, there).recommendations
         start = "+sweep=single sweep.name=example executor=inline 'outputs=my results' workload="
         assert found.next_step.command.startswith(f"python -m orchestrator {start}")
 
@@ -232,7 +236,7 @@ class TestATie:
         found = answer(self.records())
         assert found.state == "tie"
         assert set(found.tied) == {"cpu, torch_ddp, fp32", "cpu, tensorflow, fp32"}
-        told = headline_of(findings_of(self.records(), plan_of(self.records())))[0]
+        told = build_headline(collect_findings(self.records(), plan_of(self.records())))[0]
         assert told.startswith("Tie: ")
         assert all(item in told for item in found.tied)
 
@@ -332,11 +336,11 @@ class TestCostIsThatOfTheJob:
 
     def test_the_bill_of_the_sweep_stays_what_was_billed(self):
         records = self.records()
-        findings = findings_of(records, plan_of(records))
+        findings = collect_findings(records, plan_of(records))
         assert {record.price.billed_seconds(record.seconds) for record in records} == {
             round(record.price.billed_seconds(record.seconds)) for record in records
         }
-        assert any("15 trials cost $" in fact for fact in headline_of(findings))
+        assert any("15 trials cost $" in fact for fact in build_headline(findings))
 
 
 class TestFailures:
@@ -361,7 +365,7 @@ class TestFailures:
     def test_a_failure_that_would_come_again_is_run_again_with_the_flag_that_does_it(self):
         failed = record(spec=trial_spec(steps=70), failure=Failure(kind="error", message="no such column"))
         words = ("+sweep=example", "workload_path=jobs")
-        (found,) = findings_of([failed], replace(plan_of([failed]), words=words)).recommendations
+        (found,) = collect_findings([failed], replace(plan_of([failed]), words=words)).recommendations
         assert found.next_step.why.startswith("mend what made cpu, torch_ddp, fp32 fail (error;")
         assert found.next_step.command == (
             "python -m orchestrator +sweep=example workload_path=jobs --rerun-failed"
@@ -373,7 +377,7 @@ class TestFailures:
     def test_a_trial_that_ran_out_of_memory_is_tried_with_half_of_its_batch(self, batch, num_workers, half):
         spec = trial_spec(steps=70, global_batch_size=batch, num_workers=num_workers)
         failed = record(spec=spec, failure=Failure(kind="oom", message="no memory"))
-        (found,) = findings_of([failed], plan_of([failed])).recommendations
+        (found,) = collect_findings([failed], plan_of([failed])).recommendations
         if half:
             assert found.next_step.why.endswith("which ran out of memory, with half of its batch")
             assert half in found.next_step.command
@@ -388,8 +392,8 @@ class TestFailures:
 
     def test_where_all_settings_failed_nothing_qualifies_and_that_is_said(self):
         failed = record(spec=trial_spec(steps=70), failure=Failure(kind="oom", message="no memory"))
-        findings = findings_of([failed], plan_of([failed]))
-        assert headline_of(findings)[0].startswith(
+        findings = collect_findings([failed], plan_of([failed]))
+        assert build_headline(findings)[0].startswith(
             "No setting qualifies, for mnist_cnn (fastest). 1 setting not judged: oom in 1 of 1 trials. "
         )
 
@@ -436,7 +440,9 @@ class TestNoise:
 
     def test_one_banner_says_so_and_no_ratio_of_a_prediction_to_noise(self):
         records = [*map(self.noisy, self.records)]
-        told = headline_of(findings_of(records, plan_of(records, forecasts=[forecast(data="synthetic:1")])))
+        told = build_headline(
+            collect_findings(records, plan_of(records, forecasts=[forecast(data="synthetic:1")]))
+        )
         assert [line for line in told if "busy" in line and line.startswith("The host")] == [
             "The host was busy: 10 of 10 trials noisy. Noisy trials decide no recommendation."
         ]
@@ -450,7 +456,7 @@ class TestOneBasis:
             *trainings(64, 0.010, fixed_seconds=100.0),
             *trainings(64, 0.012, fixed_seconds=10.0, trainer="tensorflow"),
         ]
-        told = headline_of(findings_of(records, plan_of(records), Objective(samples=64_000)))
+        told = build_headline(collect_findings(records, plan_of(records), Objective(samples=64_000)))
         assert told[0].startswith("Settled: cpu, tensorflow, fp32")
         assert not any("torch_ddp" in line for line in told[1:])
 
@@ -484,8 +490,8 @@ class TestGoalsAndLimits:
     def test_limits_that_nothing_keeps_are_told_with_the_nearest(self):
         found = answer(self.records, Objective(samples=640_000, deadline_hours=0.01, budget_usd=0.01))
         assert (found.state, found.chosen) == ("none", None)
-        told = headline_of(
-            findings_of(
+        told = build_headline(
+            collect_findings(
                 self.records,
                 plan_of(self.records),
                 Objective(samples=640_000, deadline_hours=0.01, budget_usd=0.01),
@@ -526,7 +532,7 @@ class TestGoalsAndLimits:
 
 def test_one_setting_is_no_choice_and_its_job_is_still_told():
     records = trainings(64, 0.010)
-    assert headline_of(findings_of(records, plan_of(records)))[0].startswith(
+    assert build_headline(collect_findings(records, plan_of(records)))[0].startswith(
         "The only setting: cpu, torch_ddp, fp32, for mnist_cnn (fastest). Full training (15 epochs x "
         "60,000 samples, as the workload declares): 2.3"
     )
@@ -537,7 +543,7 @@ def test_what_was_not_run_yet_leaves_the_answer_open():
     pending = [placement(one.spec) for one in trainings(64, 0.014, precision="bf16")]
     idle = placement(trial_spec(trainer="noop"), trains=False)
     plan = replace(plan_of(records), placements=(*pending, idle))
-    (found,) = findings_of(records, plan).recommendations
+    (found,) = collect_findings(records, plan).recommendations
     assert (found.state, [one.setting for one in found.left_out]) == (
         "not settled",
         ["cpu, torch_ddp, bf16"],
@@ -548,9 +554,9 @@ def test_what_was_not_run_yet_leaves_the_answer_open():
 
 def test_the_trade_off_of_time_and_cost_has_whiskers():
     records = TestGoalsAndLimits.records
-    findings = findings_of(records, plan_of(records))
-    (figure,) = tradeoff_figures(findings.recommendations, row_ids_of(findings))
-    values = figure.spec_of(1000)["data"]["values"]
+    findings = collect_findings(records, plan_of(records))
+    (figure,) = tradeoff_figures(findings.recommendations, name_rows(findings))
+    values = figure.build_spec(1000)["data"]["values"]
     assert len(values) == len(findings.recommendations[0].standings)
     assert all(value["time_low"] < value["time"] < value["time_high"] for value in values)
     assert all(value["usd_low"] < value["usd"] < value["usd_high"] for value in values)
@@ -560,16 +566,16 @@ def test_a_compiled_step_has_a_mark_and_a_name_of_its_own():
     told = forecast(device="tpu_v3_8", precision="bf16", step_seconds=0.0001)
     compiled = replace(told, step=replace(told.step, provenance="compiled"))
     records = repeats(rates=(8000, 8100, 8200))
-    findings = findings_of(records, plan_of(records, forecasts=(compiled, forecast())))
+    findings = collect_findings(records, plan_of(records, forecasts=(compiled, forecast())))
     (found,) = findings.recommendations
     assert {one.provenance for one in found.standings} == {"measured", "compiled", "predicted"}
     assert "chance to be the best, compiled: tpu_v3_8" in str(found.reasons)
-    rows = {setting: row for (_, setting), row in row_ids_of(findings).items()}
+    rows = {setting: row for (_, setting), row in name_rows(findings).items()}
     table = settings_table(found, rows, named_by="heading:t")
     assert [table.count(f'class="plot {mark}"') > 0 for mark in ("measured", "compiled", "predicted")] == [
         True
     ] * 3
-    assert "Hollow diamond: compiled" in legend_of(found)
+    assert "Hollow diamond: compiled" in format_legend(found)
     (row,) = [row for row in predicted_table(findings.predicted).rows if "tpu_v3_8" in row]
     assert "compiled" in row
 
@@ -645,19 +651,19 @@ def test_a_wish_that_nothing_can_meet_is_refused(objective, message):
 def test_trainings_on_other_data_or_of_another_workload_are_other_jobs():
     changes = ({}, {"precision": "bf16"}, {"data": f"real:{'ab' * 32}"}, {"workload_options": {"width": 2}})
     records = [training(64, 0.010, **change) for change in changes]
-    found = findings_of(records, plan_of(records)).recommendations
+    found = collect_findings(records, plan_of(records)).recommendations
     assert sorted(len(item.standings) for item in found) == [1, 1, 2]
 
 
 def test_what_trains_nothing_is_no_job():
     records = [measured(placed={"trains": False})]
-    assert findings_of(records, plan_of(records)).recommendations == ()
+    assert collect_findings(records, plan_of(records)).recommendations == ()
 
 
 def test_a_cost_has_the_marks_of_its_price():
     records = trainings(64, 0.010, paid=price(is_hypothetical=True, is_repriced=True))
     assert answer(records).standings[0].price_marks == "hypothetical, re-priced"
-    assert "$0.14 (re-priced). Accuracy" in headline_of(findings_of(records, plan_of(records)))[0]
+    assert "$0.14 (re-priced). Accuracy" in build_headline(collect_findings(records, plan_of(records)))[0]
 
 
 class TestStartOfARentedMachine:
@@ -673,20 +679,20 @@ class TestStartOfARentedMachine:
             "Launch and first step are included, for predictions as measured here; "
             "boot of a rented machine is not."
         )
-        assert included in legend_of(found)
+        assert included in format_legend(found)
 
     def test_without_measurements_no_set_up_is_said_to_be_included(self):
         found = answer((), forecasts=(forecast(),))
         assert (
             "Launch and first step are not included, as none was measured, and boot of a rented machine "
             "neither."
-        ) in legend_of(found)
+        ) in format_legend(found)
         assert describe_next_step(found.next_step).endswith(", without set-up and boot.")
 
     def test_settings_that_were_measured_here_need_no_other_machine(self):
         found = answer(repeats(rates=(8000, 8100, 8200)))
-        assert "Launch and first step are included. Chance" in legend_of(found)
-        assert "boot" not in legend_of(found)
+        assert "Launch and first step are included. Chance" in format_legend(found)
+        assert "boot" not in format_legend(found)
 
     def test_a_trial_that_is_left_on_this_host_needs_no_boot(self):
         records = [*repeats(rates=(8000, 8100, 8200)), *repeats(rates=(8010, 8110, 8210), precision="bf16")]

@@ -8,13 +8,13 @@ import pytest
 from report_builders import baseline_of, hostile, measured, plan_of, rehearsed, repeats, tpu_vs_gpu
 from repository import ROOT
 
-from orchestrator.analysis.findings import findings_of
+from orchestrator.analysis.findings import collect_findings
 from orchestrator.analysis.measurements.frame import COLUMNS
 from orchestrator.analysis.report.export import (
     COMPARISON_COLUMNS,
     RECOMMENDATION_COLUMNS,
     comparisons_frame,
-    csv_of,
+    format_csv,
 )
 from orchestrator.analysis.tables.plan import PLAN_COLUMNS
 from orchestrator.core.objective import FASTEST
@@ -45,8 +45,8 @@ def test_every_column_is_documented_and_no_other():
 
 
 def test_a_csv_is_read_back_with_one_row_per_trial():
-    findings = findings_of(*tpu_vs_gpu())
-    found = pd.read_csv(io.StringIO(csv_of(findings.frame)), keep_default_na=False)
+    findings = collect_findings(*tpu_vs_gpu())
+    found = pd.read_csv(io.StringIO(format_csv(findings.frame)), keep_default_na=False)
     assert list(found.columns) == [*COLUMNS, "quality.accuracy"]
     assert len(found) == len(findings.records) == 34
     assert set(found["provenance"]) == {"measured", "rehearsed"}
@@ -56,7 +56,7 @@ def test_a_csv_is_read_back_with_one_row_per_trial():
 
 def test_a_text_that_a_spreadsheet_would_compute_is_inert():
     records = [measured(workload='=HYPERLINK("http://127.0.0.1","x")')]
-    text = csv_of(findings_of(records, plan_of(records)).frame)
+    text = format_csv(collect_findings(records, plan_of(records)).frame)
     assert "'=HYPERLINK" in text
     assert not re.search(r'(^|[,"])=HYPERLINK', text, re.MULTILINE)
 
@@ -64,13 +64,13 @@ def test_a_text_that_a_spreadsheet_would_compute_is_inert():
 def test_comparisons_are_numbers_with_their_verdicts():
     rates = (1000, 1010, 990, 1005, 995)
     records = [*repeats(rates=rates), *repeats(rates=[2 * rate for rate in rates], precision="bf16")]
-    findings = findings_of(records, plan_of(records, baseline=baseline_of(records, precision="fp32")))
+    findings = collect_findings(records, plan_of(records, baseline=baseline_of(records, precision="fp32")))
     frame = comparisons_frame(findings)
     assert list(frame["kind"]) == ["baseline", "pair"]
     assert list(frame["ratio"]) == pytest.approx([2, 2])
     assert set(frame["verdict"]) == {"faster"}
     single = [measured(), measured(precision="bf16")]
-    assert comparisons_frame(findings_of(single, plan_of(single)))["ratio_low"].isna().all()
+    assert comparisons_frame(collect_findings(single, plan_of(single)))["ratio_low"].isna().all()
 
 
 @pytest.mark.parametrize("case", [tpu_vs_gpu, hostile, nothing, only_rehearsed])

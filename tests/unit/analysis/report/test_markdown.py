@@ -4,13 +4,13 @@ import re
 
 from report_builders import hostile, measured, plan_of, tpu_vs_gpu
 
-from orchestrator.analysis.findings import findings_of
-from orchestrator.analysis.report.markdown import markdown_of
+from orchestrator.analysis.findings import collect_findings
+from orchestrator.analysis.report.markdown import format_markdown
 from orchestrator.analysis.table import Column, Table, cut
 
 
 def test_it_begins_with_the_headline_and_has_a_table_for_each_fate():
-    told = markdown_of("tpu_vs_gpu", findings_of(*tpu_vs_gpu()))
+    told = format_markdown("tpu_vs_gpu", collect_findings(*tpu_vs_gpu()))
     assert told.startswith("## tpu\\_vs\\_gpu\n\n- Not settled, for mnist\\_cnn (fastest). ")
     assert "\n- 30 trials measured, 3 rehearsed, 1 failed, 4 points skipped.\n" in told
     titles = re.findall("^### (.*)$", told, re.MULTILINE)
@@ -19,20 +19,20 @@ def test_it_begins_with_the_headline_and_has_a_table_for_each_fate():
 
 
 def test_every_row_has_as_many_cells_as_its_table_has_columns():
-    for block in markdown_of("x", findings_of(*hostile())).split("\n\n"):
+    for block in format_markdown("x", collect_findings(*hostile())).split("\n\n"):
         rows = [line for line in block.splitlines() if line.startswith("|")]
         assert len({len(re.findall(r"(?<!\\)\|", row)) for row in rows}) <= 1
 
 
 def test_an_attack_stays_text():
-    told = markdown_of("x", findings_of(*hostile()))
+    told = format_markdown("x", collect_findings(*hostile()))
     assert not re.search(r"(?<!\\)<", told)
     assert "\\<img src=x" in told
 
 
 def test_a_long_table_is_cut_and_says_so():
     records = [measured(steps=300 + index) for index in range(40)]
-    told = markdown_of("x", findings_of(records, plan_of(records)))
+    told = format_markdown("x", collect_findings(records, plan_of(records)))
     assert "Shown are the first 30 of 40 rows; results.csv has every trial" in told
 
 

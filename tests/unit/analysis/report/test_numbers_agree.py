@@ -7,15 +7,15 @@ import pytest
 from builders import pursuit
 from report_builders import PRICE, forecast, measured, plan_of
 
-from orchestrator.analysis.findings import findings_of
-from orchestrator.analysis.metrics.definitions import metrics_of
+from orchestrator.analysis.findings import collect_findings
+from orchestrator.analysis.metrics.definitions import collect_metrics
 from orchestrator.analysis.metrics.units import in_tracked_units
-from orchestrator.analysis.recommendation.time_to_target import to_target_of
+from orchestrator.analysis.recommendation.time_to_target import compute_times_to_target
 from orchestrator.analysis.report.settings_table import settings_table
 from orchestrator.core.objective import Objective
 from orchestrator.core.trial_spec import TimingSpec
 from orchestrator.pipeline.tracking import logged
-from orchestrator.record.tracking.summary import summary_of
+from orchestrator.record.tracking.summary import summarise_sweep
 
 BATCH, EPOCH, JOB = 64, 60_000, 15 * 60_000
 STEPS = {"torch_ddp": (0.011, 0.012, 0.0145, 0.0115), "tensorflow": (0.014, 0.0152), "torch_xla": (0.024,)}
@@ -35,7 +35,7 @@ def findings():
         measured("torch_ddp", repeat=8, step_seconds=0.05, price=PRICE, recorded=BUSY),
         measured("torch_ddp", repeat=9, step_seconds=0.3, price=PRICE),
     ]
-    return findings_of(records, plan_of(records, forecasts=[forecast()]))
+    return collect_findings(records, plan_of(records, forecasts=[forecast()]))
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +104,7 @@ def test_ratios_are_those_of_the_rates(findings):
 
 def test_metrics_of_a_trial_in_mlflow_follow_from_each_other():
     record = replace(measured(price=PRICE, recorded={"energy_joules": {"host": 50.0}}), epoch_samples=EPOCH)
-    found = in_tracked_units(metrics_of(record))
+    found = in_tracked_units(collect_metrics(record))
     rate = found["time/samples_per_second"]
     assert found["time/step_ms"] == pytest.approx(1000 * BATCH / rate)
     assert found["time/epoch_seconds"] == pytest.approx(EPOCH / rate)
@@ -118,8 +118,8 @@ def test_metrics_of_a_trial_in_mlflow_follow_from_each_other():
 
 
 def test_an_epoch_of_a_stand_in_is_no_epoch_of_the_job():
-    assert "epoch_seconds" not in metrics_of(measured())
-    whole = metrics_of(measured(data="real:" + "1f2e3d4c5b6a7988" * 4))
+    assert "epoch_seconds" not in collect_metrics(measured())
+    whole = collect_metrics(measured(data="real:" + "1f2e3d4c5b6a7988" * 4))
     assert whole["epoch_seconds"] == pytest.approx(4000 / whole["steady_samples_per_second"])
 
 
@@ -134,7 +134,7 @@ def in_phases(step, *, repeat=0, pretraining=0.004, **changes):
 def phased():
     """A setting of two trainings in phases."""
     records = [in_phases(step, repeat=repeat) for repeat, step in enumerate((0.011, 0.0125))]
-    return records, findings_of(records, plan_of(records))
+    return records, collect_findings(records, plan_of(records))
 
 
 def test_a_training_in_phases_has_the_rate_of_all_its_steps_everywhere(phased):
@@ -148,7 +148,7 @@ def test_a_training_in_phases_has_the_rate_of_all_its_steps_everywhere(phased):
     assert one.usd_per_million_samples.median == pytest.approx(standing.usd_per_million_samples.median)
     assert one.usd_per_million_samples.median == pytest.approx(1e6 * standing.usd_per_second / rate)
     for each in records:
-        found = in_tracked_units(metrics_of(each))
+        found = in_tracked_units(collect_metrics(each))
         steps = found["time/training_seconds"] - found["time/first_step_ms"] / 1000
         assert found["time/step_ms"] == pytest.approx(1000 * steps / 299)
         assert found["time/samples_per_second"] == pytest.approx(1000 * BATCH / found["time/step_ms"])
@@ -160,12 +160,12 @@ def test_a_training_in_phases_has_the_rate_of_all_its_steps_everywhere(phased):
 
 
 def test_a_training_without_phases_has_no_step_of_a_last_phase(findings):
-    assert "time/last_phase_step_ms" not in in_tracked_units(metrics_of(measured()))
+    assert "time/last_phase_step_ms" not in in_tracked_units(collect_metrics(measured()))
     assert all(one.timed_step_seconds == one.step_seconds for one in findings.measured)
 
 
 def test_a_training_in_phases_that_was_resumed_counts_the_steps_of_all_attempts():
-    whole = metrics_of(in_phases(0.011))["steady_samples_per_second"]
+    whole = collect_metrics(in_phases(0.011))["steady_samples_per_second"]
     resumed = in_phases(
         0.011,
         phase_seconds={"pretraining": 0.0, "fine_tuning": 1.1},
@@ -174,7 +174,7 @@ def test_a_training_in_phases_that_was_resumed_counts_the_steps_of_all_attempts(
         resumed_from_step=200,
         resumed_seconds=199 * 0.004,
     )
-    found = metrics_of(resumed)["steady_samples_per_second"]
+    found = collect_metrics(resumed)["steady_samples_per_second"]
     assert found == pytest.approx(whole, rel=0.02)
 
 
@@ -193,12 +193,12 @@ def chased():
     """A setting of three trainings to a target, and a noisy one."""
     records = [to_target(*way, seed=seed) for seed, way in enumerate(WAYS, start=1)]
     records.append(to_target(*(0.1,) * 12, 0.99, seed=9, **BUSY))
-    return records, findings_of(records, plan_of(records))
+    return records, collect_findings(records, plan_of(records))
 
 
 def test_the_time_to_a_target_is_launch_training_and_evaluations_everywhere(chased):
     records, findings = chased
-    (one,), (way,) = findings.recommendations[0].standings, to_target_of(records)
+    (one,), (way,) = findings.recommendations[0].standings, compute_times_to_target(records)
     launches = sorted(each.result.launch_seconds for each in records[:3])
     assert one.seconds.median == pytest.approx(
         launches[1] + way.seconds.median + way.evaluation_seconds.median
@@ -210,7 +210,7 @@ def test_the_time_to_a_target_is_launch_training_and_evaluations_everywhere(chas
 
 def test_a_trial_s_cost_to_its_target_in_mlflow_follows_from_its_times(chased):
     for each in chased[0]:
-        found = in_tracked_units(metrics_of(each))
+        found = in_tracked_units(collect_metrics(each))
         seconds = (
             found["time/launch_seconds"]
             + found["time/seconds_to_target"]
@@ -221,7 +221,7 @@ def test_a_trial_s_cost_to_its_target_in_mlflow_follows_from_its_times(chased):
 
 def test_the_best_of_a_sweep_in_mlflow_is_the_page_s_best_measured_setting(findings, answer):
     rows = [*logged(findings.records, findings.plan, Objective())]
-    found = summary_of(rows, planned=None)
+    found = summarise_sweep(rows, planned=None)
     measured_ones = [one for one in answer.standings if one.provenance == "measured"]
     assert found["best/samples_per_second"] == pytest.approx(
         max(one.samples_per_second.median for one in measured_ones)

@@ -8,9 +8,9 @@ import pytest
 from builders import record, trial_spec
 from report_builders import HOSTILE, hostile, measured, plan_of, rehearsed, tpu_vs_gpu
 
-from orchestrator.analysis.findings import findings_of
+from orchestrator.analysis.findings import collect_findings
 from orchestrator.analysis.report.drawings import Drawings
-from orchestrator.analysis.report.figures import figures_of
+from orchestrator.analysis.report.figures import build_figures
 from orchestrator.analysis.report.method import environment_table
 from orchestrator.analysis.report.page import drawings_wanted, render
 
@@ -39,22 +39,24 @@ class Page(HTMLParser):
 
 def page_of(case):
     records, plan = case()
-    return render(sweep="example", findings=findings_of(records, plan))
+    return render(sweep="example", findings=collect_findings(records, plan))
 
 
 @pytest.mark.parametrize("case", [tpu_vs_gpu, hostile])
 def test_a_page_with_the_drawings_of_its_former_version_is_the_same(case, monkeypatch):
     records, plan = case()
-    first = render(sweep="example", findings=findings_of(records, plan))
+    first = render(sweep="example", findings=collect_findings(records, plan))
     monkeypatch.setattr("orchestrator.analysis.report.drawings.vega_svg", None)  # nothing is drawn
-    assert render(sweep="example", findings=findings_of(records, plan), drawings=Drawings(first)) == first
+    assert (
+        render(sweep="example", findings=collect_findings(records, plan), drawings=Drawings(first)) == first
+    )
 
 
 def test_a_page_whose_figures_another_process_draws_is_the_same(monkeypatch):
     records, plan = tpu_vs_gpu()
-    findings = findings_of(records, plan)
+    findings = collect_findings(records, plan)
     here = render(sweep="example", findings=findings)
-    figures = figures_of(findings)
+    figures = build_figures(findings)
     monkeypatch.setattr("orchestrator.analysis.report.drawings.vega_svg", None)  # nothing is drawn here
     with Drawings() as drawings:
         drawings.begin(drawings_wanted(figures))
@@ -64,18 +66,18 @@ def test_a_page_whose_figures_another_process_draws_is_the_same(monkeypatch):
 @pytest.mark.parametrize("program", ["false", "no such program"])
 def test_figures_are_drawn_here_where_another_process_fails_or_cannot_start(program, monkeypatch):
     records, plan = tpu_vs_gpu()
-    findings = findings_of(records, plan)
+    findings = collect_findings(records, plan)
     monkeypatch.setattr("sys.executable", program)
     with Drawings() as drawings:
-        drawings.begin(drawings_wanted(figures_of(findings)))
+        drawings.begin(drawings_wanted(build_figures(findings)))
         page = render(sweep="example", findings=findings, drawings=drawings)
     assert page == render(sweep="example", findings=findings)
 
 
 def test_what_shows_something_else_is_drawn_again():
     records, plan = tpu_vs_gpu()
-    former = render(sweep="example", findings=findings_of(records, plan))
-    fewer = findings_of(records[:-1], plan_of(records[:-1]))
+    former = render(sweep="example", findings=collect_findings(records, plan))
+    fewer = collect_findings(records[:-1], plan_of(records[:-1]))
     assert render(sweep="example", findings=fewer, drawings=Drawings(former)) == render(
         sweep="example", findings=fewer
     )
@@ -122,7 +124,7 @@ def test_every_mark_of_a_figure_names_a_row_of_the_page():
 
 def test_figures_whose_titles_differ_in_signs_alone_have_ids_of_their_own():
     records = [measured(workload=value) for value in ("<a>", "'a'", HOSTILE)]
-    page = Page(render(sweep="example", findings=findings_of(records, plan_of(records))))
+    page = Page(render(sweep="example", findings=collect_findings(records, plan_of(records))))
     ids = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
     assert len(set(ids)) == len(ids)
     assert all(re.fullmatch("[a-z0-9:-]+", id_) for id_ in ids)
@@ -148,7 +150,7 @@ def many_settings(count):
 
 def test_a_page_of_many_settings_lists_all_and_its_figures_say_what_they_leave_out():
     records = many_settings(70)
-    page = Page(render(sweep="example", findings=findings_of(records, plan_of(records))))
+    page = Page(render(sweep="example", findings=collect_findings(records, plan_of(records))))
     rows = [attributes for tag, attributes in page.elements if tag == "tr" and "id" in attributes]
     assert len(rows) == 70
     assert any(" It shows 20 of 70 settings, those that took longest." in words for words in page.text)
@@ -158,26 +160,26 @@ def test_a_page_of_many_settings_lists_all_and_its_figures_say_what_they_leave_o
 @pytest.mark.parametrize("seconds", [5e-324, 1e300])
 def test_a_record_of_impossible_times_does_not_hide_the_others(seconds):
     records = [measured(), measured("torch_xla", recorded={"block_seconds": ((seconds,) * 15,)})]
-    page = render(sweep="example", findings=findings_of(records, plan_of(records)))
+    page = render(sweep="example", findings=collect_findings(records, plan_of(records)))
     assert "5,818 samples/s" in page
     assert ("no clock can have shown the times of its blocks" in page) == (seconds < 1)
 
 
 def test_a_page_is_small():
     records = many_settings(32)
-    page = render(sweep="example", findings=findings_of(records, plan_of(records)))
+    page = render(sweep="example", findings=collect_findings(records, plan_of(records)))
     assert len(page.encode()) < 600_000
 
 
 def test_a_sweep_without_measurements_has_a_small_page():
     records = [rehearsed()]
-    page = render(sweep="example", findings=findings_of(records, plan_of(records)))
+    page = render(sweep="example", findings=collect_findings(records, plan_of(records)))
     assert page.count("<script") == 1
     assert len(page) < 40_000
 
 
 def test_an_empty_sweep_is_a_page_too_and_says_what_to_do():
-    page = render(sweep="example", findings=findings_of([], plan_of([])))
+    page = render(sweep="example", findings=collect_findings([], plan_of([])))
     assert "example: nothing is measured or predicted yet." in "".join(Page(page).text)
     assert "python -m orchestrator +sweep=example" in page
 
@@ -193,7 +195,7 @@ def test_without_scripts_a_figure_is_drawn_and_told_in_words():
 def test_the_head_names_the_command_the_version_and_the_files():
     records, plan = tpu_vs_gpu()
     planned = replace(plan, words=("+sweep=example", "outputs=my results"))
-    page = render(sweep="example", findings=findings_of(records, planned), version="1.2.3")
+    page = render(sweep="example", findings=collect_findings(records, planned), version="1.2.3")
     words = "".join(Page(page).text)
     assert "python -m orchestrator +sweep=example 'outputs=my results'" in words
     assert "orchestrator 1.2.3" in words

@@ -5,10 +5,10 @@ import re
 import pytest
 from report_builders import PRICE, forecast, measured, plan_of, repeats
 
-from orchestrator.analysis.findings import findings_of
-from orchestrator.analysis.report.heat_map import heat_map_markup, heat_map_of
+from orchestrator.analysis.findings import collect_findings
+from orchestrator.analysis.report.heat_map import build_heat_map, heat_map_markup
 from orchestrator.analysis.report.interval_plot import axis_over, plot_markup
-from orchestrator.analysis.report.settings_table import fastest_first, filters_of, settings_table
+from orchestrator.analysis.report.settings_table import build_filters, fastest_first, settings_table
 from orchestrator.core.interval import Spread
 from orchestrator.core.objective import Objective
 
@@ -18,11 +18,11 @@ def spread(low, median, high):
 
 
 def only(records, **changes):
-    (found,) = findings_of(records, plan_of(records, **changes)).recommendations
+    (found,) = collect_findings(records, plan_of(records, **changes)).recommendations
     return found
 
 
-def rows_of(found):
+def collect_rows(found):
     ids = {one.setting: f"row:0-{index}" for index, one in enumerate(found.standings)}
     markup = settings_table(found, ids, named_by="heading:t")
     return re.findall(r"<tr id=.*?</tr>", markup, re.DOTALL)
@@ -36,20 +36,20 @@ MIXED = [
 
 def test_rows_come_fastest_first_and_carry_the_numbers_that_they_are_sorted_by():
     found = only(MIXED, forecasts=(forecast(step_seconds=0.002),))
-    rows = rows_of(found)
+    rows = collect_rows(found)
     rates = [float(re.search(r'plotted rate" data-value="([^"]+)"', row)[1]) for row in rows]
     assert rates == pytest.approx([32_000, (8000 * 8200 * 8400) ** (1 / 3), (5000 * 5100 * 5200) ** (1 / 3)])
     assert [one.samples_per_second.median for one in fastest_first(found)] == pytest.approx(rates)
 
 
 def test_a_rate_beside_a_wide_interval_has_two_digits_and_a_narrow_one_four():
-    wide, narrow, _ = rows_of(only(MIXED, forecasts=(forecast(step_seconds=0.00219),)))
+    wide, narrow, _ = collect_rows(only(MIXED, forecasts=(forecast(step_seconds=0.00219),)))
     assert "<span>29,000</span>" in wide  # 64 / 0.00219 is 29,224
     assert "<span>8,198</span>" in narrow
 
 
 def test_measured_settings_have_a_ring_per_repeat_and_predicted_ones_none():
-    predicted, fastest, _ = rows_of(only(MIXED, forecasts=(forecast(step_seconds=0.002),)))
+    predicted, fastest, _ = collect_rows(only(MIXED, forecasts=(forecast(step_seconds=0.002),)))
     assert (fastest.count('class="ring"'), predicted.count('class="ring"')) == (3, 0)
     assert 'class="plot measured"' in fastest
     assert 'class="plot predicted"' in predicted
@@ -62,20 +62,20 @@ def test_measured_settings_have_a_ring_per_repeat_and_predicted_ones_none():
 def test_the_script_computes_what_the_answer_to_another_length_is(samples):
     apart = [*repeats(rates=(3000, 6000, 6300), price=PRICE), *repeats("tensorflow", rates=(4000,) * 3)]
     found = only(apart)
-    for row, one in zip(rows_of(found), fastest_first(found), strict=True):
+    for row, one in zip(collect_rows(found), fastest_first(found), strict=True):
         fixed, rate = (float(re.search(f'data-{name}="([^"]+)"', row)[1]) for name in ("fixed", "rate"))
         assert fixed + found.samples / rate == pytest.approx(one.seconds.median, rel=1e-4)
-        (other,) = findings_of(apart, plan_of(apart), Objective(samples=samples)).recommendations
+        (other,) = collect_findings(apart, plan_of(apart), Objective(samples=samples)).recommendations
         asked = next(standing for standing in other.standings if standing.setting == one.setting)
         assert fixed + samples / rate == pytest.approx(asked.seconds.median, rel=0.1)
 
 
 def test_without_a_price_there_is_no_column_of_costs():
-    assert "$" not in "".join(rows_of(only([measured(), measured("tensorflow")])))
+    assert "$" not in "".join(collect_rows(only([measured(), measured("tensorflow")])))
 
 
 def test_only_factors_that_vary_are_filters():
-    assert filters_of(only(MIXED)) == {"trainer": ("trainer", ["torch_ddp", "tensorflow"])}
+    assert build_filters(only(MIXED)) == {"trainer": ("trainer", ["torch_ddp", "tensorflow"])}
 
 
 def test_equal_ratios_are_equally_far_apart_on_a_logarithmic_axis():
@@ -102,7 +102,7 @@ def test_a_compiled_mark_is_a_diamond():
 
 
 def heat(records, **changes):
-    markup = heat_map_markup(heat_map_of(only(records, **changes)), named_by="t")
+    markup = heat_map_markup(build_heat_map(only(records, **changes)), named_by="t")
     return re.findall(r'<td class="([^"]+)"[^>]*><b>([^<]+)', markup)
 
 
@@ -122,4 +122,4 @@ def test_a_cell_whose_interval_overlaps_the_reference_is_grey():
 
 
 def test_two_cells_are_no_map():
-    assert heat_map_of(only(MIXED)) is None
+    assert build_heat_map(only(MIXED)) is None

@@ -3,7 +3,7 @@
 import pytest
 from report_builders import PRICE, forecast, measured, plan_of
 
-from orchestrator.analysis.findings import Findings, findings_of
+from orchestrator.analysis.findings import Findings, collect_findings
 from orchestrator.analysis.report.page import render
 
 MOST_BYTES, MOST_ROWS = 300_000, 100
@@ -21,7 +21,7 @@ def measured_settings(count: int) -> Findings:
         for index in range(count)
     ]
     forecasts = [forecast(device=device, step_seconds=0.003) for device in ("t4", "v100")]
-    return findings_of(records, plan_of(records, forecasts=forecasts))
+    return collect_findings(records, plan_of(records, forecasts=forecasts))
 
 
 def test_a_page_of_forty_settings_has_at_most_300_kilobytes_and_every_row() -> None:

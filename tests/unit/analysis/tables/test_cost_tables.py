@@ -4,10 +4,10 @@ from builders import record, trial_spec
 from price_builders import price
 from report_builders import measured, plan_of, rehearsed, repeats
 
-from orchestrator.analysis.findings import findings_of
+from orchestrator.analysis.findings import collect_findings
 from orchestrator.analysis.formatting import UNKNOWN
-from orchestrator.analysis.report.headline import facts_of
-from orchestrator.analysis.report.method import method_of
+from orchestrator.analysis.report.headline import list_sentences
+from orchestrator.analysis.report.method import describe_method
 from orchestrator.analysis.tables.costs import MARKS
 from orchestrator.core.price import Unpriced
 from orchestrator.core.price_label import LISTED
@@ -19,35 +19,35 @@ LABEL = "cpu-box on demand in here, $3.6/h of 2026-09-01"
 
 
 def tables(records):
-    return {table.title: table for table in findings_of(records, plan_of(records)).tables}
+    return {table.title: table for table in collect_findings(records, plan_of(records)).tables}
 
 
-def rows_of(table):
+def collect_rows(table):
     return [dict(zip((column.header for column in table.columns), row, strict=True)) for row in table.rows]
 
 
-def bill_of(records):
+def compute_bill(records):
     """Pick the sentence about the bill."""
-    facts = facts_of(findings_of(records, plan_of(records)))
+    facts = list_sentences(collect_findings(records, plan_of(records)))
     (bill,) = [fact for fact in facts if "node-seconds" in fact]
     return bill
 
 
 def test_a_row_has_its_price_of_a_million_samples_and_the_note_has_the_price():
-    (row,) = rows_of(tables([record(price=price())])["Measured"])
+    (row,) = collect_rows(tables([record(price=price())])["Measured"])
     assert row["$/M samples"] == "0.1562"  # 6,400 a second at a tenth of a cent each second
     assert f"Priced as {LABEL}." in tables([record(price=price())])["Measured"].note
 
 
 def test_the_faster_a_repeat_the_cheaper():
     records = repeats(rates=(1000, 2000, 4000), price=price())
-    (row,) = rows_of(tables(records)["Measured"])
+    (row,) = collect_rows(tables(records)["Measured"])
     assert row["$/M samples"] == "0.5000 [0.2500, 1.0000]"
 
 
 def test_several_prices_stand_beside_their_rows():
     records = [measured(price=price()), measured("tensorflow", price=HYPOTHETICAL)]
-    rows = rows_of(tables(records)["Measured"])
+    rows = collect_rows(tables(records)["Measured"])
     assert [row["priced as"] for row in rows] == [LABEL, f"{LABEL}, list price"]
     assert "Priced as" not in tables(records)["Measured"].note
 
@@ -55,15 +55,15 @@ def test_several_prices_stand_beside_their_rows():
 def test_repeats_at_different_prices_have_no_price_of_a_million_samples_together():
     records = [measured(price=price()), measured(repeat=1, price=price(node_usd_per_hour=1.8))]
     records += [measured("tensorflow", price=price())]
-    rows = rows_of(tables(records)["Measured"])
+    rows = collect_rows(tables(records)["Measured"])
     assert [row["$/M samples"] for row in rows if row["over"] == "2 repeats"] == [UNKNOWN]
 
 
 def test_without_any_price_there_is_no_column_of_cost_and_the_reason_is_told():
     found = tables([record()])
-    assert "$/M samples" not in rows_of(found["Measured"])[0]
+    assert "$/M samples" not in collect_rows(found["Measured"])[0]
     assert "Cost" not in found
-    (row,) = rows_of(found["Prices"])
+    (row,) = collect_rows(found["Prices"])
     assert (row["device"], row["$/h"]) == ("cpu", UNKNOWN)
     assert row["what to know"] == "no price was stored; report prices=NAME uses conf/prices/NAME.yaml"
 
@@ -71,8 +71,11 @@ def test_without_any_price_there_is_no_column_of_cost_and_the_reason_is_told():
 def test_what_has_no_row_has_a_dash_and_the_reason():
     records = [measured(price=price()), measured("tensorflow", price=Unpriced(reason="no row of v3-8"))]
     found = tables(records)
-    assert [row["$/M samples"] for row in rows_of(found["Measured"])] == ["0.1719 [0.1709, 0.1729]", UNKNOWN]
-    assert {row["what to know"] for row in rows_of(found["Prices"])} == {UNKNOWN, "no row of v3-8"}
+    assert [row["$/M samples"] for row in collect_rows(found["Measured"])] == [
+        "0.1719 [0.1709, 0.1729]",
+        UNKNOWN,
+    ]
+    assert {row["what to know"] for row in collect_rows(found["Prices"])} == {UNKNOWN, "no row of v3-8"}
 
 
 def test_every_billed_second_stands_in_one_column_and_failed_attempts_in_theirs():
@@ -82,7 +85,7 @@ def test_every_billed_second_stands_in_one_column_and_failed_attempts_in_theirs(
         record(price=price(), spec=trial_spec(repeat=1)),
     ]
     found = tables(records)
-    assert rows_of(found["Cost"]) == [
+    assert collect_rows(found["Cost"]) == [
         {
             "of": "mnist_cnn cpu torch_ddp fp32",
             "trials": "2",
@@ -97,7 +100,7 @@ def test_every_billed_second_stands_in_one_column_and_failed_attempts_in_theirs(
             "$": "0.01400",
         }
     ]
-    assert bill_of(records) == "2 trials cost $0.014 for 14.0 node-seconds (with 1 failed attempt)."
+    assert compute_bill(records) == "2 trials cost $0.014 for 14.0 node-seconds (with 1 failed attempt)."
 
 
 def test_several_points_have_a_sum():
@@ -105,7 +108,7 @@ def test_several_points_have_a_sum():
         record(price=price()),
         record(price=price(), spec=trial_spec(precision="bf16"), failure=FAILED),
     ]
-    rows = rows_of(tables(records)["Cost"])
+    rows = collect_rows(tables(records)["Cost"])
     assert [(row["of"], row["$"]) for row in rows] == [
         ("mnist_cnn cpu torch_ddp fp32", "0.003000"),
         ("mnist_cnn cpu torch_ddp bf16", "0.003000"),
@@ -115,9 +118,9 @@ def test_several_points_have_a_sum():
 
 def test_points_at_different_prices_say_theirs():
     records = [record(price=price()), record(price=HYPOTHETICAL, spec=trial_spec(steps=121))]
-    rows = rows_of(tables(records)["Cost"])
+    rows = collect_rows(tables(records)["Cost"])
     assert [row["priced as"] for row in rows] == [LABEL, f"{LABEL}, list price", ""]
-    assert bill_of(records).endswith("node-seconds.")
+    assert compute_bill(records).endswith("node-seconds.")
 
 
 def test_a_trial_of_which_one_attempt_has_no_price_has_no_cost():
@@ -127,39 +130,39 @@ def test_a_trial_of_which_one_attempt_has_no_price_has_no_cost():
 
 def test_a_rehearsal_has_neither_cost_nor_price():
     found = tables([rehearsed(), record(price=price())])
-    assert [row["device"] for row in rows_of(found["Prices"])] == ["cpu"]
-    assert [row["trials"] for row in rows_of(found["Cost"])] == ["1"]
+    assert [row["device"] for row in collect_rows(found["Prices"])] == ["cpu"]
+    assert [row["trials"] for row in collect_rows(found["Cost"])] == ["1"]
 
 
 def test_marks_of_a_price_are_told_with_what_they_mean():
     marked = price(is_hypothetical=True, max_age_days=1, is_repriced=True, note="spot only")
     table = tables([record(price=marked)])["Prices"]
-    (row,) = rows_of(table)
+    (row,) = collect_rows(table)
     assert row["what to know"] == "list price; old; re-priced; spot only"
     assert all(
         f"{LISTED.get(mark, mark).capitalize()}: {meaning}." in table.note for mark, meaning in MARKS.items()
     )
     assert "Old" not in tables([record(price=price())])["Prices"].note
-    assert bill_of([record(price=marked)]).endswith("node-seconds (old, re-priced).")
+    assert compute_bill([record(price=marked)]).endswith("node-seconds (old, re-priced).")
 
 
 def test_one_price_that_was_looked_up_on_two_days_is_one_row():
     records = [
         record(price=price(priced_on=f"2026-09-{day}"), spec=trial_spec(repeat=day)) for day in (22, 23)
     ]
-    (row,) = rows_of(tables(records)["Prices"])
+    (row,) = collect_rows(tables(records)["Prices"])
     assert (row["trials"], row["rented as"], row["$/h"]) == ("2", "cpu-box on demand", "3.600")
 
 
 def test_several_devices_are_counted_with_their_price():
     two = record(spec=trial_spec(device="t4", num_workers=2, replicas=2), price=price(nodes=2))
-    (row,) = rows_of(tables([two])["Prices"])
+    (row,) = collect_rows(tables([two])["Prices"])
     assert (row["device"], row["rented as"], row["$/h"]) == ("2 x t4", "2 x cpu-box on demand", "7.200")
 
 
 def test_costs_are_defined_where_there_are_any():
     def terms(records):
-        return dict(method_of(findings_of(records, plan_of(records))))
+        return dict(describe_method(collect_findings(records, plan_of(records))))
 
     assert "rounded up to `prices.billing_seconds`" in terms([record(price=price())])["billed node s"]
     assert "billed node s" not in terms([record()])

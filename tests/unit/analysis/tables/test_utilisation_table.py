@@ -4,9 +4,9 @@ from dataclasses import replace
 
 from builders import placement, record, train_result, trial_spec
 
-from orchestrator.analysis.findings import findings_of
-from orchestrator.analysis.report.markdown import markdown_of
-from orchestrator.analysis.report.method import method_of
+from orchestrator.analysis.findings import collect_findings
+from orchestrator.analysis.report.markdown import format_markdown
+from orchestrator.analysis.report.method import describe_method
 from orchestrator.analysis.tables.utilisation import utilisation_table
 from orchestrator.core.peaks import Calibration, Peaks
 from orchestrator.core.placement import Plan
@@ -60,8 +60,8 @@ def test_a_report_says_that_a_peak_is_calibrated_in_its_table_and_in_how_it_was_
     timing = TimingSpec(calibrate=True)
     done = calibrated(0.01, timing=timing)
     plan = Plan(sweep="example", placements=(placement(done.spec),), cached=(), skipped=())
-    findings = findings_of([done], plan)
-    shown = markdown_of("example", findings).replace("\\", "")
+    findings = collect_findings([done], plan)
+    shown = format_markdown("example", findings).replace("\\", "")
     assert f"50.00 | 0.2000 | {CALIBRATED} |" in shown
-    (protocol,) = [told for term, told in method_of(findings) if term == "protocol"]
+    (protocol,) = [told for term, told in describe_method(findings) if term == "protocol"]
     assert protocol.endswith(". On a CPU matrices are multiplied after all else, for a calibrated peak")

@@ -10,7 +10,7 @@ from orchestrator.core.codec import to_json
 from orchestrator.core.errors import RecordError
 from orchestrator.core.target import Evaluation
 from orchestrator.core.trial_spec import trial_id
-from orchestrator.train.checkpoints.format import ARRAYS, META, Meta, TrainingProgress, meta_of, read, write
+from orchestrator.train.checkpoints.format import ARRAYS, META, Meta, TrainingProgress, read, read_meta, write
 
 PACKAGES = {"numpy": "1"}
 ARRAYS_OF_7 = {"weight.a": np.arange(6.0).reshape(2, 3), "slot.step": np.array(7.0, np.float32)}
@@ -30,7 +30,7 @@ def folder(tmp_path):
     return write(tmp_path, ARRAYS_OF_7, trial_id="one", packages=PACKAGES, progress=PROGRESS)
 
 
-def refusal_of(folder, **changes):
+def find_refusal(folder, **changes):
     with pytest.raises(RecordError) as caught:
         read(folder, **{"trial_id": "one", "packages": PACKAGES, **changes})
     return str(caught.value)
@@ -52,33 +52,33 @@ def test_nothing_unfinished_lies_beside_a_checkpoint(folder):
 def test_a_file_that_is_cut_in_half_is_refused(folder, name):
     content = (folder / name).read_bytes()
     (folder / name).write_bytes(content[: len(content) // 2])
-    assert refusal_of(folder) == "the checkpoint of step 7 is damaged: its hash is another"
+    assert find_refusal(folder) == "the checkpoint of step 7 is damaged: its hash is another"
 
 
 def test_a_bit_that_changed_is_refused(folder):
     content = bytearray((folder / ARRAYS).read_bytes())
     content[len(content) // 2] ^= 1
     (folder / ARRAYS).write_bytes(content)
-    assert refusal_of(folder) == "the checkpoint of step 7 is damaged: its hash is another"
+    assert find_refusal(folder) == "the checkpoint of step 7 is damaged: its hash is another"
 
 
 def test_a_missing_file_is_refused(folder):
     (folder / ARRAYS).unlink()
-    assert refusal_of(folder) == "the checkpoint of step 7 cannot be read: No such file or directory"
+    assert find_refusal(folder) == "the checkpoint of step 7 cannot be read: No such file or directory"
 
 
 def test_another_trials_checkpoint_is_refused(folder):
-    assert refusal_of(folder, trial_id="two") == "the checkpoint of step 7 is of trial one; this is two"
+    assert find_refusal(folder, trial_id="two") == "the checkpoint of step 7 is of trial one; this is two"
 
 
 def test_a_checkpoint_of_another_number_of_workers_is_anothers(tmp_path):
     one, two = (trial_id(trial_spec(num_workers=workers)) for workers in (1, 2))
     folder = write(tmp_path, ARRAYS_OF_7, trial_id=one, packages=PACKAGES, progress=PROGRESS)
-    assert refusal_of(folder, trial_id=two) == f"the checkpoint of step 7 is of trial {one}; this is {two}"
+    assert find_refusal(folder, trial_id=two) == f"the checkpoint of step 7 is of trial {one}; this is {two}"
 
 
 def test_a_checkpoint_of_another_framework_version_is_refused(folder):
-    said = refusal_of(folder, packages={"numpy": "2"})
+    said = find_refusal(folder, packages={"numpy": "2"})
     assert said == "the checkpoint of step 7 is of packages {'numpy': '1'}; this is {'numpy': '2'}"
 
 
@@ -90,9 +90,9 @@ def renamed(folder, meta):
 
 
 def test_a_checkpoint_of_another_version_of_this_code_is_refused(folder):
-    arrays = meta_of(folder).arrays_sha256
+    arrays = read_meta(folder).arrays_sha256
     meta = Meta(trial_id="one", packages=PACKAGES, arrays_sha256=arrays, progress=PROGRESS, version=0)
-    said = refusal_of(renamed(folder, meta))
+    said = find_refusal(renamed(folder, meta))
     assert said == "the checkpoint of step 7 is of checkpoints' version 0; this is 1"
 
 
@@ -100,7 +100,7 @@ def test_a_pickle_among_the_arrays_is_never_opened(folder):
     np.savez(folder / ARRAYS, **{"weight.a": np.array([{"a": 1}], dtype=object)})
     arrays = hashlib.sha256((folder / ARRAYS).read_bytes()).hexdigest()
     meta = Meta(trial_id="one", packages=PACKAGES, arrays_sha256=arrays, progress=PROGRESS)
-    said = refusal_of(renamed(folder, meta))
+    said = find_refusal(renamed(folder, meta))
     assert said.startswith("the checkpoint of step 7 cannot be read: Object arrays cannot be loaded")
 
 
@@ -114,4 +114,4 @@ def test_arrays_that_are_none_are_refused(folder, content):
     (folder / ARRAYS).write_bytes(content)
     arrays = hashlib.sha256(content).hexdigest()
     meta = Meta(trial_id="one", packages=PACKAGES, arrays_sha256=arrays, progress=PROGRESS)
-    assert refusal_of(renamed(folder, meta)).startswith("the checkpoint of step 7 cannot be read: ")
+    assert find_refusal(renamed(folder, meta)).startswith("the checkpoint of step 7 cannot be read: ")

@@ -11,7 +11,7 @@ from fsspec.core import url_to_fs
 from orchestrator.core.errors import ConfigError, RecordError, TrialError
 from orchestrator.core.result import Failure
 from orchestrator.core.settings import Checkpointing
-from orchestrator.execute.trial.checkpoints import CheckpointStore, shelf_of
+from orchestrator.execute.trial.checkpoints import CheckpointStore, open_checkpoints_of_trial
 from orchestrator.train.checkpoints.format import ARRAYS, META, TrainingProgress, write
 
 TRIAL = record().trial_id
@@ -126,7 +126,7 @@ def test_a_checkpoint_that_cannot_be_kept_is_told_and_the_workers_copy_is_gone(w
     (tmp_path / "file").write_text("in the way")
     url = str(tmp_path / "file" / "kept")
     policy = Checkpointing(every_seconds=1.0, grace_seconds=1.0, url=str(tmp_path / "kept"))
-    with shelf_of(placement(), policy) as shelf:
+    with open_checkpoints_of_trial(placement(), policy) as shelf:
         made = written(worker, 5)
         assert replace(shelf, _checkpoints=CheckpointStore(url)).take(made) == (
             f"checkpoints in {url}: NotADirectoryError: [Errno 20] Not a directory: '{url}'",
@@ -141,14 +141,14 @@ def test_an_attempt_does_not_begin_anew_while_its_checkpoints_cannot_be_read(wor
     arrays.unlink()
     arrays.symlink_to(arrays)
     with pytest.raises(TrialError, match=rf"^checkpoints in {policy.url}: FileNotFoundError: ") as caught:
-        shelf_of(placement(), policy).__enter__()
+        open_checkpoints_of_trial(placement(), policy).__enter__()
     assert caught.value.kind == "environment"
 
 
 def test_a_rehearsal_and_a_sweep_without_checkpoints_keep_none(tmp_path):
     policy = Checkpointing(every_seconds=1.0, grace_seconds=1.0, url=str(tmp_path))
     for asked, placed in ((None, placement()), (policy, placement(provenance="rehearsed"))):
-        with shelf_of(placed, asked) as shelf:
+        with open_checkpoints_of_trial(placed, asked) as shelf:
             assert shelf.checkpoint_options is None
 
 

@@ -9,7 +9,7 @@ import pytest
 from builders import placement, record, train_result
 from queue_trainer import ONE_PHASE, QueueTrainer
 
-from orchestrator.analysis.measurements.noise import noise_of
+from orchestrator.analysis.measurements.noise import describe_noise
 from orchestrator.core.trial_spec import TimingSpec
 from orchestrator.train.measurement.core_waits import read_core_waits, seconds_waited
 from orchestrator.train.measurement.counters import no_meter
@@ -99,4 +99,4 @@ def test_a_process_that_starts_in_block_3_on_the_trials_core_makes_the_trial_noi
         busy_core_seconds=(times.busy_core_seconds,),
         load_average=(0.08, 0.08),
     )
-    assert "waiting for a core" in noise_of(record(placement=placement(cpus=1), result=result))
+    assert "waiting for a core" in describe_noise(record(placement=placement(cpus=1), result=result))

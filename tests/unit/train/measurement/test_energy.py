@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from orchestrator.core.host_usage import GpuUse
-from orchestrator.execute.trial.host_usage import gpus_of
-from orchestrator.train.measurement.counters import GpuEnergy, HostEnergy, meter_of, used_between
+from orchestrator.execute.trial.host_usage import read_gpus
+from orchestrator.train.measurement.counters import GpuEnergy, HostEnergy, build_meter, used_between
 
 RANGE = 262_143_328_850  # microjoules, as a Xeon's package has it
 
@@ -60,18 +60,18 @@ def test_a_counter_that_holds_no_number_leaves_no_part_of_the_whole(tree, counte
     root = tree("intel-rapl:1", "package-1", counter)
     with pytest.raises(OSError, match=r"intel-rapl:1/energy_uj holds .*; it must hold a number"):
         HostEnergy(root)
-    assert meter_of("cpu", root=root)() == {}
+    assert build_meter("cpu", root=root)() == {}
 
 
 def test_a_counter_that_is_not_there_leaves_none(tree):
     root = two_sockets(tree, microjoules=1_000_000)
     (root / "intel-rapl:0" / "energy_uj").unlink()
-    assert meter_of("cpu", root=root)() == {}
+    assert build_meter("cpu", root=root)() == {}
 
 
 def test_a_counter_that_fails_while_a_trial_runs_ends_no_trial(tree):
     root = tree("intel-rapl:0", "package-0", 0)
-    meter = meter_of("cpu", root=root)
+    meter = build_meter("cpu", root=root)
     before = meter()
     (root / "intel-rapl:0" / "energy_uj").unlink()
     assert before == {"host": 0.0}
@@ -81,7 +81,7 @@ def test_a_counter_that_fails_while_a_trial_runs_ends_no_trial(tree):
 def test_a_host_without_counters_is_not_guessed(tmp_path):
     with pytest.raises(FileNotFoundError, match="no counter of a processor's energy in"):
         HostEnergy(tmp_path)
-    assert meter_of("cpu", root=tmp_path)() == {}
+    assert build_meter("cpu", root=tmp_path)() == {}
 
 
 def test_only_a_difference_is_of_the_trial():
@@ -175,19 +175,19 @@ def test_a_gpu_that_cannot_be_told_or_has_no_counter_is_not_guessed(
     with pytest.raises(OSError, match=message):
         GpuEnergy(ids, library=library)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", ",".join(ids))
-    assert meter_of("gpu", root=tmp_path, library=library)() == {}
+    assert build_meter("gpu", root=tmp_path, library=library)() == {}
 
 
 def test_gpus_tell_how_busy_and_how_full_they_are(driver):
-    first, second = gpus_of(["GPU-aaaa", "GPU-bbbb"], library=driver())()
+    first, second = read_gpus(["GPU-aaaa", "GPU-bbbb"], library=driver())()
     assert first == GpuUse(busy_fraction=0.25, memory_bytes=4000, memory_total_bytes=16000)
     assert second.busy_fraction == 1.0
 
 
 def test_gpus_that_do_not_tell_are_not_guessed(driver):
-    assert gpus_of(["GPU-aaaa"], library=driver(supported=0))() == ()
-    assert gpus_of(["GPU-aaaa"], library="libnvidia-nowhere.so")() == ()
-    assert gpus_of([])() == ()
+    assert read_gpus(["GPU-aaaa"], library=driver(supported=0))() == ()
+    assert read_gpus(["GPU-aaaa"], library="libnvidia-nowhere.so")() == ()
+    assert read_gpus([])() == ()
 
 
 def test_without_a_driver_there_is_no_counter(tmp_path):
@@ -203,7 +203,7 @@ def test_a_library_of_another_kind_is_no_driver():
 def test_a_meter_reads_the_gpus_of_the_trial_and_the_host(driver, monkeypatch, tree):
     root = tree("intel-rapl:0", "package-0", 1_000_000)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-aaaa, GPU-bbbb")
-    meter = meter_of("gpu", root=root, library=driver())
+    meter = build_meter("gpu", root=root, library=driver())
     before = meter()
     tree("intel-rapl:0", "package-0", 3_500_000)
     assert used_between(before, meter(), seconds=2.0) == pytest.approx({"host": 2.5, "accelerator": 2.0})
@@ -211,7 +211,7 @@ def test_a_meter_reads_the_gpus_of_the_trial_and_the_host(driver, monkeypatch, t
 
 def test_a_trial_on_a_processor_reads_no_gpu(driver, monkeypatch, tmp_path):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-aaaa")
-    assert meter_of("cpu", root=tmp_path, library=driver())() == {}
+    assert build_meter("cpu", root=tmp_path, library=driver())() == {}
 
 
 def energy_of_a_counter_that_moves_every_100_ms(seconds: float) -> Mapping[str, float]:

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from orchestrator.train.measurement.evaluation import quality_of
+from orchestrator.train.measurement.evaluation import compute_quality
 from workloads.data.arrays import ArraySplit
 from workloads.data.batches import Batches
 from workloads.data.split import IGNORED, Batch
@@ -23,7 +23,7 @@ def batches_of(labels: list[int]) -> Batches:
 
 
 def found(model: "Constant", labels: list[int], *, limit: int | None, chunk: int) -> dict[str, float]:
-    return quality_of(model, QUALITY, batches_of(labels), limit=limit, chunk=chunk)
+    return compute_quality(model, QUALITY, batches_of(labels), limit=limit, chunk=chunk)
 
 
 class Constant:
@@ -77,7 +77,7 @@ def test_losses_of_tokens_are_averaged_over_those_that_count() -> None:
         hidden = arrays["y"].astype(np.float32)
         return np.stack((hidden, hidden % 2 == 0), -1)
 
-    metrics = quality_of(scores, quality, batches, limit=None, chunk=3)
+    metrics = compute_quality(scores, quality, batches, limit=None, chunk=3)
     y = text.take(np.arange(2), epoch=0)["y"]
     hidden = y[y != IGNORED]
     assert metrics["held_out_loss"] == pytest.approx(hidden.mean())

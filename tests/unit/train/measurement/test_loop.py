@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 
 import pytest
-from queue_trainer import LOSS_SECONDS, ONE_PHASE, QueueTrainer, phases_of
+from queue_trainer import LOSS_SECONDS, ONE_PHASE, QueueTrainer, split_phases
 
 from orchestrator.core.errors import TrialError
 from orchestrator.core.trial_spec import TimingSpec
@@ -14,7 +14,7 @@ from workloads.spec import phase_steps
 
 
 def timed(
-    trainer: QueueTrainer, *, steps: int, meet=lambda vote: vote, phases=ONE_PHASE, show=None, **timing
+    trainer: QueueTrainer, *, steps: int, meet=lambda vote: vote, phases=ONE_PHASE, on_stage=None, **timing
 ) -> LoopTimes:
     """Run the loop with blocks of two steps, a warm-up of one and four blocks, all counted in steps, unless
     told otherwise.
@@ -37,7 +37,7 @@ def timed(
         meet=meet,
         clock=lambda: trainer.now,
         meter=lambda: trainer.joules,
-        show=show,
+        on_stage=on_stage,
     )
 
 
@@ -72,11 +72,11 @@ def test_work_is_shared_out_anew_before_a_timed_part_and_never_in_one():
 def test_stages_are_shown_in_their_order_and_in_no_timed_part():
     trainer, stages = QueueTrainer(), []
 
-    def show(stage):
+    def on_stage(stage):
         trainer.now += 100.0
         stages.append((stage.name, stage.done, stage.most))
 
-    times = timed(trainer, steps=14, show=show)
+    times = timed(trainer, steps=14, on_stage=on_stage)
     assert stages == [
         ("first step", 0, 0),
         ("warming up", 0, 0),
@@ -286,7 +286,7 @@ def test_a_trainer_that_cannot_leave_the_exchange_out_takes_no_further_step():
 
 def test_earlier_phases_take_their_share_of_the_steps_untimed_and_the_last_one_is_timed():
     trainer = QueueTrainer()
-    times = timed(trainer, steps=40, phases=phases_of(0.25, 0.25, 0.5))
+    times = timed(trainer, steps=40, phases=split_phases(0.25, 0.25, 0.5))
     assert trainer.phases == [("phase 0", 0), ("phase 1", 10), ("phase 2", 20)]
     assert times.phase_seconds == {"phase 0": 10, "phase 1": 10, "phase 2": 20}
     assert times.steps == 40
@@ -298,7 +298,7 @@ def test_earlier_phases_take_their_share_of_the_steps_untimed_and_the_last_one_i
     [((1.0,), 7, (7,)), ((0.5, 0.5), 7, (3, 4)), ((0.1, 0.1, 0.8), 4, (1, 1, 2))],
 )
 def test_a_phase_has_its_share_rounded_down_but_one_step_and_the_last_what_is_left(shares, steps, taken):
-    assert phase_steps(phases_of(*shares), steps) == taken
+    assert phase_steps(split_phases(*shares), steps) == taken
 
 
 def test_losses_are_kept_of_each_network_and_summed():

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from queue_trainer import QueueTrainer, phases_of
+from queue_trainer import QueueTrainer, split_phases
 
 from orchestrator.core.target import Target
 from orchestrator.core.trial_spec import TimingSpec
@@ -58,7 +58,7 @@ def trained(
 ) -> LoopTimes:
     return run(
         trainer,
-        phases or phases_of(1.0),
+        phases or split_phases(1.0),
         timing,
         steps=steps,
         meet=lambda vote: vote,
@@ -102,7 +102,7 @@ def test_blocks_of_slow_steps_are_shortened_until_half_the_grace_period_holds_on
 def test_slow_steps_of_an_untimed_phase_are_taken_by_so_many_that_half_the_grace_period_holds_them():
     trainer = Restored(step_seconds=lambda index: 10.0 if index < 100 else 1.0)
     shelf = Shelf(trainer, grace_seconds=100.0)
-    trained(trainer, steps=200, shelf=shelf, phases=phases_of(0.5, 0.5), timing=LONG_BLOCKS)
+    trained(trainer, steps=200, shelf=shelf, phases=split_phases(0.5, 0.5), timing=LONG_BLOCKS)
     assert [item.step for item in shelf.progress][:5] == [1, 2, 7, 12, 17]  # five steps of 10 s in 50 s
 
 
@@ -147,7 +147,7 @@ def test_a_resumed_training_takes_what_is_left_and_times_blocks_of_its_own():
 
 def test_a_resumed_training_begins_in_the_phase_that_the_checkpoint_was_made_in():
     trainer = Restored()
-    phases = phases_of(0.25, 0.25, 0.5)
+    phases = split_phases(0.25, 0.25, 0.5)
     times = trained(trainer, steps=80, phases=phases, resumed=checkpoint(30, phase="phase 1"))
     assert trainer.phases == [("phase 1", 0), ("phase 2", 40)]
     assert trainer.restored == [("phase 1", 30)]
@@ -157,7 +157,7 @@ def test_a_resumed_training_begins_in_the_phase_that_the_checkpoint_was_made_in(
 def test_a_checkpoint_after_the_last_step_of_a_phase_is_restored_before_the_next_one_begins():
     trainer = Restored()
     resumed = checkpoint(20, phase="phase 0")
-    trained(trainer, steps=80, phases=phases_of(0.25, 0.75), resumed=resumed)
+    trained(trainer, steps=80, phases=split_phases(0.25, 0.75), resumed=resumed)
     assert trainer.restored == [("phase 0", 20)]
     assert trainer.phases == [("phase 0", 0), ("phase 1", 20)]
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from queue_trainer import ONE_PHASE, QueueTrainer, phases_of
+from queue_trainer import ONE_PHASE, QueueTrainer, split_phases
 
 from orchestrator.core.errors import TrialError
 from orchestrator.core.target import Target
@@ -107,7 +107,7 @@ def test_a_target_that_is_not_reached_ends_at_the_limit_with_a_last_evaluation()
 
 
 def test_only_the_last_of_several_phases_is_evaluated():
-    times = pursued(lambda _: 0.1, steps=60, phases=phases_of(0.5, 0.5))
+    times = pursued(lambda _: 0.1, steps=60, phases=split_phases(0.5, 0.5))
     assert steps_of(times)[0] == 32
 
 

@@ -7,7 +7,7 @@ import pytest
 from builders import trial_spec
 
 from orchestrator.train.trainer import WorkerJob
-from orchestrator.train.trainers.script.variables import RENDEZVOUS, ScriptVariables, variables_of
+from orchestrator.train.trainers.script.variables import RENDEZVOUS, ScriptVariables, build_variables
 from workloads.spec import ScriptSpec
 
 SPEC = ScriptSpec(
@@ -48,7 +48,7 @@ def variables(inherited: dict[str, str], *, rank: int = 0, hosts: str = "a", **r
         "addresses": tuple(f"{host}:1" for host in hosts),
         "variables": ranks,
     }
-    return variables_of(inherited, job=WorkerJob(**told), spec=SPEC)
+    return build_variables(inherited, job=WorkerJob(**told), spec=SPEC)
 
 
 def test_a_script_of_one_worker_has_no_rank_although_the_orchestrator_has() -> None:

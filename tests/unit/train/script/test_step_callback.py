@@ -20,7 +20,7 @@ STEP, READ, EVALUATE, SAVE = 1.0, 0.001, 100.0, 1000.0
 """Seconds of training on a sample, of reading one, of an evaluation and of a checkpoint."""
 
 
-def samples_of(torch: Any, clock: Any, count: int, *, streams: bool = False) -> Any:
+def count_samples_of_set(torch: Any, clock: Any, count: int, *, streams: bool = False) -> Any:
     """A data set whose samples take time to read."""
 
     def read(index: int) -> dict[str, Any]:
@@ -59,7 +59,7 @@ def train_hugging_face(clock: Any, folder: Path, samples: int, batch: int, **opt
         def _save_checkpoint(self, *arguments: Any, **named: Any) -> None:
             clock.work(SAVE)
 
-    sets = {f"set{number}": samples_of(torch, clock, 2) for number in range(num_sets)}
+    sets = {f"set{number}": count_samples_of_set(torch, clock, 2) for number in range(num_sets)}
     arguments = transformers.TrainingArguments(
         str(folder),
         per_device_train_batch_size=batch,
@@ -69,7 +69,7 @@ def train_hugging_face(clock: Any, folder: Path, samples: int, batch: int, **opt
         max_steps=60,
         **{"save_strategy": "no", **options},
     )
-    data = samples_of(torch, clock, samples, streams=streams)
+    data = count_samples_of_set(torch, clock, samples, streams=streams)
     Trainer(
         Model(), arguments, train_dataset=data, eval_dataset=sets, callbacks=[callback.StepCallback()]
     ).train()
@@ -99,7 +99,7 @@ def train_lightning(clock: Any, folder: Path, samples: int, batch: int, **option
             clock.work(EVALUATE)
 
     def load(count: int) -> Any:
-        return torch.utils.data.DataLoader(samples_of(torch, clock, count, streams=streams), batch)
+        return torch.utils.data.DataLoader(count_samples_of_set(torch, clock, count, streams=streams), batch)
 
     trainer = lightning.Trainer(
         default_root_dir=folder,

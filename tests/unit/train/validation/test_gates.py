@@ -17,7 +17,7 @@ QUEUED = trial_spec(trainer="torch_xla")
 
 
 def judge(place: Placement, result: TrainResult, **known: Any) -> Failure | None:
-    return gates.failure_of(place, result, **{"driver_names": {}, **known})
+    return gates.find_failure(place, result, **{"driver_names": {}, **known})
 
 
 def facts(**changes: Any) -> DeviceFacts:

@@ -9,12 +9,12 @@ from worker_report_builders import report
 
 from orchestrator.core.result import Failure
 from orchestrator.core.work_share import BatchShare
-from orchestrator.train.validation.rank_agreement import failure_of
-from orchestrator.train.worker_report import WorkerReport, result_of
+from orchestrator.train.validation.rank_agreement import find_failure
+from orchestrator.train.worker_report import WorkerReport, merge_reports
 
 
 def judge(*reports: WorkerReport) -> Failure | None:
-    return failure_of(reports, result_of(reports, launch_seconds=0.6), shares_losses=True)
+    return find_failure(reports, merge_reports(reports, launch_seconds=0.6), shares_losses=True)
 
 
 def test_one_rank_agrees_with_itself():
@@ -97,7 +97,7 @@ def test_ranks_that_all_find_a_quality_that_is_no_number_agree():
 def test_the_refused_result_is_in_the_failure():
     failure = judge(report(), report(samples=1))
     assert failure is not None
-    assert failure.refused == result_of([report(), report(samples=1)], launch_seconds=0.6)
+    assert failure.refused == merge_reports([report(), report(samples=1)], launch_seconds=0.6)
 
 
 def test_all_ranks_are_heard():

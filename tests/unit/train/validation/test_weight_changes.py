@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from orchestrator.train.validation.weight_changes import digests_of, unmoved_of
+from orchestrator.train.validation.weight_changes import find_unmoved, hash_arrays
 from workloads.registry import workload
 
 GAN = {"generator.0.kernel": 1.0, "generator.0.bias": 0.0, "discriminator.0.kernel": 1.0}
@@ -14,10 +14,10 @@ def unmoved(name: str, before: dict[str, float], **changes: float) -> tuple[str,
     """Return the parts that did not move; `changes` are the new values, with `_` for the dots of names."""
     after = {key: changes.get(key.replace(".", "_"), value) for key, value in before.items()}
     digests = [
-        digests_of({key: np.full((2, 3), value, np.float32) for key, value in state.items()})
+        hash_arrays({key: np.full((2, 3), value, np.float32) for key, value in state.items()})
         for state in (before, after)
     ]
-    return unmoved_of(workload(name, {}).phases, *digests)
+    return find_unmoved(workload(name, {}).phases, *digests)
 
 
 def test_a_network_has_moved_with_a_single_bit_of_one_of_its_weights():
@@ -50,9 +50,9 @@ def test_a_trainer_without_weights_leaves_nothing_unmoved():
 @pytest.mark.parametrize("shape", [(), (0,), (3, 2)])
 def test_arrays_of_any_shape_and_layout_are_taken(shape):
     array = np.zeros(shape, np.float32)
-    assert digests_of({"a": array}) == digests_of({"a": np.asfortranarray(array)})
+    assert hash_arrays({"a": array}) == hash_arrays({"a": np.asfortranarray(array)})
 
 
 def test_a_weight_that_went_to_another_rank_has_moved():
-    before = digests_of({"model.0.kernel": np.ones(3, np.float32)})
-    assert unmoved_of(workload("mnist_cnn", {}).phases, before, {}) == ()
+    before = hash_arrays({"model.0.kernel": np.ones(3, np.float32)})
+    assert find_unmoved(workload("mnist_cnn", {}).phases, before, {}) == ()

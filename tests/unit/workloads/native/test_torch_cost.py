@@ -12,7 +12,7 @@ from torch.utils.data import TensorDataset
 
 from workloads.flops import train_step_flops, winograd_flops
 from workloads.jobs import JobError, TorchJob
-from workloads.native.torch_cost import cost_of
+from workloads.native.torch_cost import count_cost
 from workloads.registry import workload
 from workloads.spec import JobCost, WorkloadSpec
 from workloads.traffic import train_step_bytes
@@ -35,7 +35,7 @@ def cost(
             data=TensorDataset(inputs),
         )
 
-    return cost_of(job)
+    return count_cost(job)
 
 
 def padded(lengths: list[int], *, reads_values: bool = False) -> JobCost:
@@ -55,7 +55,7 @@ def padded(lengths: list[int], *, reads_values: bool = False) -> JobCost:
             collate=lambda samples: nn.utils.rnn.pad_sequence(samples, batch_first=True),
         )
 
-    return cost_of(job)
+    return count_cost(job)
 
 
 TOKEN_FLOPS = 2 * 2 * 4 * 8
@@ -96,7 +96,7 @@ def test_a_batch_that_is_a_list_of_samples_is_counted_with_its_samples() -> None
             collate=list,
         )
 
-    found = cost_of(job)
+    found = count_cost(job)
     assert (found.flops_per_sample, found.flops_per_step) == (2 * 2 * 4 * 8, 0)
 
 
@@ -274,4 +274,4 @@ def test_the_criterion_of_a_batch_of_inputs_and_targets_is_a_loss() -> None:
         data=TensorDataset(torch.randn(8, 4), torch.randint(3, (8,))),
     )
     with pytest.raises(TypeError):  # a function takes the model and the batch
-        cost_of(lambda: job)
+        count_cost(lambda: job)

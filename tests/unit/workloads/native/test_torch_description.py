@@ -9,9 +9,9 @@ from own_jobs import torch_job
 from user_workload import searched
 
 from workloads.jobs import JobError
-from workloads.native.code import version_of
+from workloads.native.code import compute_version
 from workloads.native.data_hash import digest_of_array, positions_in
-from workloads.native.description import spec_of
+from workloads.native.description import build_spec
 from workloads.origins import Origin
 from workloads.spec import NativeSpec
 
@@ -25,7 +25,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 
 def describe(folder: Path, **parts: str) -> NativeSpec:
     torch_job(folder, **parts)
-    return spec_of("described", Origin(package="described", folder=str(folder)), {})
+    return build_spec("described", Origin(package="described", folder=str(folder)), {})
 
 
 def test_samples_cost_and_identity_are_found(folder: Path) -> None:
@@ -36,12 +36,12 @@ def test_samples_cost_and_identity_are_found(folder: Path) -> None:
     assert spec.cost.flops_per_sample == 2 * (2 * 4 * 8) + 3 * (2 * 8 * 2)
 
 
-def data_of(folder: Path, data: str) -> str:
+def find_data(folder: Path, data: str) -> str:
     """Return the id of a job's data, described in a process of its own."""
     folder.mkdir(parents=True)
     with searched(folder):
         torch_job(folder / "described", data=data)
-        return spec_of("described", Origin(package="described", folder=str(folder / "described")), {}).data
+        return build_spec("described", Origin(package="described", folder=str(folder / "described")), {}).data
 
 
 ALL = "TensorDataset(inputs, torch.arange(100) % 2)"
@@ -50,12 +50,12 @@ ONE_BY_ONE = "[(torch.ones(4), int({number} == index)) for index in range(100)]"
 
 def test_one_other_label_in_the_middle_of_tensors_is_other_data(tmp_path: Path) -> None:
     other = "TensorDataset(inputs, (torch.arange(100) % 2).index_fill(0, torch.tensor([57]), 7))"
-    ids = [data_of(tmp_path / name, data) for name, data in (("a", ALL), ("b", ALL), ("c", other))]
+    ids = [find_data(tmp_path / name, data) for name, data in (("a", ALL), ("b", ALL), ("c", other))]
     assert ids[0] == ids[1] != ids[2]
 
 
 def test_another_last_sample_of_a_data_set_that_is_read_one_by_one_is_other_data(tmp_path: Path) -> None:
-    first, other = (data_of(tmp_path / str(n), ONE_BY_ONE.format(number=n)) for n in (0, 99))
+    first, other = (find_data(tmp_path / str(n), ONE_BY_ONE.format(number=n)) for n in (0, 99))
     assert first != other
 
 
@@ -76,12 +76,12 @@ def test_an_array_of_strings_has_one_hash_whatever_their_addresses() -> None:
 def test_the_version_is_that_of_the_code_and_not_of_its_comments(folder: Path) -> None:
     origin = Origin(package="described", folder=str(folder))
     job = torch_job(folder) / "torch_job.py"
-    first, code = version_of(origin), job.read_text()
+    first, code = compute_version(origin), job.read_text()
     job.write_text(f"# a comment\n\n{code}")
-    assert version_of(origin) == first
+    assert compute_version(origin) == first
     job.write_text(code.replace("lr=0.1", "lr=0.2"))
-    assert version_of(origin) != first
-    assert version_of(origin) < 2**53  # any reader of JSON keeps it
+    assert compute_version(origin) != first
+    assert compute_version(origin) < 2**53  # any reader of JSON keeps it
 
 
 def test_what_may_differ_between_workers_is_named(folder: Path) -> None:
@@ -128,14 +128,14 @@ def test_a_module_without_build_is_refused(folder: Path) -> None:
     folder.mkdir()
     (folder / "torch_job.py").write_text("x = 1")
     with pytest.raises(ValueError, match=r"has no build; expected build\(options\) -> TorchJob"):
-        spec_of("described", Origin(package="described", folder=str(folder)), {})
+        build_spec("described", Origin(package="described", folder=str(folder)), {})
 
 
 def test_a_build_that_returns_something_else_is_refused(folder: Path) -> None:
     folder.mkdir()
     (folder / "torch_job.py").write_text("def build(options):\n    return 3")
     with pytest.raises(ValueError, match="build returned int, expected TorchJob"):
-        spec_of("described", Origin(package="described", folder=str(folder)), {})
+        build_spec("described", Origin(package="described", folder=str(folder)), {})
 
 
 WEIGHT_BYTES = 3668.0  # SGD without momentum

@@ -9,10 +9,10 @@ from workloads.registry import workload
 from workloads.script.command import (
     EXAMPLES,
     OBSERVER,
-    observed_words_of,
-    version_of,
+    compute_version,
+    find_observed_words,
+    format_words,
     version_with,
-    words_of,
 )
 from workloads.spec import ScriptSpec
 
@@ -20,7 +20,7 @@ VALUES = {name: name.upper() for name in EXAMPLES}
 
 
 def test_a_command_is_split_as_a_shell_does_and_filled_in() -> None:
-    words = words_of("python train.py --name 'a b' --size={batch_size_per_worker} {{x}}", VALUES)
+    words = format_words("python train.py --name 'a b' --size={batch_size_per_worker} {{x}}", VALUES)
     assert words == ["python", "train.py", "--name", "a b", "--size=BATCH_SIZE_PER_WORKER", "{x}"]
 
 
@@ -51,7 +51,7 @@ def test_a_command_is_split_as_a_shell_does_and_filled_in() -> None:
 )
 def test_a_command_that_cannot_be_read_is_refused(command: str, reason: str) -> None:
     with pytest.raises(ValueError, match=r"script\.command") as refused:
-        words_of(command, VALUES)
+        format_words(command, VALUES)
     assert reason in str(refused.value)
 
 
@@ -64,11 +64,11 @@ def test_a_command_that_cannot_be_read_is_refused(command: str, reason: str) -> 
     ],
 )
 def test_what_a_quote_or_another_program_holds_needs_no_shell(command: str) -> None:
-    assert len(words_of(command, VALUES)) in (3, 4)
+    assert len(format_words(command, VALUES)) in (3, 4)
 
 
 def test_an_escaped_quote_is_no_mistake() -> None:
-    assert words_of(r"python -c it\'s", VALUES) == ["python", "-c", "it's"]
+    assert format_words(r"python -c it\'s", VALUES) == ["python", "-c", "it's"]
 
 
 @pytest.mark.parametrize(
@@ -146,9 +146,9 @@ def test_a_changed_file_that_a_command_or_its_shell_script_names_is_another_vers
     for name in ("train.py", "c.yaml", "tool/go.py"):
         (tmp_path / name).write_text("one")
     (tmp_path / "run.sh").write_text("# it's a comment\npython train.py --config=c.yaml; python -m tool.go\n")
-    first = version_of(command.split(), tmp_path)
+    first = compute_version(command.split(), tmp_path)
     (tmp_path / changed).write_text("two")
-    assert version_of(command.split(), tmp_path) != first
+    assert compute_version(command.split(), tmp_path) != first
 
 
 @pytest.mark.parametrize("position", [0, 2**26 + 4095])
@@ -156,11 +156,11 @@ def test_another_byte_at_either_end_of_a_large_file_is_another_version(position:
     data = tmp_path / "data.bin"
     with data.open("wb") as file:
         file.truncate(2**26 + 4096)
-    first = version_of(["train.py", "--data=data.bin"], tmp_path)
+    first = compute_version(["train.py", "--data=data.bin"], tmp_path)
     with data.open("r+b") as file:
         file.seek(position)
         file.write(b"x")
-    assert version_of(["train.py", "--data=data.bin"], tmp_path) != first
+    assert compute_version(["train.py", "--data=data.bin"], tmp_path) != first
 
 
 def test_a_file_that_a_placeholder_names_changes_the_trials_of_its_value_alone(tmp_path: Path) -> None:
@@ -184,7 +184,9 @@ def test_a_file_that_a_placeholder_names_changes_the_trials_of_its_value_alone(t
 
 def test_words_that_name_no_file_do_not_change_the_version(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("one")
-    assert version_of(["python", "train.py", "1"], tmp_path) == version_of(["train.py", "2"], tmp_path)
+    assert compute_version(["python", "train.py", "1"], tmp_path) == compute_version(
+        ["train.py", "2"], tmp_path
+    )
 
 
 @pytest.mark.parametrize(
@@ -215,7 +217,7 @@ def test_an_observed_command_runs_the_observer(words: list[str], observed: Any, 
     if isinstance(observed, int):
         observed = [*words[:observed], "-m", OBSERVER, *words[observed:]]
     expected = [word.replace("{folder}", str(tmp_path)) for word in observed]
-    assert observed_words_of(words, "") == expected
+    assert find_observed_words(words, "") == expected
 
 
 @pytest.mark.parametrize("command", ["bash run.sh", "python -c 1", "python", "python -u -X dev"])
