@@ -134,7 +134,10 @@ def test_the_users_own_defaults_are_checked(tmp_path, config, message):
     ("change", "message"),
     [
         (("source: a test", ""), "FILE: device.source has no value and no default; give one"),
-        (("kind: cpu", "kind: cpi"), "unknown device.kind 'cpi'; did you mean 'cpu'? known: cpu, gpu, tpu"),
+        (
+            ("kind: cpu", "kind: cpi"),
+            "unknown device.kind 'cpi'; did you mean 'cpu'? known: accelerator, cpu, gpu, tpu",
+        ),
         (("replicas: 1", "replicas: 0"), "FILE: device.replicas=0 must be at least 1"),
         (
             ("replicas: 1", "replicas: 1\ninstances: {0: box}"),

@@ -49,7 +49,7 @@ def predicted(device, rate=9000.0, *, provenance="predicted", **metrics):
 def finish(uri, files, predictions, *, metrics=METRICS):
     store = MlflowStore(uri)
     store.begin(outline("swept", record()))
-    store.keep(record(), metrics)
+    store.save(record(), metrics)
     store.finish(files, predictions=predictions)
     assert store.missed == 0
 

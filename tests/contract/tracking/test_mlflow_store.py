@@ -411,7 +411,7 @@ def test_an_unreachable_server_loses_nothing_and_tells_it_in_two_lines(database,
     with caplog.at_level(logging.WARNING, logger="orchestrator"):
         store.begin(outline(sweep))
         for attempt in (1, 2, 3):
-            store.keep(record(attempt=attempt), METRICS)
+            store.save(record(attempt=attempt), METRICS)
         store.finish([])
     first, last = (record.getMessage() for record in caplog.records if record.name.startswith("orchestrator"))
     assert store.missed == 3
@@ -429,7 +429,7 @@ def test_what_was_missed_is_sent_when_the_sweep_ends(tmp_path, database, sweep):
     path.write_text("no database" * 100)
     store = MlflowStore(f"sqlite:///{path}")
     store.begin(outline(sweep))
-    store.keep(record(), METRICS)
+    store.save(record(), METRICS)
     assert store.missed == 1
     path.write_bytes(Path(database.removeprefix("sqlite:///")).read_bytes())  # it is mended meanwhile
     store.finish([])
@@ -508,7 +508,7 @@ def test_metrics_of_any_name_are_kept_and_two_names_stay_two(database):
     values = {name: float(index) for index, name in enumerate(names)}
     store = MlflowStore(database)
     store.begin(outline("odd names", record()))
-    store.keep(record(), values)
+    store.save(record(), values)
     store.finish([])
     assert (store.sent, store.missed, store.refused) == (1, 0, 0)
     found = only_child(database, "odd names").data.metrics
