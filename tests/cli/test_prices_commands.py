@@ -59,6 +59,7 @@ def test_the_table_has_seller_instance_region_prices_and_day(site: Site, capsys)
     assert row[5:9] == ["1", "3", "1.25", "1.25"]
 
 
+@pytest.mark.more
 def test_a_second_refresh_replaces_the_prices_of_its_sellers_alone(site: Site, capsys) -> None:
     refresh(site)
     site.files[f"{FOLDER}/nebius/vms.csv"] = NEBIUS.replace(",3,", ",2,").encode()
@@ -95,6 +96,7 @@ def redirect_to_file(site: Site) -> None:
     site.redirects[f"{FOLDER}/nebius/vms.csv"] = "file:///etc/passwd"
 
 
+@pytest.mark.more_except("set_price_to_zero", "remove_file")
 @pytest.mark.parametrize(
     ("harm", "reason"),
     [

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.filterwarnings(
 )
 
 
-@pytest.fixture(params=["told place", "place by MLflow"])
+@pytest.fixture(params=["told place", pytest.param("place by MLflow", marks=pytest.mark.more)])
 def old(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a tracked sweep, also with artifacts at the place that MLflow chooses by itself."""
     monkeypatch.setenv("ORCHESTRATOR_CACHE", str(tmp_path / "cache"))

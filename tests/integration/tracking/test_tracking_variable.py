@@ -9,6 +9,7 @@ VARIABLE = "MLFLOW_TRACKING_URI"
 TRACKED = [word for word in NOOP if word != "tracking=none"]
 
 
+@pytest.mark.more_cases("report", "sync")
 @pytest.mark.parametrize(
     "verb", [[], ["plan"], ["report"], ["sync"]], ids=lambda verb: "".join(verb) or "run"
 )
@@ -23,6 +24,7 @@ def test_the_variable_is_followed_and_said(verb: list[str], tmp_path: Path) -> N
     assert not (tmp_path / "mlflow.db").exists()
 
 
+@pytest.mark.more_cases("tracking=none")
 @pytest.mark.parametrize("word", ["tracking=none", "tracking.uri=sqlite:///own.db"])
 def test_a_command_that_says_where_decides(word: str, tmp_path: Path) -> None:
     told = ask(*TRACKED, word, cwd=tmp_path, variables={VARIABLE: "http://127.0.0.1:1"})
@@ -31,6 +33,7 @@ def test_a_command_that_says_where_decides(word: str, tmp_path: Path) -> None:
     assert (tmp_path / "own.db").exists() == (word != "tracking=none")
 
 
+@pytest.mark.more_cases("mlruns", "99999")
 @pytest.mark.parametrize("value", ["databricks", "./mlruns", "http://127.0.0.1:99999", ""])
 def test_a_value_that_is_not_followed_is_refused_by_the_name_of_the_variable(
     value: str, tmp_path: Path
