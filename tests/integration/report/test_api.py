@@ -41,7 +41,7 @@ def test_sweeps_run_one_after_the_other_in_one_process_and_say_plain_lines(noteb
     records, data, expected, totals, *ended = kernel.said.splitlines()
     assert records == "records: outputs/smoke/records.jsonl"
     assert data.startswith("data: synthetic")
-    known = "1 trial at most 0.55 h" if num_repeats == 1 else "likely "
+    known = "1 trial at most 0.55 h" if num_repeats == 1 else "about "
     assert expected.startswith(f"time and cost: {known}")
     assert totals == f"to run: 1 to measure, 0 to rehearse; {num_repeats - 1} cached, 0 skipped"
     assert [item[:30] for item in ended] == ["measured   mnist_cnn cpu noop "]
