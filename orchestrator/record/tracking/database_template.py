@@ -6,7 +6,7 @@ import os
 import secrets
 import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
@@ -18,35 +18,36 @@ _MADE_BY_FIRST_USE = frozenset({"experiments", "experiment_tags"})
 """Tables of the default experiment: its folder of artifacts depends on where the database lies."""
 
 
-def copy_template(database: Path, *, cache: Path) -> bool:
-    """Create a database from the template of the installed MLflow; return False where there is none.
+def create_database(database: Path, *, cache: Path, migrate: Callable[[Path], object]) -> None:
+    """Create a database from the template of the installed MLflow, or by its migrations where there is none.
 
-    A database that another process creates in the meantime stays as it is.
+    It appears at its place when it is complete, because MLflow refuses one whose migrations were killed. A
+    database that another process creates in the meantime stays as it is. Where this fails, nothing is there,
+    and MLflow creates the database at its first use. A cache that cannot be written costs the template alone.
+
+    Args:
+        migrate: lets MLflow create its tables in a file that is not there.
     """
     template = _template_in(cache)
-    if template is None or not template.is_file():
-        return False
-    with contextlib.suppress(OSError), _beside(database) as new:
-        shutil.copyfile(template, new)
+    with contextlib.suppress(OSError, sqlite3.Error), _beside(database) as new:
+        if template is not None and template.is_file():
+            shutil.copyfile(template, new)
+        else:
+            with _beside(database) as filled:
+                migrate(filled)
+                if not _copy_empty(filled, new):
+                    return
+            if template is not None:
+                _keep_template(new, template)
         os.link(new, database)
-        return True
-    return False
 
 
-def keep_template(database: Path, *, cache: Path) -> None:
-    """Keep a copy of a database that MLflow just created, without rows, for the next one.
-
-    A database that holds more than its default experiment is not copied. A cache that cannot be written is
-    left alone: MLflow creates the next database, too.
-    """
-    template = _template_in(cache)
-    if template is None or template.exists():
-        return
-    with contextlib.suppress(OSError, sqlite3.Error):
+def _keep_template(database: Path, template: Path) -> None:
+    with contextlib.suppress(OSError):
         template.parent.mkdir(parents=True, exist_ok=True)
         with _beside(template) as new:
-            if _copy_empty(database, new):
-                new.replace(template)
+            shutil.copyfile(database, new)
+            new.replace(template)
 
 
 def _template_in(cache: Path) -> Path | None:

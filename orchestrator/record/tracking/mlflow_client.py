@@ -8,11 +8,11 @@ from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from orchestrator.core.errors import RecordError
 from orchestrator.core.printable import without_secrets
-from orchestrator.record.tracking.database_template import copy_template, keep_template
+from orchestrator.record.tracking.database_template import create_database
 from orchestrator.record.tracking.moved_artifacts import relocate_artifacts
 from workloads.data.sources import default_cache
 
@@ -96,14 +96,19 @@ def open_client(uri: str) -> "MlflowClient":
         return MlflowClient(uri)
     database.parent.mkdir(parents=True, exist_ok=True)
     is_new = not database.exists()
-    is_created_by_mlflow = is_new and not copy_template(database, cache=default_cache())
+    if is_new:
+        create_database(database, cache=default_cache(), migrate=_migrate)
     _require_database(database)
     if not is_new:
         relocate_artifacts(database)
-    client = MlflowClient(uri)
-    if is_created_by_mlflow:
-        keep_template(database, cache=default_cache())
-    return client
+    return MlflowClient(uri)
+
+
+def _migrate(database: Path) -> None:
+    from mlflow import MlflowClient
+
+    _require_database(database)
+    MlflowClient(f"{_SQLITE}{quote(str(database.absolute()))}")
 
 
 def find_database(uri: str) -> Path | None:

@@ -2,6 +2,9 @@
 
 import sqlite3
 import stat
+import subprocess
+import sys
+import time
 from contextlib import closing
 
 import pytest
@@ -9,6 +12,7 @@ import pytest
 pytest.importorskip("mlflow", reason="MLflow is not installed")
 
 from orchestrator.record.tracking import database_template
+from orchestrator.record.tracking.database_template import create_database
 from orchestrator.record.tracking.mlflow_client import open_client
 
 # mlflow 3.17 uses what SQLAlchemy 2.1 deprecates
@@ -60,22 +64,18 @@ def test_a_new_database_has_the_permissions_of_a_new_file(cache, tmp_path):
     assert not list(tmp_path.rglob(".*"))  # nothing half made is left
 
 
-@pytest.mark.more
-def test_a_database_with_runs_is_no_template(cache, tmp_path):
-    client = opened(tmp_path / "mlflow.db")
-    (template,) = cache.glob("mlflow-*.db")
-    template.unlink()
-    client.create_run("0")
-    database_template.keep_template(tmp_path / "mlflow.db", cache=cache)
-    assert not [*cache.iterdir()]
+def refuse(database):
+    raise AssertionError(f"{database} was created by migrations")
 
 
 @pytest.mark.more
 def test_another_mlflow_has_another_template(cache, tmp_path, monkeypatch):
     opened(tmp_path / "mlflow.db")
-    assert database_template.copy_template(tmp_path / "same.db", cache=cache)
+    create_database(tmp_path / "same.db", cache=cache, migrate=refuse)
+    assert (tmp_path / "same.db").stat().st_size > 0
     monkeypatch.setattr(database_template, "version", lambda _: "99.0")
-    assert not database_template.copy_template(tmp_path / "other.db", cache=cache)
+    with pytest.raises(AssertionError, match="created by migrations"):
+        create_database(tmp_path / "other.db", cache=cache, migrate=refuse)
     assert not (tmp_path / "other.db").exists()
 
 
@@ -83,8 +83,20 @@ def test_a_database_that_is_there_is_not_replaced(cache, tmp_path):
     opened(tmp_path / "mlflow.db")
     theirs = tmp_path / "theirs.db"
     theirs.write_bytes(b"theirs")
-    assert not database_template.copy_template(theirs, cache=cache)
+    create_database(theirs, cache=cache, migrate=refuse)
     assert theirs.read_bytes() == b"theirs"
+
+
+def test_a_killed_creation_leaves_no_database_and_the_next_command_creates_it(cache, tmp_path):
+    database = tmp_path / "mlflow.db"
+    code = f"from orchestrator.record.tracking.mlflow_client import open_client; open_client('sqlite:///{database}')"
+    with subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL) as process:
+        while not any(file.stat().st_size for file in tmp_path.glob(".mlflow.db-*")):
+            assert process.poll() is None, "it ended before it could be killed"
+            time.sleep(0.005)
+        process.kill()
+    assert not database.exists()
+    assert [one.name for one in opened(database).search_experiments()] == ["Default"]
 
 
 @pytest.mark.more
