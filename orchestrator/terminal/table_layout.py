@@ -21,13 +21,13 @@ def fitted(table: Table, *, width: int) -> Table:
     """
     bare = _without_brackets(table)
     for slim in (table, bare):
-        kept = _kept(slim, _shared_in_order(table), width=width, width_of=_whole_width)
+        kept = _kept(slim, _shared_in_order(table, width=width), width=width, width_of=_whole_width)
         if _whole_width(_only(slim, kept)) <= width:
             return _with_note(_only(slim, kept), table, kept)
     if _least_width(table) <= width:
         return table
     slim = _with_intervals_below(bare)
-    kept = _kept(slim, _in_order_of_leaving(table), width=width, width_of=_least_width)
+    kept = _kept(slim, _in_order_of_leaving(table, width=width), width=width, width_of=_least_width)
     return _with_note(_only(slim, kept), table, kept)
 
 
@@ -54,16 +54,21 @@ def _with_note(slim: Table, table: Table, kept: Sequence[int]) -> Table:
     return replace(slim, note=note.strip())
 
 
-def _in_order_of_leaving(table: Table) -> list[int]:
-    def key(index: int) -> tuple[bool, Rank, int]:
-        return _shared_cell(table, index) is not None, table.columns[index].importance, index
+def _in_order_of_leaving(table: Table, *, width: int) -> list[int]:
+    def key(index: int) -> tuple[bool, bool, Rank, int]:
+        is_shared = _shared_cell(table, index) is not None
+        is_wide = (
+            is_shared and 2 * _whole_width(_only(table, [index])) > width
+        )  # it would take the others along
+        return is_wide, is_shared, table.columns[index].importance, index
 
     first = 0 if _shared_cell(table, 0) is not None else 1
     return sorted(range(first, len(table.columns)), key=key, reverse=True)
 
 
-def _shared_in_order(table: Table) -> list[int]:
-    return [index for index in _in_order_of_leaving(table) if _shared_cell(table, index) is not None]
+def _shared_in_order(table: Table, *, width: int) -> list[int]:
+    order = _in_order_of_leaving(table, width=width)
+    return [index for index in order if _shared_cell(table, index) is not None]
 
 
 def _shared_cell(table: Table, index: int) -> str | None:

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -45,6 +46,19 @@ def test_what_all_rows_share_is_left_out_before_a_row_takes_two_lines():
     assert headers(slim) == ["trainer", "samples/s", "set-up s", "accuracy"]
     assert slim.rows[0][1] == "14,744 [14,260, 17,217]"
     assert slim.note.endswith("over (15 blocks in all rows).")
+
+
+@pytest.mark.parametrize("width", [60, 100, 120])
+def test_a_wide_column_that_all_rows_share_leaves_before_it_takes_others_along(width):
+    command = "script " + "--option value " * 7
+    wide = replace(
+        MEASURED,
+        columns=(Column(header="workload", rank=Rank.SETTING), *MEASURED.columns),
+        rows=tuple((command, *row) for row in MEASURED.rows),
+    )
+    slim = fitted(wide, width=width)
+    assert headers(slim)[:2] == ["trainer", "samples/s"]
+    assert f"workload ({command} in all rows)" in slim.note
 
 
 def test_prose_is_folded_before_a_number_is():
