@@ -179,6 +179,7 @@ def test_two_jobs_of_one_folder_must_be_the_same_task(installed: Path, tmp_path:
     assert "its jobs differ in train_samples: 90 and 100" in told.stderr
 
 
+@pytest.mark.more  # the first test of the wheel, which it builds
 def test_a_folder_with_a_job_and_a_spec_is_refused(installed: Path, tmp_path: Path) -> None:
     (torch_job(tmp_path / "jobs/mixed") / "spec.py").write_text("")
     told = ask(installed, "plan", "+sweep=single", "workload=mixed", "workload_path=jobs", cwd=tmp_path)

@@ -42,9 +42,8 @@ def write(folder: Path, name: str, code: str) -> None:
     (folder / "jobs" / name / "torch_job.py").write_text(code)
 
 
-@pytest.mark.parametrize(
-    ("trainer", "kind"), [("torch_ddp", "list"), pytest.param("torch_xla", "tuple", marks=pytest.mark.more)]
-)
+@pytest.mark.more
+@pytest.mark.parametrize(("trainer", "kind"), [("torch_ddp", "list"), ("torch_xla", "tuple")])
 def test_a_gan_trains_both_of_its_networks(trainer: str, kind: str, tmp_path: Path) -> None:
     if not python_of(trainer).exists():
         pytest.skip(f"{python_of(trainer)} is absent; get it with: make xla")
