@@ -127,7 +127,7 @@ def test_a_mistake_is_one_line_on_standard_error_and_exit_code_2(
     assert said in told
 
 
-def test_a_cache_that_cannot_be_written_is_told_with_the_variable_that_moves_it(
+def test_a_cache_that_cannot_be_written_is_shown_with_the_variable_that_moves_it(
     working_directory, monkeypatch, capsys
 ):
     (working_directory / "file").touch()
@@ -160,14 +160,14 @@ def test_the_version_is_our_own(capsys):
     assert capsys.readouterr().out == f"orchestrator {metadata.version('orchestrator')}\n"
 
 
-def test_a_trial_that_has_no_record_is_told_and_exit_code_1(working_directory, monkeypatch, capsys):
+def test_a_trial_that_has_no_record_is_shown_and_exit_code_1(working_directory, monkeypatch, capsys):
     monkeypatch.setenv("ORCHESTRATOR_CACHE", str(working_directory / "cache"))
     assert main(["report", *NOOP]) == 1
     assert "0 trials measured, 1 not run yet" in (capsys.readouterr().out)
 
 
 @pytest.mark.parametrize("source", ["real", "auto"])
-def test_a_plan_says_what_a_run_would_download(source, working_directory, monkeypatch, capsys):
+def test_a_plan_shows_what_a_run_would_download(source, working_directory, monkeypatch, capsys):
     monkeypatch.setenv("HOME", str(working_directory))  # where the usual caches of real data are
     monkeypatch.setenv("ORCHESTRATOR_CACHE", str(working_directory / "cache"))
     monkeypatch.delenv("ORCHESTRATOR_DATA", raising=False)
@@ -198,7 +198,7 @@ def test_a_trial_that_failed_by_its_own_doing_is_run_again_only_when_that_is_ask
 
 
 @pytest.mark.parametrize("verb", ["pause", "cancel"])
-def test_a_sweep_that_nobody_runs_cannot_be_stopped(verb, capsys):
+def test_a_sweep_that_no_one_runs_cannot_be_stopped(verb, capsys):
     assert main([verb, *NOOP]) == 2
     assert capsys.readouterr().err == (
         f"error: sweep 'smoke' is not being run here; there is nothing to {verb}\n"

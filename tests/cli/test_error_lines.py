@@ -101,7 +101,7 @@ def test_a_short_error_needs_no_file(temporary: Path, capsys: pytest.CaptureFixt
     assert not temporary.exists()
 
 
-def test_an_error_is_told_where_no_file_can_be_made(
+def test_an_error_is_shown_where_no_file_can_be_made(
     temporary: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (temporary.parent.parent / "file").write_text("")
@@ -123,7 +123,7 @@ def test_a_failure_reaches_a_pipe_without_what_a_terminal_obeys() -> None:
     assert r"error: RuntimeError: \x1b[2J\x9b1m\x07  [1 of 1 done" in line
 
 
-def test_a_long_failure_is_cut_and_says_where_all_of_it_is() -> None:
+def test_a_long_failure_is_cut_and_shows_where_all_of_it_is() -> None:
     line = line_of_failure("RuntimeError: " + "x" * 1000)
     assert re.search(r"xxx … \(all of it: outputs/smoke/records\.jsonl\)  \[1 of 1 done: 1 failed\]$", line)
     assert len(re.sub(r"^.*?error: |  \[1 of.*", "", line)) <= 300

@@ -105,7 +105,7 @@ def test_answers_of_a_report_are_those_of_advise(tmp_path: Path) -> None:
 
 
 @pytest.mark.more
-def test_status_tells_what_runs_and_what_is_left(tmp_path: Path) -> None:
+def test_status_shows_what_runs_and_what_is_left(tmp_path: Path) -> None:
     words = (*NOOP, "trainer.fault=none,hang", "checkpoint.grace_seconds=1")
     before = document_of(ask("status", *words, "--json", cwd=tmp_path))
     assert before["is_running"] is False
@@ -129,7 +129,7 @@ def test_status_tells_what_runs_and_what_is_left(tmp_path: Path) -> None:
 
 
 @pytest.mark.more
-def test_sync_tells_what_it_sent(tmp_path: Path) -> None:
+def test_sync_shows_what_it_sent(tmp_path: Path) -> None:
     uri = f"tracking.uri=sqlite:///{tmp_path}/store.db"
     assert ask("run", *NOOP, cwd=tmp_path).code == 0
     words = [word for word in NOOP if word != "tracking=none"]

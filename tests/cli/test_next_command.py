@@ -99,7 +99,7 @@ def test_a_settled_sweep_has_no_next_step(capsys: pytest.CaptureFixture[str]) ->
     )
 
 
-def test_without_a_stored_plan_it_says_so_in_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_stored_plan_it_shows_it_in_a_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["next", *ASKED]) == WRONG_REQUEST
     told = capsys.readouterr().err
     assert told == "error: no plan is stored in my results/single-mnist_cnn; run the sweep first\n"

@@ -120,7 +120,7 @@ def test_its_password_is_not_shown(capsys: pytest.CaptureFixture[str]) -> None:
     assert "hunter2" not in line
 
 
-def test_a_server_that_is_away_is_told_before_the_first_trial(here: Path) -> None:
+def test_a_server_that_is_away_is_shown_before_the_first_trial(here: Path) -> None:
     told = ask(*NOOP, "tracking=mlflow", "tracking.uri=http://a:hunter2@127.0.0.1:1", cwd=here)
     assert told.code == DONE
     first = told.err.splitlines()[0]

@@ -109,7 +109,7 @@ def redirect_to_file(site: Site) -> None:
         (redirect_to_file, "file"),
     ],
 )
-def test_a_catalogue_that_cannot_be_used_leaves_the_last_good_list_and_says_so(
+def test_a_catalogue_that_cannot_be_used_leaves_the_last_good_list_and_shows_it(
     site: Site, capsys, harm, reason: str
 ) -> None:
     refresh(site)
@@ -124,7 +124,7 @@ def test_a_catalogue_that_cannot_be_used_leaves_the_last_good_list_and_says_so(
     assert Path("outputs/prices.json").read_text() == before
 
 
-def test_without_a_network_a_first_refresh_says_that_there_is_no_earlier_list(site: Site, capsys) -> None:
+def test_without_a_network_a_first_refresh_shows_that_there_is_no_earlier_list(site: Site, capsys) -> None:
     assert main(["prices", "refresh", "sellers=lambda", "url=http://127.0.0.1:1"]) == 1
     (line,) = capsys.readouterr().err.splitlines()
     assert "Connection refused" in line

@@ -115,7 +115,7 @@ def test_two_machines_learn_what_one_learns(records, trainer):
     assert early == pytest.approx(expected, abs=TOLERANCE)
 
 
-def test_data_that_a_node_cannot_have_is_said_in_one_line(records, folder):
+def test_data_that_a_node_cannot_have_is_shown_in_one_line(records, folder):
     gone, mine = (records[name].failure for name in REFUSED)
     assert {gone.kind, mine.kind} == {"environment"}
     assert gone.message == f"the driver's host did not send {folder / 'gone.npz'} (FileNotFoundError)"

@@ -48,7 +48,7 @@ def nodes(relatives, monkeypatch):
         yield running
 
 
-def test_a_trial_is_shared_out_over_two_pools_and_the_record_tells_what_each_rank_had(nodes, tmp_path):
+def test_a_trial_is_shared_out_over_two_pools_and_the_record_shows_what_each_rank_had(nodes, tmp_path):
     pytest.importorskip("torch", reason="torch is not installed")
     devices = {"kernel_split": (FAST, SLOW, FAST), "unequal_ddp": (FAST, SLOW)}
     trials = [

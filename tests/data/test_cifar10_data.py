@@ -81,7 +81,7 @@ def test_extracted_files_are_found_where_frameworks_put_them(
     check_content(replace(CIFAR10, real=(replace(form(1), files=tuple(files)),)), means)
 
 
-def test_an_extracted_file_that_was_changed_is_told(means: Means, tmp_path: Path) -> None:
+def test_an_extracted_file_that_was_changed_is_shown(means: Means, tmp_path: Path) -> None:
     folder = tmp_path / "data" / "cifar-10-batches-py"
     folder.mkdir(parents=True)
     (folder / "data_batch_1").write_bytes(CONTENTS["data_batch_1"])

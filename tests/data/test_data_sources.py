@@ -126,7 +126,7 @@ def test_without_leave_to_download_a_published_file_is_promised_by_its_hash(
     assert replace(promised, to_download=None) == prepare(data_set, "real", means)
 
 
-def test_a_file_that_nobody_publishes_is_told_with_its_places_and_the_way_out(
+def test_a_file_that_no_one_publishes_is_shown_with_its_places_and_the_way_out(
     data_set: DataSet, means: Means, tmp_path: Path
 ) -> None:
     expected = (
@@ -179,7 +179,7 @@ def test_the_second_form_is_taken_where_the_first_is_missing_and_told_where_it_i
         prepare(two, "real", means)
 
 
-def test_auto_takes_the_stand_in_where_there_is_no_real_file_and_says_so(
+def test_auto_takes_the_stand_in_where_there_is_no_real_file_and_shows_it(
     data_set: DataSet, means: Means, site: Site
 ) -> None:
     del site.files["/first.txt"]
@@ -192,7 +192,7 @@ def test_auto_takes_the_stand_in_where_there_is_no_real_file_and_says_so(
         prepare(data_set, "real", means)
 
 
-def test_auto_falls_to_synthetic_data_and_says_so(data_set: DataSet, means: Means, tmp_path: Path) -> None:
+def test_auto_falls_to_synthetic_data_and_shows_it(data_set: DataSet, means: Means, tmp_path: Path) -> None:
     (tmp_path / "standin" / "first.txt").unlink()
     ref = prepare(without_url(data_set), "auto", means)
     assert (first_of(ref), ref.id) == (0, "synthetic:numbers-v3:7")
@@ -203,7 +203,7 @@ def test_auto_falls_to_synthetic_data_and_says_so(data_set: DataSet, means: Mean
     assert "stand-in" not in alone.missing
 
 
-def test_a_source_that_a_data_set_does_not_have_is_told(data_set: DataSet, means: Means) -> None:
+def test_a_source_that_a_data_set_does_not_have_is_shown(data_set: DataSet, means: Means) -> None:
     bare = replace(data_set, real=(), standin=None)
     expected = r"^data set 'numbers' has no stand-in of real data; set data\.source=synthetic$"
     with pytest.raises(ValueError, match=expected):
@@ -217,7 +217,7 @@ def test_a_source_that_a_data_set_does_not_have_is_told(data_set: DataSet, means
         prepare(data_set, "real", replace(means, folder=Path()))
 
 
-def test_a_file_of_the_right_hash_that_cannot_be_understood_is_told(
+def test_a_file_of_the_right_hash_that_cannot_be_understood_is_shown(
     data_set: DataSet, means: Means, tmp_path: Path
 ) -> None:
     put_in_the_usual_place("no number", tmp_path)
@@ -287,12 +287,12 @@ def test_a_cache_that_cannot_be_written_is_named(data_set: DataSet, means: Means
         ("workloads.data.mnist:Path", "is a type, expected a DataSet$"),
     ],
 )
-def test_a_data_set_that_does_not_exist_is_told(path: str, told: str, tmp_path: Path) -> None:
+def test_a_data_set_that_does_not_exist_is_shown(path: str, told: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=rf"^data set '{path}' {told}"):
         resolve(path, "auto", cache=tmp_path, download=False)
 
 
-def test_an_unknown_source_is_told_with_the_nearest(tmp_path: Path) -> None:
+def test_an_unknown_source_is_shown_with_the_nearest(tmp_path: Path) -> None:
     expected = (
         r"^unknown data\.source 'stand-in'; did you mean 'standin'\? known: auto, real, standin, synthetic$"
     )

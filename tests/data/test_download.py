@@ -33,7 +33,7 @@ def get(site: Site, folder: Path, **options: object) -> bytes:
     return (folder / "data.bin").read_bytes()
 
 
-def test_a_download_tells_how_far_it_is_and_leaves_one_file(site: Site, tmp_path: Path) -> None:
+def test_a_download_shows_how_far_it_is_and_leaves_one_file(site: Site, tmp_path: Path) -> None:
     told: list[tuple[int, int | None]] = []
     assert get(site, tmp_path, progress=lambda done, total: told.append((done, total))) == CONTENT
     assert told[-1] == (len(CONTENT), len(CONTENT))
@@ -76,20 +76,20 @@ def test_a_download_out_of_time_keeps_what_it_has(site: Site, tmp_path: Path) ->
     assert get(site, tmp_path) == CONTENT
 
 
-def test_an_answer_of_the_server_that_is_no_file_is_told(site: Site, tmp_path: Path) -> None:
+def test_an_answer_of_the_server_that_is_no_file_is_shown(site: Site, tmp_path: Path) -> None:
     del site.files["/data.bin"]
     with pytest.raises(DownloadError, match=r"failed: HTTP Error 404: Not Found$"):
         get(site, tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_server_that_does_not_exist_is_told(tmp_path: Path) -> None:
+def test_a_server_that_does_not_exist_is_shown(tmp_path: Path) -> None:
     with pytest.raises(DownloadError, match=r"^http://127\.0\.0\.1:9/index cannot be read: .*refused"):
         text_at("http://127.0.0.1:9/index")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_user_and_password_are_sent_as_a_header_and_told_to_nobody(site: Site) -> None:
+def test_user_and_password_are_sent_as_a_header_and_told_to_no_one(site: Site) -> None:
     site.files["/page"] = b"hello"
     secret = site.url.replace("//", "//me:s%20ecret@")
     assert text_at(f"{secret}/page") == "hello"
@@ -131,6 +131,6 @@ def test_a_redirect_leads_to_no_other_scheme(site: Site) -> None:
         text_at(f"{site.url}/here")
 
 
-def test_an_address_that_is_none_tells_no_password() -> None:
+def test_an_address_that_is_none_shows_no_password() -> None:
     with pytest.raises(DownloadError, match=r"^http://\[bad/x cannot be read: Invalid IPv6 URL$"):
         text_at("http://me:secret@[bad/x")

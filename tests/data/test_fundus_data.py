@@ -44,7 +44,7 @@ def eyepacs_folder(folder: Path) -> Path:
     return folder
 
 
-def test_a_fifth_of_aptos_photographs_is_for_testing_whatever_the_order_of_the_table(
+def test_a_fifth_of_aptos_photographs_is_for_testing_in_any_order_of_the_table(
     means: Means, tmp_path: Path
 ) -> None:
     folder = aptos_folder(tmp_path / "folder", count=60, side=8)
@@ -110,7 +110,7 @@ def test_photographs_without_a_size_are_refused(means: Means, tmp_path: Path) ->
         batches(prepare(FUNDUS, "real", means))
 
 
-def test_no_folder_and_a_wrong_folder_are_told(means: Means, tmp_path: Path) -> None:
+def test_no_folder_and_a_wrong_folder_are_shown(means: Means, tmp_path: Path) -> None:
     expected = (
         r"^graded fundus photographs: no folder is given; set data_folder to photographs from Kaggle \("
     )
@@ -126,7 +126,7 @@ def test_no_folder_and_a_wrong_folder_are_told(means: Means, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("line", ["eye0,5", "eye0,", "eye0", "../eye0,1", ",1"])
-def test_a_line_of_the_table_that_cannot_be_used_is_told(means: Means, tmp_path: Path, line: str) -> None:
+def test_a_line_of_the_table_that_cannot_be_used_is_shown(means: Means, tmp_path: Path, line: str) -> None:
     folder = aptos_folder(tmp_path / "folder", count=20, side=8)
     (folder / "train.csv").write_text(f"id_code,diagnosis\neye1,0\n{line}\n")
     expected = (
@@ -136,7 +136,7 @@ def test_a_line_of_the_table_that_cannot_be_used_is_told(means: Means, tmp_path:
         prepare(FUNDUS, "real", means)
 
 
-def test_a_photograph_that_is_missing_is_told(means: Means, tmp_path: Path) -> None:
+def test_a_photograph_that_is_missing_is_shown(means: Means, tmp_path: Path) -> None:
     folder = aptos_folder(tmp_path / "folder", count=20, side=8)
     (folder / "train_images" / "eye7.png").unlink()
     expected = r"^graded photograph '.*train_images/eye7\.png' cannot be read: No such file or directory$"
@@ -180,7 +180,7 @@ def test_painted_photographs_are_a_folder_in_the_cache_that_is_painted_again_whe
     assert {path.name for path in means.cache.iterdir()} == {".fundus.lock", folder.name, ref.path.name}
 
 
-def test_without_scikit_image_its_cure_is_told(means: Means) -> None:
+def test_without_scikit_image_its_cure_is_shown(means: Means) -> None:
     gone = replace(RETINA, files=(replace(RETINA.files[0], places=tuple),))
     expected = r"^photograph of a healthy retina, .*: no .*retina\.jpg; pip install scikit-image==0\.26\.0$"
     with pytest.raises(ValueError, match=expected):
@@ -188,7 +188,7 @@ def test_without_scikit_image_its_cure_is_told(means: Means) -> None:
 
 
 @pytest.mark.parametrize("line", ["x" * 200_000 + ",0", "eye0\x00,0", "eye\ud800,0"])
-def test_a_table_that_is_none_is_told(means: Means, tmp_path: Path, line: str) -> None:
+def test_a_table_that_is_none_is_shown(means: Means, tmp_path: Path, line: str) -> None:
     folder = aptos_folder(tmp_path / "folder", count=1, side=8)
     text = f"id_code,diagnosis\n{line}\n"
     (folder / "train.csv").write_bytes(text.encode(errors="surrogatepass"))

@@ -87,7 +87,7 @@ def test_no_more_than_a_few_batches_are_made_ahead() -> None:
     assert len(train.asked) <= 8 * (1 + PREFETCHED_BATCHES)
 
 
-def test_the_next_batch_is_made_while_nobody_asks_for_it() -> None:
+def test_the_next_batch_is_made_while_no_one_asks_for_it() -> None:
     reached = Event()
     made = batches(Numbers(lambda index: reached.set() if index == 15 else None))
     made.start(rank=0, world_size=1, first=0, last=1)
@@ -150,7 +150,7 @@ def test_a_sample_that_cannot_be_read_is_an_error_of_its_batch_alone() -> None:
     made.close()
 
 
-def test_waiting_and_the_rate_of_the_pipeline_are_told_and_staged_batches_have_neither() -> None:
+def test_waiting_and_the_rate_of_the_pipeline_are_shown_and_staged_batches_have_neither() -> None:
     made = batches(Numbers())
     assert (made.wait_seconds, made.measure_rate()) == (0, None)
     made.start(rank=0, world_size=1, first=0, last=0)

@@ -134,7 +134,7 @@ def test_mnist_is_read_from_idx_files_too(means: Means, tmp_path: Path) -> None:
     assert read_content(prepare(data_set, "real", means))["x_train"].shape == (20, 28, 28, 1)
 
 
-def test_a_truncated_packed_file_is_told(means: Means, tmp_path: Path) -> None:
+def test_a_truncated_packed_file_is_shown(means: Means, tmp_path: Path) -> None:
     data_set, contents = small_idx(0, FASHION_MNIST)
     path = tmp_path / in_keras("train-images-idx3-ubyte")
     path.parent.mkdir(parents=True)
@@ -143,7 +143,7 @@ def test_a_truncated_packed_file_is_told(means: Means, tmp_path: Path) -> None:
         prepare(data_set, "real", means)
 
 
-def test_a_missing_file_is_told_with_its_place_and_the_way_out(means: Means) -> None:
+def test_a_missing_file_is_shown_with_its_place_and_the_way_out(means: Means) -> None:
     expected = (
         r"^Fashion-MNIST, .*: no .*keras/datasets/fashion-mnist/train-images-idx3-ubyte\.gz \(nor in \d "
         r"other places\); apt install dataset-fashion-mnist, or put it there, or set data\.source=synthetic$"
@@ -152,7 +152,7 @@ def test_a_missing_file_is_told_with_its_place_and_the_way_out(means: Means) -> 
         prepare(small_idx(0, FASHION_MNIST)[0], "real", means)
 
 
-def test_a_file_that_is_not_idx_is_told(means: Means, tmp_path: Path) -> None:
+def test_a_file_that_is_not_idx_is_shown(means: Means, tmp_path: Path) -> None:
     data_set, contents = small_idx(0, FASHION_MNIST)
     assert isinstance(data_set.real, tuple)
     broken = idx(np.zeros(3, dtype=np.uint8)).replace(b"\0\0\x08", b"\0\0\x0d")

@@ -49,13 +49,13 @@ def test_the_mask_is_the_circle_in_the_square() -> None:
 
 
 @pytest.mark.parametrize("content", [b"no image", b"\x89PNG\r\n\x1a\n broken"])
-def test_a_file_that_is_no_image_is_told(tmp_path: Path, content: bytes) -> None:
+def test_a_file_that_is_no_image_is_shown(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "eye.png").write_bytes(content)
     with pytest.raises(ValueError, match=r"^image '.*/eye\.png' cannot be decoded: [^\n]+$"):
         read_disc(tmp_path / "eye.png", 4)
 
 
-def test_a_truncated_image_is_told(tmp_path: Path) -> None:
+def test_a_truncated_image_is_shown(tmp_path: Path) -> None:
     noise = np.random.default_rng(0).integers(0, 256, (64, 64, 3), dtype=np.uint8)
     path = saved(noise, tmp_path / "eye.jpeg")
     path.write_bytes(path.read_bytes()[:-2000])

@@ -104,7 +104,7 @@ def test_all_ranks_tell_one_loss_and_one_quality_and_count_their_shares_of_the_s
 
 
 @pytest.mark.parametrize("name", SPLIT)
-def test_every_rank_says_what_it_holds_how_fast_it_is_and_in_which_precision(name: str) -> None:
+def test_every_rank_shows_what_it_holds_how_fast_it_is_and_in_which_precision(name: str) -> None:
     _, precision, workers, options = TRAININGS[name]
     facts = [from_plain(DeviceFacts, rank["facts"]) for rank in outcomes()[name]]
     assert {(fact.kind, fact.count, fact.precision) for fact in facts} == {("cpu", 1, precision)}
@@ -143,7 +143,7 @@ def test_a_training_whose_kernels_move_is_that_of_one_device_and_its_checkpoint_
 
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
-def test_a_rank_tells_what_it_held_before_and_after_each_move(optimizer: str) -> None:
+def test_a_rank_shows_what_it_held_before_and_after_each_move(optimizer: str) -> None:
     master, worker = [from_plain(DeviceFacts, rank["facts"]) for rank in outcomes()[f"moved, {optimizer}"]]
     assert [move.step for move in master.kernel_moves] == [move.step for move in worker.kernel_moves]
     for value in (master, worker):

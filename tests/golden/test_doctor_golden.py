@@ -25,7 +25,7 @@ def stable(text: str, folder: Path) -> str:
 @pytest.mark.more_except("eight_l4")
 @pytest.mark.slow_cases("h100_pcie", "two_kinds", "h100_nvl", "h100_sxm", "a100_40", "a100_80")
 @pytest.mark.parametrize("name", MACHINES)
-def test_doctor_says_what_it_said(name, tmp_path):
+def test_doctor_shows_what_it_said(name, tmp_path):
     compare(name, MACHINES[name], tmp_path, ("doctor",))
 
 

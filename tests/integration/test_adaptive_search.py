@@ -21,7 +21,7 @@ WORDS = (
 
 
 @pytest.mark.more
-def test_a_search_says_what_it_does_and_the_same_command_repeats_no_trial(tmp_path):
+def test_a_search_shows_what_it_does_and_the_same_command_repeats_no_trial(tmp_path):
     """On a busy host noisy trials decide nothing: the search then uses its repeats up, or says so."""
     first = ask(*WORDS, cwd=tmp_path)
     records = records_in(tmp_path)

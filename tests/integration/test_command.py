@@ -28,7 +28,7 @@ def test_a_sweep_runs_once_and_the_same_command_runs_nothing(tmp_path: Path) -> 
     assert len(records_in(tmp_path)) == 4
 
 
-def test_a_failed_trial_is_told_with_class_cause_and_log_and_the_exit_code_is_one(tmp_path: Path) -> None:
+def test_a_failed_trial_is_shown_with_class_cause_and_log_and_the_exit_code_is_one(tmp_path: Path) -> None:
     told = ask(*NOOP, "trainer.fault=raise,none", cwd=tmp_path)
     assert told.code == 1
     [failed] = [record for record in records_in(tmp_path) if record["failure"]]
@@ -140,7 +140,7 @@ def test_a_wrong_request_is_one_line_and_exit_code_two(
     assert not (tmp_path / "outputs").exists()
 
 
-def test_yaml_that_is_none_is_told_with_its_file(tmp_path: Path) -> None:
+def test_yaml_that_is_none_is_shown_with_its_file(tmp_path: Path) -> None:
     folder = tmp_path / "conf/sweep"
     folder.mkdir(parents=True)
     (folder / "broken.yaml").write_text("name: [unclosed\n")

@@ -65,7 +65,7 @@ def test_trainers_and_ranks_that_train_the_same_come_to_the_target_after_much_th
     assert max(steps) - min(steps) <= EVERY
 
 
-def test_a_target_that_is_out_of_reach_ends_at_the_limit_and_the_table_says_so(tmp_path: Path) -> None:
+def test_a_target_that_is_out_of_reach_ends_at_the_limit_and_the_table_shows_it(tmp_path: Path) -> None:
     out, records = trained(tmp_path, "trainer=torch_ddp", "--full", target="0.999", include="")
     (result,) = (record["result"] for record in records.values())
     assert result["steps"] == result["pursuit"]["curve"][-1]["steps"] == LIMIT

@@ -34,7 +34,7 @@ def test_advice_that_stops_by_itself_is_right_for_less_money_than_simple_rules_n
 
 
 @pytest.mark.more
-def test_devices_that_are_alike_are_told_apart_for_a_third_of_the_cost(cases):
+def test_devices_that_are_alike_are_kept_apart_for_a_third_of_the_cost(cases):
     stopped = convert_to_plain(collect_rows(cases[::4], shares=())["advise, stopped at 95%"]["100%"])
     assert stopped["good_fraction"] >= 0.98
     assert stopped["spent_fraction"] <= 0.4

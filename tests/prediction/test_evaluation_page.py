@@ -36,7 +36,7 @@ def test_a_family_is_the_mean_of_the_rows_of_its_models(page):
     assert "| vgg | 3.0% | 80% |" in page
 
 
-def test_where_the_other_method_is_ahead_or_coverage_is_off_is_said(page):
+def test_where_the_other_method_is_ahead_or_coverage_is_off_is_shown(page):
     assert (
         "- By model: ahead of PROFET on 0 of 2 pairs.\n  Coverage outside 88 to 92%: k80 -> t4 83.0%." in page
     )

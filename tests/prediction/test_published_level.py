@@ -36,7 +36,7 @@ def test_good_figures_have_no_shortfall():
         ),
     ],
 )
-def test_each_shortfall_is_told(method, change, line):
+def test_each_shortfall_is_shown(method, change, line):
     figures = found()
     figures[method]["leave_one_model_out"] = {**figures[method]["leave_one_model_out"], **change}
     (told,) = shortfalls(figures)

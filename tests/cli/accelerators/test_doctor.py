@@ -87,7 +87,7 @@ def leftovers(tmp_path, monkeypatch):
 
 
 @pytest.mark.more
-def test_kept_errors_and_folders_of_killed_processes_are_told_with_the_command_that_removes_them(
+def test_kept_errors_and_folders_of_killed_processes_are_shown_with_the_command_that_removes_them(
     capsys, tmp_path, leftovers
 ):
     main(["doctor", "tracking=none"])

@@ -136,7 +136,7 @@ def test_the_usual_sweep_measures_the_tpu_of_this_host(host, capsys, monkeypatch
     assert measured(list_lines(capsys)) == {"cpu", device}
 
 
-def test_a_host_of_a_larger_slice_says_how_the_slice_is_used(host, capsys, monkeypatch):
+def test_a_host_of_a_larger_slice_shows_how_the_slice_is_used(host, capsys, monkeypatch):
     monkeypatch.setattr(inventory, "find_slice_type", lambda: "v4-16")
     assert list_lines(capsys)[-1] == (
         "this host is one of several of the TPU slice v4-16; a sweep uses the slice as a pool with its "

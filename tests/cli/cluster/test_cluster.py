@@ -29,7 +29,7 @@ def file(working_directory, capsys):
     return path
 
 
-def test_the_file_says_where_it_comes_from_and_which_pools_it_leaves_out(file):
+def test_the_file_shows_where_it_comes_from_and_which_pools_it_leaves_out(file):
     first, second, third, *_ = file.read_text().splitlines()
     assert first == "# Made by: python -m orchestrator cluster pools=gcp pools.project=my-project"
     assert second.endswith("never launched by those who wrote it.")
@@ -89,7 +89,7 @@ def test_a_rendering_with_a_mistake_is_not_printed(working_directory, capsys):
 
 
 @pytest.mark.more
-def test_a_check_without_what_ray_s_validators_need_says_what_to_install(file):
+def test_a_check_without_what_ray_s_validators_need_shows_what_to_install(file):
     code = (
         "import sys; sys.modules['google_auth_httplib2'] = sys.modules['googleapiclient'] = None\n"
         f"from orchestrator.cli import main; sys.exit(main(['cluster', '--check', {str(file)!r}]))"
@@ -196,7 +196,7 @@ def test_a_mistake_is_one_line_and_exit_code_2(words, message, capsys):
         (b"\xff\xfe\x00", "it is not UTF-8 text"),
     ],
 )
-def test_a_file_of_another_kind_is_told(text, message, working_directory, capsys):
+def test_a_file_of_another_kind_is_shown(text, message, working_directory, capsys):
     path = working_directory / "file.yaml"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     assert main(["cluster", "--check", str(path)]) == 2
@@ -213,7 +213,7 @@ def test_a_file_of_another_kind_is_told(text, message, working_directory, capsys
         (["cluster=fake"], False),
     ],
 )
-def test_checkpoints_that_nodes_may_not_see_are_told(words, is_said, capsys):
+def test_checkpoints_that_nodes_may_not_see_are_shown(words, is_said, capsys):
     """Planning asks no cluster."""
     assert main(["plan", "+sweep=smoke", "pools=gcp", PROJECT, "data.source=synthetic", *words]) == 0
     said = " ".join(capsys.readouterr().out.split())

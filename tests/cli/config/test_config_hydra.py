@@ -126,7 +126,7 @@ def test_interpolations_are_resolved_when_that_is_asked(asked: Asked) -> None:
         (("plugins",), "Installed Hydra Plugins"),
     ],
 )
-def test_how_a_config_is_composed_is_told_once(asked: Asked, what: tuple[str, ...], expected: str) -> None:
+def test_how_a_config_is_composed_is_shown_once(asked: Asked, what: tuple[str, ...], expected: str) -> None:
     answer = asked("plan", "--config-dir", "mine", "+sweep=own_sweep", "device=own_gpu", "--info", *what)
     assert (answer.code, answer.err) == (0, "")
     assert expected in answer.out
@@ -171,7 +171,7 @@ def test_hydras_help_lists_its_flags(asked: Asked) -> None:
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
-def test_what_cannot_be_answered_is_one_line_that_says_what_to_type(
+def test_what_cannot_be_answered_is_one_line_that_shows_what_to_type(
     asked: Asked, words: tuple[str, ...], message: str
 ) -> None:
     answer = asked(*words)

@@ -208,7 +208,7 @@ def test_images_are_made_where_they_are_asked_for():
     assert loaded(SMOKE, "report.images=true").images
 
 
-def test_a_wish_for_the_report_is_said_on_the_command_line():
+def test_a_wish_for_the_report_is_shown_on_the_command_line():
     assert loaded(SMOKE).objective == Objective()
     words = ("report.goal=cheapest", "report.deadline_hours=2", "report.budget_usd=5", "report.quality=0.96")
     assert loaded(SMOKE, *words).objective == Objective(
@@ -216,7 +216,7 @@ def test_a_wish_for_the_report_is_said_on_the_command_line():
     )
 
 
-def test_the_length_of_the_job_is_said_on_the_command_line():
+def test_the_length_of_the_job_is_shown_on_the_command_line():
     assert loaded(SMOKE, "report.samples=200000").objective == Objective(samples=200_000)
     assert loaded(SMOKE, "report.epochs=3").objective == Objective(epochs=3.0)
     assert loaded(SMOKE, "report.samples=null", "report.epochs=0.5").objective == Objective(epochs=0.5)

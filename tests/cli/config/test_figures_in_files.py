@@ -70,7 +70,7 @@ def test_a_device_has_figures_above_0(
         ({"replicas": "0"}, "device.replicas=0 must be at least 1"),
     ],
 )  # fmt: skip
-def test_a_line_says_which_figure_is_wrong(
+def test_a_line_shows_which_figure_is_wrong(
     here: Path, capsys: pytest.CaptureFixture[str], changes: Mapping[str, str], message: str
 ) -> None:
     refused(here, "device/t4", changes, ("device=t4",))

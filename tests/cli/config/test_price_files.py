@@ -42,7 +42,7 @@ def test_the_usual_list_is_that_of_google_on_demand():
 
 
 @pytest.mark.parametrize("word", ["prices=gcp", "prices.provisioning=spot"])
-def test_a_command_line_that_speaks_of_prices_is_told_apart(word):
+def test_a_command_line_that_speaks_of_prices_is_kept_apart(word):
     assert load([*SWEEP, word], working_directory=ROOT).reprices
 
 
@@ -88,7 +88,7 @@ def test_the_figures_are_those_of_the_data_set():
             assert row.as_of in published["catalogue"]
 
 
-def test_a_list_of_ones_own_says_what_differs_as_the_documentation_shows(tmp_path):
+def test_a_list_of_ones_own_shows_what_differs_as_the_documentation_shows(tmp_path):
     (shown,) = re.findall(
         r"```yaml\n(defaults: \[gcp.*?)```", (ROOT / "docs/how_to/prices.md").read_text(), re.DOTALL
     )

@@ -39,7 +39,7 @@ def test_the_cpu_is_measured_and_kept(measured):
         (("speed=1",), "unknown key 'speed'"),
     ],
 )
-def test_a_wrong_request_is_told_in_one_line(tmp_path, words, error):
+def test_a_wrong_request_is_shown_in_one_line(tmp_path, words, error):
     answer = ask("predict", "calibrate", *words, cwd=tmp_path)
     assert (answer.code, answer.out) == (2, "")
     assert answer.err.startswith(f"error: {error}")

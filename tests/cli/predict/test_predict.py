@@ -140,7 +140,7 @@ def own_record(*, step_seconds=0.1, **changes):
 
 
 @pytest.mark.more
-def test_own_records_change_what_is_predicted_and_it_says_so(working_directory, capsys):
+def test_own_records_change_what_is_predicted_and_it_shows_it(working_directory, capsys):
     words = ("workload=vgg16", "device=t4", "workload.image_size=64")
     before = step(working_directory, *words)
     Ledger(working_directory / "outputs/mine/records.jsonl").append(own_record())

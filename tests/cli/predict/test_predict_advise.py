@@ -56,7 +56,7 @@ def test_a_leader_that_was_only_predicted_is_measured_before_anything_is_settled
     assert [errand.setting for errand in found.errands] == ["v100, fp32"]
 
 
-def test_what_to_measure_is_told_with_its_cost_until_the_winner_is_clear(working_directory, capsys):
+def test_what_to_measure_is_shown_with_its_cost_until_the_winner_is_clear(working_directory, capsys):
     assert main(["predict", "advise", *BALANCED, "confidence=0.99"]) == 0
     out = capsys.readouterr().out
     assert "Measure next" in out
@@ -230,7 +230,7 @@ def test_batch_sizes_are_settings_too_and_compared_by_the_sample(working_directo
     assert "Batch sizes differ" in found.caveats[0]
 
 
-def test_a_deadline_that_nothing_keeps_is_told(working_directory, capsys):
+def test_a_deadline_that_nothing_keeps_is_shown(working_directory, capsys):
     assert main(["predict", "advise", *VGG, "report.goal=cheapest", "report.deadline_hours=0.000001"]) == 0
     out = " ".join(capsys.readouterr().out.split())
     assert "No setting keeps to the limits, for vgg16 image_size=64 (cheapest within 1e-06 h). Fastest" in out

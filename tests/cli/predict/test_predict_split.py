@@ -104,7 +104,7 @@ def test_what_is_not_worth_it_says_from_where_on_it_pays(working_directory, caps
     assert "There it pays from kernels " in out
 
 
-def test_for_programs_each_row_says_that_it_is_predicted(working_directory, capsys):
+def test_for_programs_each_row_shows_that_it_is_predicted(working_directory, capsys):
     keep(working_directory, split_sweep()[0])
     assert main(["predict", "split", *WORDS, "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
@@ -138,7 +138,7 @@ def test_where_nothing_can_be_said_that_is_one_line_and_exit_2(capsys, words, me
     assert message in err
 
 
-def test_trials_of_before_the_link_was_measured_are_told(working_directory, capsys):
+def test_trials_of_before_the_link_was_measured_are_shown(working_directory, capsys):
     keep(working_directory, [split_record(workers=value, link=None) for value in (1, 2)])
     assert main(["predict", "split", *WORDS, "num_workers=4"]) == 2
     assert "nothing is known of the link from 1 trial of 2 workers x 1 thread" in capsys.readouterr().err

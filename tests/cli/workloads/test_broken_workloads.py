@@ -103,7 +103,7 @@ BROKEN = {
 
 @pytest.mark.more_except(" = 3", "nump")
 @pytest.mark.parametrize(("change", "message"), BROKEN.items(), ids=[item[1] for item in BROKEN])
-def test_a_broken_one_is_told_in_one_line(own: Path, change: tuple[str, str], message: str) -> None:
+def test_a_broken_one_is_shown_in_one_line(own: Path, change: tuple[str, str], message: str) -> None:
     assert change[0] in SPEC
     write(own, {"mine/spec.py": SPEC.replace(*change)})
     with pytest.raises(ValueError, match=r"^workload 'mine': ") as raised:
@@ -156,7 +156,7 @@ NOT_FOUND = {
 
 
 @pytest.mark.parametrize("path", NOT_FOUND)
-def test_a_folder_that_cannot_be_a_workload_is_told_in_one_line(own: Path, path: str) -> None:
+def test_a_folder_that_cannot_be_a_workload_is_shown_in_one_line(own: Path, path: str) -> None:
     write(own, {path: SPEC})
     with pytest.raises(ValueError, match=NOT_FOUND[path]):
         workload_names()

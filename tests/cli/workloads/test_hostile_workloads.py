@@ -179,7 +179,7 @@ def test_an_error_that_cannot_be_shown_is_one_line(lines, base: str, said: str, 
 
 
 @pytest.mark.more
-def test_an_error_that_never_says_what_it_is_is_one_line(lines) -> None:
+def test_an_error_that_never_shows_what_it_is_is_one_line(lines) -> None:
     code = ERROR.format("Exception", "\n        while True: pass")
     assert lines(at_import(code)) == (2, [], [f"error: {HERE.format(9)}{LATE}"])
 
@@ -290,7 +290,7 @@ def test_a_command_that_is_killed_leaves_nothing(own: Path, started: Family) -> 
 
 
 @pytest.mark.parametrize("word", ["workload_seconds=soon", "workload_seconds=0", "workload_gigabytes=nan"])
-def test_a_limit_that_is_none_is_told(lines, own: Path, word: str, capfd) -> None:
+def test_a_limit_that_is_none_is_shown(lines, own: Path, word: str, capfd) -> None:
     write(own, {"mine/spec.py": SPEC})
     key, _, value = word.partition("=")
     assert main([*WORDS, word]) == 2
@@ -357,7 +357,7 @@ def test_a_download_is_shown_as_it_goes_on_and_takes_no_time_of_the_code(
     assert told[-1] == pieces * len(piece)
 
 
-def test_what_would_be_downloaded_is_said_and_not_fetched(own: Path) -> None:
+def test_what_would_be_downloaded_is_shown_and_not_fetched(own: Path) -> None:
     with serving() as site:
         data = PUBLISHED.format(digest="0" * 64, url=f"{site.url}/mine")
         write(own, {"mine/spec.py": SPEC_OF_DATA, "mine/data.py": data})
@@ -365,7 +365,7 @@ def test_what_would_be_downloaded_is_said_and_not_fetched(own: Path) -> None:
         assert (ref.to_download, site.asked) == ("real", [])
 
 
-def test_data_that_cannot_be_had_is_told_with_its_cure(lines) -> None:
+def test_data_that_cannot_be_had_is_shown_with_its_cure(lines) -> None:
     data = DATA.format("", "MNIST.synthetic")
     words = [*WORDS[:6], "data.source=real", *WORDS[7:]]
     code, _, err = lines(SPEC_OF_DATA, {"mine/data.py": data}, words)

@@ -121,7 +121,7 @@ def test_a_misspelt_word_is_told_the_right_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["~nobody-here/own", "x" * 5000, "loop"])
-def test_a_folder_that_can_be_nowhere_is_told(tmp_path: Path, name: str) -> None:
+def test_a_folder_that_can_be_nowhere_is_shown(tmp_path: Path, name: str) -> None:
     (tmp_path / "loop").symlink_to("loop")
     place = name if name.startswith("~") else tmp_path / name
     with pytest.MonkeyPatch.context() as patch:
@@ -133,6 +133,6 @@ def test_a_folder_that_can_be_nowhere_is_told(tmp_path: Path, name: str) -> None
 
 
 @pytest.mark.parametrize("name", ["own\x00", "own\n", "own\ud800"])
-def test_a_folder_that_no_variable_can_name_is_told(name: str) -> None:
+def test_a_folder_that_no_variable_can_name_is_shown(name: str) -> None:
     with pytest.raises(ConfigError, match=r"^workload_path=own.+ names no folder; "):
         extract_workload_overrides([f"workload_path={name}"])

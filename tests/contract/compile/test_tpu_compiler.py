@@ -286,7 +286,7 @@ def test_an_interrupted_plan_ends_at_once_and_goes_on_where_it_was(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_plan_skips_what_does_not_fit_and_says_what_does(tmp_path):
+def test_a_plan_skips_what_does_not_fit_and_shows_what_does(tmp_path):
     command, variables = planning(
         tmp_path, "workload=vgg11", "workload.image_size=224", "global_batch_size=8192,64"
     )

@@ -98,7 +98,7 @@ def test_no_rehearsal_runs_beside_a_measured_trial(
 
 
 @pytest.mark.more_except("inline")
-def test_what_never_fits_is_infeasible_and_says_what_there_is(
+def test_what_never_fits_is_infeasible_and_shows_what_there_is(
     build_executor: Callable[[Inventory], Executor], tmp_path: Path
 ) -> None:
     told = context(

@@ -41,7 +41,7 @@ def test_an_error_while_a_record_is_kept_ends_the_run(executor, tmp_path, monkey
     assert caught.value is error
 
 
-def test_a_cluster_that_is_not_there_is_told_with_what_is_possible(tmp_path):
+def test_a_cluster_that_is_not_there_is_shown_with_what_is_possible(tmp_path):
     told = context(tmp_path)
     with pytest.raises(PlacementError) as caught:
         on_ray("127.0.0.1:1").run(queue_for([noop()], told, HERE), told, Unwatched(), on_record=print)

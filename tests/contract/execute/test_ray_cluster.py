@@ -74,7 +74,7 @@ def test_another_user_cannot_reach_the_files_of_an_embedded_ray():
 
 
 @pytest.mark.more
-def test_a_workload_that_is_too_large_to_be_sent_is_told_in_one_line(cluster, monkeypatch):
+def test_a_workload_that_is_too_large_to_be_sent_is_shown_in_one_line(cluster, monkeypatch):
     from orchestrator.execute.on_ray import cluster as ray_cluster
 
     monkeypatch.setattr("ray._private.runtime_env.packaging.GCS_STORAGE_MAX_SIZE", 1000)
@@ -132,7 +132,7 @@ def test_a_trial_on_a_slice_asks_ray_for_its_chips_also_where_they_are_fake(tmp_
     assert build_bundles(noop(), told) == [{"CPU": 2.0}]
 
 
-def test_a_trial_over_two_pools_asks_ray_for_a_node_of_each_and_says_so(tmp_path):
+def test_a_trial_over_two_pools_asks_ray_for_a_node_of_each_and_shows_it(tmp_path):
     from orchestrator.execute.on_ray.placement_group import build_bundles, describe_request
 
     told = context(tmp_path)

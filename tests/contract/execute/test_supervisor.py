@@ -327,7 +327,7 @@ def test_a_prepared_fork_server_is_the_one_that_is_asked_for(family, agent):
     assert family.pids() == {pid}
 
 
-def test_a_prepared_fork_server_that_nobody_asks_for_ends_with_its_agent(family):
+def test_a_prepared_fork_server_that_no_one_asks_for_ends_with_its_agent(family):
     with HostAgent() as agent:
         agent.prepare(trainer_info("noop"), python=sys.executable)
         assert len(family.pids()) == 1
@@ -416,7 +416,7 @@ def test_a_killed_fork_server_loses_the_trial_and_the_next_trial_gets_a_new_one(
     assert len(family.pids()) == 1
 
 
-def test_a_fork_server_that_is_gone_when_a_trial_begins_is_told(tmp_path, family, agent):
+def test_a_fork_server_that_is_gone_when_a_trial_begins_is_shown(tmp_path, family, agent):
     address = fork_server(agent)
     (pid,) = family.pids()
     os.kill(pid, signal.SIGKILL)

@@ -160,25 +160,25 @@ def test_what_a_driver_left_half_written_is_no_record(uri, tmp_path):
     assert read_sweep(uri, sweep="half") == ((record(),), plan_of([record()]))
 
 
-def test_a_sweep_of_which_no_report_was_kept_is_told(uri):
+def test_a_sweep_of_which_no_report_was_kept_is_shown(uri):
     track(uri, "unreported", [record()])
     with pytest.raises(RecordError, match=r"has no plan\.json of sweep 'unreported'; report it once where"):
         read_sweep(uri, sweep="unreported")
 
 
-def test_a_sweep_that_mlflow_does_not_know_is_told(uri):
+def test_a_sweep_that_mlflow_does_not_know_is_shown(uri):
     track(uri, "known", [record()])
     with pytest.raises(RecordError, match=r"MLflow at sqlite:.* has no sweep 'unknown'"):
         read_sweep(uri, sweep="unknown")
 
 
-def test_a_database_that_is_not_there_is_told_and_not_made(tmp_path):
+def test_a_database_that_is_not_there_is_shown_and_not_made(tmp_path):
     with pytest.raises(RecordError, match=r"no MLflow database exists at '.*/none\.db'; set its path"):
         read_sweep(f"sqlite:///{tmp_path}/none.db", sweep="x")
     assert not list(tmp_path.iterdir())
 
 
-def test_a_file_that_is_no_database_is_told_in_one_line(tmp_path):
+def test_a_file_that_is_no_database_is_shown_in_one_line(tmp_path):
     (tmp_path / "bad.db").write_text("no database" * 100)
     with pytest.raises(
         RecordError, match=r"MLflow at sqlite:.*bad\.db cannot be read: DatabaseError"

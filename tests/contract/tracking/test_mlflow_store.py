@@ -207,7 +207,7 @@ def test_a_failed_attempt_is_a_failed_run_with_its_cause(uri, sweep):
     assert child.data.tags["failure"].startswith("killedkilled")
 
 
-def test_a_rehearsal_says_so_in_its_name_and_its_tag(uri, sweep):
+def test_a_rehearsal_shows_it_in_its_name_and_its_tag(uri, sweep):
     rehearsed = placement(trial_spec(device="t4"), provenance="rehearsed", substitutions=("gloo for nccl",))
     finish_sweep(MlflowStore(uri), sweep, records=[record(placement=rehearsed)])
     child = only_child(uri, sweep)
@@ -360,7 +360,7 @@ def test_a_report_of_a_sweep_that_was_never_tracked_is_shown_and_nothing_is_left
     ]
 
 
-def test_a_report_that_cannot_be_attached_is_told_and_no_error(sweep, tmp_path, caplog):
+def test_a_report_that_cannot_be_attached_is_shown_and_no_error(sweep, tmp_path, caplog):
     MlflowStore(f"http://127.0.0.1:{free_port()}").attach(
         [tmp_path / "report.html"], outline=outline(sweep), kept=[]
     )
@@ -406,7 +406,7 @@ def test_a_bare_mlflow_ui_shows_the_default_database_with_its_artifacts(server, 
         assert from_json(TrialRecord, answer.read().decode()) == record()
 
 
-def test_an_unreachable_server_loses_nothing_and_tells_it_in_two_lines(database, sweep, caplog):
+def test_an_unreachable_server_loses_nothing_and_shows_it_in_two_lines(database, sweep, caplog):
     store = MlflowStore(f"http://someone:hunter2@127.0.0.1:{free_port()}")
     with caplog.at_level(logging.WARNING, logger="orchestrator"):
         store.begin(outline(sweep))

@@ -39,7 +39,7 @@ def test_kept_memory_is_used_again_and_trimmed_memory_fetched_anew() -> None:
     assert faults_per_step("kept") < PAGES_PER_STEP / 2 < faults_per_step("trimmed")
 
 
-def test_another_c_library_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_c_library_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ctypes, "CDLL", lambda _name: object())
     with pytest.raises(TrialError, match=r"^trainer\.heap=kept needs the C library glibc") as raised:
         heap.keep_freed_memory()

@@ -221,7 +221,7 @@ def test_a_worker_that_is_told_to_leave_and_does_not_is_ended_after_its_grace(
 
 
 @pytest.mark.more
-def test_another_trials_checkpoint_is_told_and_the_training_starts_anew(tmp_path: Path) -> None:
+def test_another_trials_checkpoint_is_shown_and_the_training_starts_anew(tmp_path: Path) -> None:
     checkpointing = Checkpointing(every_seconds=60.0, grace_seconds=1.0, url=str(tmp_path / "checkpoints"))
     trial, other = noop(), noop(seed=1).trial_id
     (tmp_path / "checkpoints" / trial.trial_id).mkdir(parents=True)

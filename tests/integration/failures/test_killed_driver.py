@@ -104,7 +104,7 @@ def test_a_killed_process_of_ray_ends_the_command_in_one_line_and_the_same_comma
 
 
 @pytest.mark.more
-def test_a_checkpoint_that_was_cut_in_half_is_told_and_the_one_before_is_taken(tmp_path, relatives):
+def test_a_checkpoint_that_was_cut_in_half_is_shown_and_the_one_before_is_taken(tmp_path, relatives):
     *_, before, newest = kill_driver_after(2, tmp_path, relatives, executor="inline")
     arrays = newest / "arrays.npz"
     arrays.write_bytes(arrays.read_bytes()[: arrays.stat().st_size // 2])

@@ -78,7 +78,7 @@ def test_a_run_whose_errors_lose_their_reader_too_keeps_its_exit_code(tmp_path: 
 @pytest.mark.parametrize(
     "words", [("--help",), ("--version",), ("plan", *NOOP), ("plan", "--json", *NOOP), ("--cfg", "job")]
 )
-def test_an_answer_that_nobody_reads_to_its_end_is_no_error(tmp_path: Path, words: tuple[str, ...]) -> None:
+def test_an_answer_that_no_one_reads_to_its_end_is_no_error(tmp_path: Path, words: tuple[str, ...]) -> None:
     told = told_after_its_first_line(words, cwd=tmp_path)
     assert (told.code, told.err) == (0, "")
     assert told.out

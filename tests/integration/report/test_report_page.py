@@ -194,7 +194,7 @@ def test_cards_of_a_narrow_screen_are_sorted_by_a_choice(browser, tmp_path):
         assert trainers(found.page) == CAME
 
 
-def test_a_total_stays_below_whatever_the_order(page):
+def test_a_total_stays_below_in_any_order(page):
     unfold(page)
     costs = page.get_by_role("table", name="Cost")
     for _ in range(3):

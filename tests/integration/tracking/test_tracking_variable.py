@@ -26,7 +26,7 @@ def test_the_variable_is_followed_and_said(verb: list[str], tmp_path: Path) -> N
 
 @pytest.mark.more_cases("tracking=none")
 @pytest.mark.parametrize("word", ["tracking=none", "tracking.uri=sqlite:///own.db"])
-def test_a_command_that_says_where_decides(word: str, tmp_path: Path) -> None:
+def test_a_command_that_shows_where_decides(word: str, tmp_path: Path) -> None:
     told = ask(*TRACKED, word, cwd=tmp_path, variables={VARIABLE: "http://127.0.0.1:1"})
     assert (told.code, told.err) == (0, "")
     assert VARIABLE not in told.out

@@ -71,7 +71,7 @@ def test_a_child_is_ended_as_soon_as_it_told_enough(tmp_path):
         ("import os; os.close(0); os._exit(5)", "it ended with code 5"),
     ],
 )
-def test_a_child_that_fails_says_why_in_one_line(tmp_path, code, message):
+def test_a_child_that_fails_shows_why_in_one_line(tmp_path, code, message):
     with pytest.raises(ChildError) as raised:
         run(code, tmp_path)
     assert str(raised.value) == message

@@ -61,7 +61,7 @@ def test_a_point_that_does_not_fit_is_skipped_with_both_sizes_and_a_batch_that_f
     ]
 
 
-def test_a_point_that_fits_says_so_in_its_row():
+def test_a_point_that_fits_shows_it_in_its_row():
     (row,) = plan_table(with_fit(FITS)).rows
     assert (
         "a step takes 3.00 GiB of the 16.00 GiB that tpu_v3_8 grants a replica (compiled, libtpu 0)" in row[2]
@@ -178,7 +178,7 @@ def compiler(folder: Path, *, python: str = "/no/python", compiles: bool = True)
         ),
     ],
 )
-def test_a_step_that_cannot_be_compiled_says_why(tmp_path, step, reason):
+def test_a_step_that_cannot_be_compiled_shows_why(tmp_path, step, reason):
     assert compiler(tmp_path).find_fit(step) == NoFit(reason=reason)
 
 

@@ -104,7 +104,7 @@ def test_a_key_under_a_value_does_not_exist():
         ("${nope:x}", "steps cannot be resolved: Unsupported interpolation type nope"),
     ],
 )
-def test_an_interpolation_that_leads_nowhere_says_so(value, message):
+def test_an_interpolation_that_leads_nowhere_shows_it(value, message):
     config = root()
     assign(config, "steps", value)
     with pytest.raises(ConfigError) as raised:

@@ -110,7 +110,7 @@ _WRITE = "; write KEY=VALUE, KEY=A,B or +sweep=NAME"
         ),
     ],
 )
-def test_a_word_that_cannot_be_understood_says_what_can(words, message):
+def test_a_word_that_cannot_be_understood_shows_what_can(words, message):
     with pytest.raises(ConfigError) as raised:
         asked(*words)
     assert str(raised.value) == message

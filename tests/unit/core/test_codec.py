@@ -233,7 +233,7 @@ def test_a_rule_of_the_value_itself_is_told_as_it_is():
         from_plain(TrialRecord, plain)
 
 
-def test_an_unknown_failure_kind_is_told_with_the_known_ones():
+def test_an_unknown_failure_kind_is_shown_with_the_known_ones():
     plain = _changed(record(failure=Failure(kind="oom", message="")), "failure.kind", "bad luck")
     with pytest.raises(RecordError, match=r"failure\.kind: expected 'oom' \| 'preempted' .*found 'bad luck'"):
         from_plain(TrialRecord, plain)

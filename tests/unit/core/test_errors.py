@@ -12,7 +12,7 @@ from orchestrator.core.errors import (
 )
 
 
-def test_an_unknown_name_is_told_with_the_nearest_one_and_all_that_exist():
+def test_an_unknown_name_is_shown_with_the_nearest_one_and_all_that_exist():
     error = UnknownNameError("trainer", "torch_dpp", known=("torch_xla", "torch_ddp", "tensorflow"))
     assert str(error) == (
         "unknown trainer 'torch_dpp'; did you mean 'torch_ddp'? known: tensorflow, torch_ddp, torch_xla"
@@ -29,7 +29,7 @@ def test_a_name_that_shares_digits_alone_gets_no_guess(name):
     assert "did you mean" not in str(UnknownNameError("device", name, known=("h100", "v100", "t4")))
 
 
-def test_where_nothing_exists_that_is_said():
+def test_where_nothing_exists_that_is_shown():
     assert str(UnknownNameError("sweep", "smoke", known=())) == "unknown sweep 'smoke'; known: none"
 
 

@@ -39,7 +39,7 @@ def test_ranks_that_multiply_at_once_can_do_what_they_did_together_in_the_fastes
 
 
 @pytest.mark.parametrize(("ranks", "processes"), [(1, "this process"), (2, "2 processes at once")])
-def test_a_calibration_says_what_it_is(ranks, processes):
+def test_a_calibration_shows_what_it_is(ranks, processes):
     source = Calibration(size=2048, seconds=((0.1,) * 8,) * ranks).source
     assert source == f"calibrated: fastest of 8 products of 2048 x 2048, {processes}"
 

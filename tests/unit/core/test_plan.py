@@ -53,7 +53,7 @@ def test_trials_of_a_device_that_is_not_at_hand_are_told_whether_they_are_rehear
     assert not planned(*points, inventory=here(devices={"t4": held(1)})).absent
 
 
-def test_a_missing_environment_skips_with_the_line_that_says_how_to_get_it():
+def test_a_missing_environment_skips_with_the_line_that_shows_how_to_get_it():
     absent = environment(missing="torch is not installed; get it with: pip install torch")
     (skipped,) = planned(point(), environments={"torch_ddp": absent}).skipped
     assert skipped.reason == "torch is not installed; get it with: pip install torch"
@@ -154,7 +154,7 @@ def test_a_record_made_with_other_versions_is_cached_and_called_stale():
     assert cached.stale == "torch 2.12.0 then, 2.13.0 now"
 
 
-def test_of_two_records_the_newer_one_says_whether_it_is_stale():
+def test_of_two_records_the_newer_one_shows_whether_it_is_stale():
     (first,) = planned(point()).placements
     old = finished(first, environment={"torch": "2.12.0"})
     new = finished(first, environment={"torch": "2.13.0"}, ended_at=old.ended_at + 1)

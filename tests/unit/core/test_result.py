@@ -29,7 +29,7 @@ def test_a_failure_of_no_known_kind_is_refused():
         Failure(kind="bad luck", message="")
 
 
-def test_what_workers_ran_with_is_told_apart_from_where_they_were_driven_from():
+def test_what_workers_ran_with_is_kept_apart_from_where_they_were_driven_from():
     environment = {"torch": "2.13.0", "python": "3.11.7", "hostname": "laptop", "OMP_NUM_THREADS": "2"}
     assert find_versions(record(environment=environment)) == {"python": "3.11.7", "torch": "2.13.0"}
     assert find_variables(record(environment=environment)) == {"OMP_NUM_THREADS": "2"}

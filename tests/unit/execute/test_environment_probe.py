@@ -54,7 +54,7 @@ def test_all_packages_that_are_not_installed_are_named():
     assert found.missing == "torch_tpu, torch_gpu not installed; get it with: pip install torch"
 
 
-def test_an_interpreter_that_is_not_there_is_told_with_its_cure(tmp_path):
+def test_an_interpreter_that_is_not_there_is_shown_with_its_cure(tmp_path):
     python = str(tmp_path / "bin" / "python")
     found = trainer_environment(needing("numpy"), python=python)
     assert found.missing == f"no Python at {python}; get it with: pip install torch"
@@ -66,13 +66,13 @@ def test_an_empty_name_leaves_a_trainer_out():
     assert found.missing == "trainer.python names none; get it with: pip install torch"
 
 
-def test_an_interpreter_that_fails_is_told_with_its_cure(program):
+def test_an_interpreter_that_fails_is_shown_with_its_cure(program):
     python = program("exit 3")
     found = trainer_environment(needing("numpy"), python=python)
     assert found.missing == (f"{python} does not answer (CalledProcessError); get it with: pip install torch")
 
 
-def test_a_program_that_is_no_interpreter_is_told_with_its_cure(program):
+def test_a_program_that_is_no_interpreter_is_shown_with_its_cure(program):
     found = trainer_environment(needing("numpy"), python=program("echo hello"))
     assert "does not answer (JSONDecodeError); get it with: " in found.missing
 

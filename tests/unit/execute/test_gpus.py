@@ -66,7 +66,7 @@ def test_the_variable_chooses_gpus_as_cuda_reads_it(setting, expected):
     ("setting", "entry", "number"),
     [("0,2", "2", 0), ("one", "one", 0), ("0,", "", 0), ("GPU-89", "GPU-89", 2), ("MIG-1", "MIG-1", 0)],
 )
-def test_an_entry_that_names_no_single_gpu_is_told_with_those_that_are_here(setting, entry, number):
+def test_an_entry_that_names_no_single_gpu_is_shown_with_those_that_are_here(setting, entry, number):
     with pytest.raises(ConfigError) as caught:
         visible(setting)
     assert str(caught.value) == (

@@ -87,7 +87,7 @@ def test_a_trial_has_its_start_deadline_until_every_rank_trains_and_then_its_run
     assert trial_monitor.launch_seconds == 12.0
 
 
-def test_out_of_patience_at_the_start_says_which_deadline_ended_it():
+def test_out_of_patience_at_the_start_shows_which_deadline_ended_it():
     trial_monitor = tell(monitor(), (0, _TRAINING))
     trial_monitor.time_out()
     assert trial_monitor.is_finished
@@ -97,7 +97,7 @@ def test_out_of_patience_at_the_start_says_which_deadline_ended_it():
     )
 
 
-def test_out_of_patience_in_training_says_which_deadline_ended_it():
+def test_out_of_patience_in_training_shows_which_deadline_ended_it():
     trial_monitor = tell(monitor(), (0, _TRAINING), (1, _TRAINING))
     trial_monitor.time_out()
     assert find_cause(trial_monitor) == (

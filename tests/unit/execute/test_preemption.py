@@ -5,12 +5,12 @@ import math
 from orchestrator.execute.trial.supervisor import PreemptionPoller
 
 
-def test_a_notice_is_told_once():
+def test_a_notice_is_shown_once():
     poller = PreemptionPoller(lambda: True)
     assert [poller.poll(now=now) for now in (0.0, 5.0, 10.0)] == [True, False, False]
 
 
-def test_nobody_is_asked_before_it_is_time():
+def test_no_one_is_asked_before_it_is_time():
     asked = []
     poller = PreemptionPoller(lambda: bool(asked.append(None)))
     for now in (0.0, 0.5, 1.9, 2.0, 2.1):

@@ -18,7 +18,7 @@ def stop_signals(tmp_path, said):
     return StopSignals(tmp_path, on_message=said.append)
 
 
-def test_nobody_wishes_anything_at_first(stop_signals, said):
+def test_no_one_wishes_anything_at_first(stop_signals, said):
     with stop_signals.accepting_requests():
         assert stop_signals.requested() is None
     assert said == []

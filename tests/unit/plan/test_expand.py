@@ -80,7 +80,7 @@ def test_without_axes_there_is_only_what_is_included():
         ),
     ],
 )
-def test_a_grid_that_gives_nothing_says_why(arguments, message):
+def test_a_grid_that_gives_nothing_shows_why(arguments, message):
     with pytest.raises(ConfigError) as raised:
         expand(arguments.pop("grid"), **arguments)
     assert str(raised.value) == message

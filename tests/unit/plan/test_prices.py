@@ -106,7 +106,7 @@ def test_a_price_is_old_from_the_day_after_its_last(max_age_days, is_old):
         ),
     ],
 )
-def test_what_has_no_price_says_why(what, count, changes, reason):
+def test_what_has_no_price_shows_why(what, count, changes, reason):
     assert of(what, count, **changes) == Unpriced(reason=reason)
 
 
@@ -181,7 +181,7 @@ def test_a_rehearsal_has_no_price():
     assert priced(rehearsed, price_book(t4=T4S)).price is None
 
 
-def test_a_report_can_price_anew_and_says_so():
+def test_a_report_can_price_anew_and_shows_it():
     kept = record(price=price())
     (found,) = repriced([kept], price_book(cpu=CPU))
     assert found == replace(kept, price=replace(of(CPU), is_repriced=True))

@@ -67,14 +67,14 @@ def test_a_trial_on_more_hosts_is_another_trial_and_one_on_one_host_what_it_alwa
     assert together.trial_id == placed(point(device=CPU, num_workers=4)).trial_id
 
 
-def test_a_trainer_says_what_is_another_thing_over_several_hosts():
+def test_a_trainer_shows_what_is_another_thing_over_several_hosts():
     told = {"torch_ddp": torch_like(over_hosts={"cpu": "gloo connects the hosts"})}
     asked = [point(device=CPU, num_workers=4, num_hosts=hosts) for hosts in (1, 2)]
     alone, apart = planned(*asked, inventory=inventory(*POOLS), trainers=told).placements
     assert (alone.warnings, apart.warnings) == ((), ("gloo connects the hosts",))
 
 
-def test_a_rehearsal_over_several_hosts_says_what_stands_in_for_their_collectives():
+def test_a_rehearsal_over_several_hosts_shows_what_stands_in_for_their_collectives():
     v4 = replace(SLICE, name="tpu_v4_8", replicas=4, slice_type="v4-8", instances={1: "v4-8"})
     slices = inventory(pool("v4", device=v4, environment="any", topology="2x2x2"), is_fake=True)
     asked = point(device=v4, trainer="torch_xla", precision="bf16", num_workers=2)
@@ -198,7 +198,7 @@ def test_what_one_host_would_have_to_have_is_said_of_a_trainer_that_knows_one():
     assert " on one host for torch_ddp (environment torch); pools: t4" in skipped.reason
 
 
-def test_tensorflow_says_why_it_stays_on_one_host_of_a_slice_and_which_environment_it_needs_there():
+def test_tensorflow_shows_why_it_stays_on_one_host_of_a_slice_and_which_environment_it_needs_there():
     v4 = replace(SLICE, name="tpu_v4_8", replicas=4, slice_type="v4-8", instances={1: "v4-8"})
     slices = pool("v4", device=v4, environment="tensorflow_tpu", topology="2x2x2")
     asked = point(device=v4, trainer="tensorflow", precision="bf16", num_workers=2)

@@ -50,7 +50,7 @@ def test_a_step_takes_as_long_as_the_slower_of_device_and_host():
     assert replace(STEP, host_seconds=None).seconds == pytest.approx(0.112)
 
 
-def test_an_estimate_says_that_it_is_compiled_and_what_it_is_made_of():
+def test_an_estimate_shows_that_it_is_compiled_and_what_it_is_made_of():
     estimate = compiled_estimate(STEP)
     assert estimate.provenance == "compiled"
     assert (estimate.low, estimate.high) == (
@@ -67,7 +67,7 @@ def test_a_host_that_is_nearly_as_slow_widens_the_interval_upwards_alone():
     assert estimate.high == pytest.approx(0.3)
 
 
-def test_a_step_that_waits_for_the_host_says_so():
+def test_a_step_that_waits_for_the_host_shows_it():
     estimate = compiled_estimate(replace(STEP, host_seconds=0.3))
     assert estimate.likely == 0.3
     assert estimate.low == pytest.approx(0.1)

@@ -18,13 +18,13 @@ MODELS = default_models()
 CATALOGUE = shipped_catalogue()
 
 
-def test_a_transformer_that_nobody_published_is_predicted_roughly_and_says_by_what():
+def test_a_transformer_that_no_one_published_is_predicted_roughly_and_says_by_what():
     step = build_published_estimate(query("llama_style", "a100_80", size="160m"), MODELS).step
     assert isinstance(step, Estimate)
     assert step.source == "other networks on this device in 16 bit (NVIDIA, Lambda, MosaicML and 1 more)"
 
 
-def test_a_transformer_on_a_cpu_that_nobody_measured_is_refused():
+def test_a_transformer_on_a_cpu_that_no_one_measured_is_refused():
     step = build_published_estimate(query("gpt2", "cpu", size="small"), MODELS).step
     assert isinstance(step, Refusal)
     assert step.reason.startswith("no CPU of this kind was measured")

@@ -82,7 +82,7 @@ def test_a_mix_of_all_accelerators_of_a_host_has_all_of_its_cores_and_fits(cpus,
     assert fits(found, host.host, pool=None)
 
 
-def test_more_processes_than_cores_are_told():
+def test_more_processes_than_cores_are_shown():
     found = placed(unequal(CPU, T4, T4), inventory=here(cpus=2, devices={"t4": held(2)}))
     assert "3 worker processes share 2 cores" in found.warnings
     assert "kernel_split was never run on a GPU by those who wrote it" in found.warnings
@@ -169,7 +169,7 @@ def test_pools_that_have_too_few_nodes_together_are_named():
     )
 
 
-def test_a_cluster_of_too_few_nodes_and_a_trainer_of_one_host_are_told():
+def test_a_cluster_of_too_few_nodes_and_a_trainer_of_one_host_are_shown():
     few = inventory(FAST_POOL, SLOW_POOL, max_nodes=1)
     assert skipped(unequal(FAST, SLOW), inventory=few) == (
         "cpu_fast+cpu_slow needs 2 nodes, and the cluster has 1 at most"

@@ -92,7 +92,7 @@ def test_an_interrupted_sweep_leaves_what_waits_to_the_next_command(slow):
 
 
 @pytest.mark.usefixtures("hasty")
-def test_a_server_that_is_stuck_is_told_and_left(slow, caplog):
+def test_a_server_that_is_stuck_is_shown_and_left(slow, caplog):
     tracker = begun(slow)
     tracker.save(record(), {})
     tracker.finish(REPORT)
@@ -116,7 +116,7 @@ class GetsOn(Slow):
 
 
 @pytest.mark.usefixtures("hasty")
-def test_a_server_that_is_behind_is_told_and_waited_for_while_it_gets_on(caplog):
+def test_a_server_that_is_behind_is_shown_and_waited_for_while_it_gets_on(caplog):
     slow = GetsOn()
     tracker = begun(slow)
     tracker.save(record(), {})
@@ -126,7 +126,7 @@ def test_a_server_that_is_behind_is_told_and_waited_for_while_it_gets_on(caplog)
     assert caplog.messages == [behind, LACKS]
 
 
-def test_more_than_can_wait_stays_in_the_ledger_and_is_told(slow, caplog, monkeypatch):
+def test_more_than_can_wait_stays_in_the_ledger_and_is_shown(slow, caplog, monkeypatch):
     monkeypatch.setattr(mirror, "_MOST_WAITING", 2)
     tracker = begun(slow)
     for attempt in range(1, 6):

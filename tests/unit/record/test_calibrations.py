@@ -31,7 +31,7 @@ def test_no_file_is_no_calibration(tmp_path):
     assert calibrations_in(tmp_path) == {}
 
 
-def test_a_line_that_is_none_is_told_and_left_out(tmp_path, caplog):
+def test_a_line_that_is_none_is_shown_and_left_out(tmp_path, caplog):
     path = add_calibration(tmp_path, calibration("h100", rate=5e13))
     with path.open("a") as file:
         file.write('{"device": "t4"}\n')
@@ -39,7 +39,7 @@ def test_a_line_that_is_none_is_told_and_left_out(tmp_path, caplog):
     assert "line 2 is left out" in caplog.text
 
 
-def test_a_folder_that_cannot_be_written_is_told(tmp_path):
+def test_a_folder_that_cannot_be_written_is_shown(tmp_path):
     (tmp_path / "outputs").write_text("a file")
     with pytest.raises(RecordError, match=r"the benchmark cannot be kept in '.*calibrations\.jsonl'"):
         add_calibration(tmp_path / "outputs", calibration("h100", rate=5e13))

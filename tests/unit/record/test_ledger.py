@@ -87,7 +87,7 @@ def test_a_corrupt_line_in_the_middle_is_moved_aside_and_the_rest_is_untouched(l
     )
 
 
-def test_a_reader_leaves_a_bad_line_where_it_is_and_tells_it(ledger, caplog):
+def test_a_reader_leaves_a_bad_line_where_it_is_and_shows_it(ledger, caplog):
     ledger.append(record())
     content = ledger.path.read_bytes() + b'{"being": "written'
     ledger.path.write_bytes(content)
@@ -131,7 +131,7 @@ def test_a_record_of_a_later_version_is_refused_and_not_touched(ledger):
     assert ledger.path.read_text() == content
 
 
-def test_a_folder_that_cannot_be_made_is_told_before_anything_starts(tmp_path):
+def test_a_folder_that_cannot_be_made_is_shown_before_anything_starts(tmp_path):
     (tmp_path / "outputs").write_text("a file where the folder should be")
     ledger = Ledger(tmp_path / "outputs" / "example" / "records.jsonl")
     with (
@@ -142,7 +142,7 @@ def test_a_folder_that_cannot_be_made_is_told_before_anything_starts(tmp_path):
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="permissions do not bind root")
-def test_a_folder_that_cannot_be_written_is_told_before_anything_starts(ledger):
+def test_a_folder_that_cannot_be_written_is_shown_before_anything_starts(ledger):
     ledger.path.parent.mkdir(parents=True, mode=0o555)
     with pytest.raises(RecordError, match="Permission denied"), ledger.lock():
         pass
@@ -212,7 +212,7 @@ def test_the_sweep_s_own_ledger_of_a_later_version_is_an_error(outputs):
         read_ledgers(outputs, sweep="newer")
 
 
-def test_a_ledger_that_cannot_be_read_says_so(outputs, caplog):
+def test_a_ledger_that_cannot_be_read_shows_it(outputs, caplog):
     (outputs / "folder" / "records.jsonl").mkdir(parents=True)
     assert "mine" in read_ledgers(outputs, sweep="mine")
     assert "folder/records.jsonl cannot be read: Is a directory; sweep 'folder' is left out" in caplog.text

@@ -104,7 +104,7 @@ def test_a_cost_is_of_this_sweep_s_attempts_and_unknown_where_one_is(other, cost
     assert summarise_sweep([one(CHEAP), other], planned=None).get("cost/usd") == cost
 
 
-def test_each_price_is_told_once():
+def test_each_price_is_shown_once():
     priced = record(price=price(is_hypothetical=True))
     assert prices_in([priced, record(), priced]) == (
         "cpu-box on demand in here, $3.6/h of 2026-09-01, list price",

@@ -25,7 +25,7 @@ def test_every_gpu_of_the_trial_has_its_own_metrics():
     assert found["system/gpu_0_memory_usage_percentage"] == 25.0
 
 
-def test_between_looks_of_one_tick_no_share_is_told():
+def test_between_looks_of_one_tick_no_share_is_shown():
     names = [name for name, *_ in list_system_metrics((host_use(of=1.0), host_use(of=1.0)))]
     assert "system/cpu_utilization_percentage" not in names
 

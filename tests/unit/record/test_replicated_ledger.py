@@ -98,7 +98,7 @@ def test_a_diverged_loss_and_any_text_survive(path, url):
     ("content", "cause"),
     [(b"", "it holds 0 records"), (b"\x00", "not JSON"), (b"{}", "TrialRecord: field 'attempt' is missing")],
 )
-def test_an_object_that_is_no_record_is_told_and_stays(path, url, caplog, content, cause):
+def test_an_object_that_is_no_record_is_shown_and_stays(path, url, caplog, content, cause):
     put(url, "records/odd.json", content)
     with archived(path, url).lock():
         pass
@@ -134,7 +134,7 @@ class Flaky(BucketStore):
         super().put(record)
 
 
-def test_a_bucket_lost_in_the_middle_is_told_once_and_gets_all_with_a_later_record(path, url, caplog):
+def test_a_bucket_lost_in_the_middle_is_shown_once_and_gets_all_with_a_later_record(path, url, caplog):
     now = [0.0]
     archive = Flaky(url)
     ledger = ReplicatedLedger(path, archive, clock=lambda: now[0])
@@ -195,7 +195,7 @@ def test_a_record_that_the_file_cannot_take_is_sent_all_the_same(path, url):
     assert len(objects(url)) == 1
 
 
-def test_a_driver_elsewhere_that_did_not_say_that_it_ended_is_told(path, url, caplog):
+def test_a_driver_elsewhere_that_did_not_say_that_it_ended_is_shown(path, url, caplog):
     other = Driver(host="old-head", folder="/outputs/example", process=7, since="2026-11-22T10:00:00+00:00")
     put(url, "driver.json", to_json(other).encode())
     with archived(path, url).lock():
@@ -208,7 +208,7 @@ def test_a_driver_elsewhere_that_did_not_say_that_it_ended_is_told(path, url, ca
     )
 
 
-def test_a_driver_that_was_killed_here_is_not_told_and_one_that_ends_says_so(path, url, caplog):
+def test_a_driver_that_was_killed_here_is_not_told_and_one_that_ends_shows_it(path, url, caplog):
     files, root = url_to_fs(url)
     lock = archived(path, url).lock()
     lock.__enter__()  # and its driver is killed

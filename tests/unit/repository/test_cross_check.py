@@ -42,7 +42,7 @@ def bare(folder, *, parameters: int = 1000, loss: str = "0.5") -> Bare:
         ((0.96, 0.95, 0.96), False, "not within 3%"),
     ],
 )
-def test_the_median_ratio_decides_and_its_interval_says_how_surely(ratios, is_within, verdict):
+def test_the_median_ratio_decides_and_its_interval_shows_how_surely(ratios, is_within, verdict):
     assert (check(*ratios).is_within, check(*ratios).verdict) == (is_within, verdict)
 
 
@@ -90,7 +90,7 @@ def test_a_script_that_fails_has_no_rate():
         run.block_seconds()
 
 
-def test_a_point_that_cannot_be_measured_here_says_why():
+def test_a_point_that_cannot_be_measured_here_shows_why():
     skipped = Skipped(point="trainer=torch_xla", reason="torch_xla is not installed")
     with pytest.raises(SystemExit, match=r"cannot be measured here: torch_xla is not installed$"):
         require_all(Plan(sweep="smoke", placements=(), cached=(), skipped=(skipped,)))

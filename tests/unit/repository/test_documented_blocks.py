@@ -21,7 +21,7 @@ def test_every_block_names_its_language():
 
 
 @pytest.mark.parametrize("block", BASH, ids=lambda block: f"{block.page}: {block.text[:50]}")
-def test_a_block_of_commands_is_run_by_a_test_or_says_what_it_needs(block: Block) -> None:
+def test_a_block_of_commands_is_run_by_a_test_or_shows_what_it_needs(block: Block) -> None:
     assert block.needs or all(line.startswith(TESTED) for line in block.lines)
 
 

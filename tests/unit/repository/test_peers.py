@@ -48,7 +48,7 @@ def test_the_wait_for_a_first_step_begins_with_the_end_of_the_trial_before() -> 
     assert next_step_seconds(trials) == 3.0
 
 
-def test_no_wait_is_told_where_a_tool_tells_no_first_step() -> None:
+def test_no_wait_is_shown_where_a_tool_shows_no_first_step() -> None:
     assert next_step_seconds([Trial(name="a", ended=1.0), Trial(name="b", ended=2.0)]) is None
 
 

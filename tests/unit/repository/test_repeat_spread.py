@@ -26,7 +26,7 @@ def test_twice_the_deviation_of_five_repeats_each_is_no_difference_shown():
 
 
 @pytest.mark.parametrize(("factor", "verdict"), [(10, "spawned is wider"), (0.1, "spawned is narrower")])
-def test_ten_times_the_deviation_is_told(factor, verdict):
+def test_ten_times_the_deviation_is_shown(factor, verdict):
     logs = (-2e-2, -1e-2, 0, 1e-2, 2e-2)
     assert compute_ratio(way(*logs), way(*(factor * log for log in logs))).verdict == verdict
 

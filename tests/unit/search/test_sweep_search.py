@@ -259,7 +259,7 @@ def test_predicted_settings_are_assumed_to_deviate_as_published_repeats_do():
     assert pooled_errors(mixed, plan.error_model).one_run == pytest.approx(0.15)
 
 
-def test_every_decision_and_the_end_are_said_with_their_reasons():
+def test_every_decision_and_the_end_are_shown_with_their_reasons():
     world = World(grid())
     search = world.started()
     search.next_trial(lambda _: "")

@@ -39,7 +39,7 @@ def test_a_settled_answer_names_the_setting_and_its_chance():
     assert end.facts[0].startswith("10 trials measured; $")
 
 
-def test_a_job_of_known_length_is_told_with_its_time_and_cost_and_the_cheapest_setting():
+def test_a_job_of_known_length_is_shown_with_its_time_and_cost_and_the_cheapest_setting():
     records = [
         *repeats("torch_ddp", rates=[1000, 1000, 1000], price=PRICE),
         *repeats("tensorflow", rates=[500, 500, 500], price=replace(PRICE, node_usd_per_hour=0.1)),
@@ -139,7 +139,7 @@ def test_an_empty_sweep_says_the_next_command():
     assert end.steps == (f"nothing is recorded yet; run the sweep: {COMMAND}",)
 
 
-def test_a_sweep_that_was_stopped_says_how_to_go_on():
+def test_a_sweep_that_was_stopped_shows_how_to_go_on():
     records = [measured()]
     plan = plan_of(records)
     plan = Plan(sweep="example", placements=(placement(),), cached=plan.cached, skipped=())
@@ -148,7 +148,7 @@ def test_a_sweep_that_was_stopped_says_how_to_go_on():
 
 
 @pytest.mark.parametrize(("number", "more"), [(1, ""), (3, "; 2 more failures with --full")])
-def test_a_failure_is_told_with_its_cause(number, more):
+def test_a_failure_is_shown_with_its_cause(number, more):
     failure = Failure(kind="oom", message="out of memory")
     records = [measured(), *(rehearsed(device=f"d{index}", failure=failure) for index in range(number))]
     assert ending(records).facts[-1] == f"failed: oom: out of memory (logs/0123456789abcdef/attempt_1){more}"

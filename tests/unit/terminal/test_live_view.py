@@ -71,7 +71,7 @@ def test_a_pipe_gets_a_line_when_an_attempt_ends(tmp_path):
 
 
 @pytest.mark.parametrize("how", ["plain", "dumb", "ci"])
-def test_a_terminal_gets_lines_too_where_they_are_asked_for_and_where_nobody_sees_it(
+def test_a_terminal_gets_lines_too_where_they_are_asked_for_and_where_no_one_sees_it(
     how, tmp_path, monkeypatch
 ):
     if how != "plain":
@@ -83,7 +83,7 @@ def test_a_terminal_gets_lines_too_where_they_are_asked_for_and_where_nobody_see
     assert "\x1b" not in console.file.getvalue()
 
 
-def test_a_failure_is_told_whole_in_a_pipe(tmp_path):
+def test_a_failure_is_shown_whole_in_a_pipe(tmp_path):
     console = in_a_pipe()
     with watched(console, PLACES[:1], tmp_path) as watcher:
         run(watcher, PLACES[0], failure=LONG)
@@ -94,7 +94,7 @@ def test_a_failure_is_told_whole_in_a_pipe(tmp_path):
     assert LONG.message in line
 
 
-def test_a_rehearsal_tells_no_rate_but_what_stood_in_for_what(tmp_path):
+def test_a_rehearsal_shows_no_rate_but_what_stood_in_for_what(tmp_path):
     console = in_a_pipe()
     rehearsal = placement(
         trial_spec(device="t4"), provenance="rehearsed", substitutions=("cpu for t4", "gloo for nccl")
@@ -153,7 +153,7 @@ def test_a_failed_trial_shows_its_cause_and_the_head_counts_it(tmp_path):
     assert row == "✗  cpu torch_ddp fp32  3.0 s  oom: too large · logs/1"
 
 
-def test_a_terminal_tells_what_waits_for_hardware_from_what_was_withdrawn(tmp_path):
+def test_a_terminal_shows_what_waits_for_hardware_from_what_was_withdrawn(tmp_path):
     console = in_a_terminal(width=100, height=20)
     with watched(console, PLACES[:3], tmp_path) as watcher:
         for place in PLACES[:2]:

@@ -58,7 +58,7 @@ def test_every_point_is_listed_with_where_it_runs_or_why_it_does_not():
     ]
 
 
-def test_a_stale_result_says_what_has_changed():
+def test_a_stale_result_shows_what_has_changed():
     stale = cached(stale="torch 2.9 before, 2.13 here")
     lines = shown(print_plan, plan(cached=(stale,)), prices=(), list_all=True)
     assert "measured before, stale: torch 2.9 before, 2.13 here" in lines[2]
@@ -107,7 +107,7 @@ def test_cached_results_are_counted_by_their_provenance():
     ]
 
 
-def test_of_a_long_plan_the_first_settings_are_told():
+def test_of_a_long_plan_the_first_settings_are_shown():
     places = tuple(placement(trial_spec(global_batch_size=64 + index)) for index in range(101))
     lines = shown(print_plan, plan(placements=places), prices=(), list_all=False)
     assert sum(line.startswith("measure ") for line in lines) == 100
@@ -140,7 +140,7 @@ def test_what_an_hour_of_the_hardware_costs_stands_above_the_totals():
     assert lines[-1].startswith("to run: 1 to measure")
 
 
-def test_what_failed_before_is_told_with_the_way_to_run_it_again():
+def test_what_failed_before_is_shown_with_the_way_to_run_it_again():
     failed = Failed(
         trial=trial_spec(), trial_id="f00", provenance="measured", kind="oom", message="out of memory"
     )

@@ -43,7 +43,7 @@ def shown(folder, *, holder, running=None):
     return [line.rstrip() for line in console.file.getvalue().splitlines() if line.strip()]
 
 
-def test_a_running_sweep_tells_what_is_under_way_by_the_plan_of_its_command(tmp_path):
+def test_a_running_sweep_shows_what_is_under_way_by_the_plan_of_its_command(tmp_path):
     running = RunningPlan(plan=PLAN, since=0.0)
     with at_stage(tmp_path, RUNS.trial_id, timing(3)):
         title, _, row, note, done, last = shown(tmp_path, holder="process 4711", running=running)
@@ -63,7 +63,7 @@ def test_records_from_before_the_command_count_as_history(tmp_path):
     assert done.startswith("0 of 3 done; ")
 
 
-def test_of_a_driver_that_was_killed_it_tells_what_was_lost_and_estimates_nothing(tmp_path):
+def test_of_a_driver_that_was_killed_it_shows_what_was_lost_and_estimates_nothing(tmp_path):
     title, _, row, note, totals, last = shown(tmp_path, holder=None)
     assert title == "Running trials of example when its driver ended"
     assert "running  cpu torch_ddp" in row

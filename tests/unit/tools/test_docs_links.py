@@ -12,7 +12,7 @@ def address(tmp_path):
         yield found
 
 
-def test_a_link_that_leads_nowhere_is_told(tmp_path, address, capsys):
+def test_a_link_that_leads_nowhere_is_shown(tmp_path, address, capsys):
     links = f'<a href="{address}/">x</a><a href="{address}/absent">y</a><a href="search/">z</a>'
     (tmp_path / "index.html").write_text(links)
     assert addresses_of(tmp_path) == (f"{address}/", f"{address}/absent")

@@ -29,7 +29,7 @@ def test_a_plan_tells_its_totals_and_what_a_run_would_download():
     )
 
 
-def test_a_budget_is_told_with_a_plan_and_what_remained_of_it_with_a_report(tmp_path):
+def test_a_budget_is_shown_with_a_plan_and_what_remained_of_it_with_a_report(tmp_path):
     one = planned(plan_of([]), balance=BudgetStatus(budget=Budget(usd=5), spent=Spend()))
     assert repr(one).splitlines()[1].startswith("budget: $0 of $5 and 0 node-hours spent; ")
     written = write_report(tmp_path, *tpu_vs_gpu(), FASTEST)

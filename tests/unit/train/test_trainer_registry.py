@@ -80,11 +80,11 @@ def test_the_name_in_the_table_is_the_name_of_the_trainer() -> None:
     assert all(info.name == name for name, info in trainers().items())
 
 
-def test_one_trainer_trains_nothing_and_says_so() -> None:
+def test_one_trainer_trains_nothing_and_shows_it() -> None:
     assert [name for name, info in trainers().items() if not info.trains] == ["noop"]
 
 
-def test_a_trainer_whose_package_is_missing_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_trainer_whose_package_is_missing_shows_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch_xla", None)
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(TrialError, match=r"torch.*; get it with: make xla") as raised:
@@ -179,7 +179,7 @@ def test_what_a_trainer_says_to_install_is_what_its_extra_installs(name: str, ex
         ("torch_xla", "tpu", "xla-tpu"),
     ],
 )
-def test_a_trainer_says_which_extra_its_accelerator_needs(name: str, kind: DeviceKind, extra: str) -> None:
+def test_a_trainer_shows_which_extra_its_accelerator_needs(name: str, kind: DeviceKind, extra: str) -> None:
     for requirement in _requirements_of(extra):
         assert f"'{requirement}'" in trainer_info(name).accelerator_install[kind]
 

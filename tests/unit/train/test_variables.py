@@ -35,7 +35,7 @@ def test_keras_finds_no_configuration_file_of_the_user():
     assert without_hidden_settings({"KERAS_HOME": "/home/ada/.keras"})["KERAS_HOME"] == os.devnull
 
 
-def test_a_record_tells_what_changes_speed():
+def test_a_record_shows_what_changes_speed():
     variables = {
         "OMP_NUM_THREADS": "1",
         "KMP_AFFINITY": "compact",
@@ -48,5 +48,5 @@ def test_a_record_tells_what_changes_speed():
 
 
 @pytest.mark.parametrize("name", ["TF_VAR_password", "TF_TOKEN_example", "AWS_SECRET_ACCESS_KEY", "HF_TOKEN"])
-def test_a_record_tells_no_secret(name):
+def test_a_record_shows_no_secret(name):
     assert telling({name: "hunter2"}) == {}

@@ -58,7 +58,7 @@ def test_an_error_is_a_message_and_its_traceback_is_in_the_log(job, caplog):
     assert "Traceback (most recent call last):" in caplog.text
 
 
-def test_an_unknown_option_of_a_workload_is_told_with_the_known_ones(job):
+def test_an_unknown_option_of_a_workload_is_shown_with_the_known_ones(job):
     _, said = outcome(changed(job, workload_options={"filter": 3}))
     assert said["message"].startswith(
         "ValueError: unknown option of workload 'mnist_cnn', 'filter'; did you mean"

@@ -42,7 +42,7 @@ def test_what_a_download_would_give_has_its_id_before_it_is_here(means, source):
     assert (ref.to_download, ref.path.exists()) == ("the file wanted", False)
 
 
-def test_what_stands_in_for_a_download_that_was_not_allowed_says_which(means):
+def test_what_stands_in_for_a_download_that_was_not_allowed_shows_which(means):
     wanted = published("wanted", url="file:///nowhere")
     gone = published("gone", url=None)
     ref = prepare(replace(MNIST, real=(wanted,), standin=gone), "auto", means)

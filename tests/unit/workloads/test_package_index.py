@@ -55,7 +55,7 @@ def test_pips_configuration_names_the_index_unless_a_variable_does(
         find_url("some-data", "Some_Data-0.4.zip")
 
 
-def test_a_file_that_no_index_offers_is_told(index: Site) -> None:
+def test_a_file_that_no_index_offers_is_shown(index: Site) -> None:
     expected = rf"^{index.url}/simple/some-data/ offers no Some_Data-0\.6\.zip$"
     with pytest.raises(DownloadError, match=expected):
         find_url("some-data", "Some_Data-0.6.zip")
@@ -68,7 +68,7 @@ def test_pip_without_an_index_offers_nothing(index: Site, monkeypatch: pytest.Mo
     assert index.asked == []
 
 
-def test_a_configuration_that_cannot_be_read_is_told(
+def test_a_configuration_that_cannot_be_read_is_shown(
     index: Site, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "broken.conf").write_text("index-url = nowhere\n")

@@ -55,7 +55,7 @@ def test_a_pickle_that_asks_for_an_odd_encoding_is_refused() -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"no pickle at all", PYTHON_2[:60]])
-def test_a_broken_pickle_is_told_in_one_line(content: bytes) -> None:
+def test_a_broken_pickle_is_shown_in_one_line(content: bytes) -> None:
     with pytest.raises(ValueError, match=r"^torn\.pickle cannot be read: [^\n]+$"):
         read_pickle(io.BytesIO(content), name="torn.pickle")
 

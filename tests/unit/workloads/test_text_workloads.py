@@ -68,7 +68,7 @@ def test_the_data_come_in_the_vocabulary_and_length_of_the_knobs(
         ("learning_rate", 0, r"learning_rate=0\.0 must be above 0 and finite"),
     ],
 )
-def test_a_knob_out_of_range_is_told(
+def test_a_knob_out_of_range_is_shown(
     name: str, gates: int, bias_rows: int, option: str, value: float, expected: str
 ) -> None:
     with pytest.raises(ValueError, match=f"^{name} {expected}$"):

@@ -52,14 +52,14 @@ def test_options_reach_the_spec_and_a_whole_number_passes_as_a_float() -> None:
     assert isinstance(optimizer.learning_rate, float)
 
 
-def test_an_unknown_workload_is_told_with_the_nearest_one() -> None:
+def test_an_unknown_workload_is_shown_with_the_nearest_one() -> None:
     with pytest.raises(ValueError, match=r"^unknown workload 'mnist_cn'; did you mean 'mnist_cnn'\? known: "):
         workload("mnist_cn", {})
     with pytest.raises(ValueError, match=r"^unknown workload 'zzz'; known: "):
         options_class("zzz")
 
 
-def test_an_unknown_option_is_told_with_the_nearest_one() -> None:
+def test_an_unknown_option_is_shown_with_the_nearest_one() -> None:
     expected = (
         r"^unknown option of workload 'mnist_cnn', 'filter'; did you mean 'filters'\? known: dense_units, f"
     )
@@ -117,7 +117,7 @@ print({"torch", "tensorflow", "keras", "ray"} & set(sys.modules))
     assert found.stdout.strip() == "set()"
 
 
-def test_a_layer_that_holds_something_else_than_a_number_is_told(tmp_path: Path) -> None:
+def test_a_layer_that_holds_something_else_than_a_number_is_shown(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "spec.py").write_text(SPEC.replace("units=10", "units='ten'"))
     with (

@@ -28,7 +28,7 @@ every_network = pytest.mark.parametrize("name", SMALLEST)
 
 
 @every_network
-def test_images_of_the_smallest_size_give_logits_and_a_pixel_less_is_told(name: str) -> None:
+def test_images_of_the_smallest_size_give_logits_and_a_pixel_less_is_shown(name: str) -> None:
     smallest = SMALLEST[name]
     spec = workload(name, {"image_size": smallest, "num_classes": 17})
     assert find_shapes(spec.networks["model"])[-1] == (17,)

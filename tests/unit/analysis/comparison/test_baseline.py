@@ -106,7 +106,7 @@ def test_without_a_baseline_nothing_is_compared_with_it():
     assert against_baseline(find_measured(build_frame([measured()])), None) == AgainstBaseline()
 
 
-def test_the_table_tells_it_and_what_has_no_baseline():
+def test_the_table_shows_it_and_what_has_no_baseline():
     records = [
         *repeats(rates=SLOW),
         *repeats(rates=FAST, precision="bf16"),

@@ -47,7 +47,7 @@ def test_the_same_number_of_workers_is_no_scaling():
     assert found([workers(1, rate=1000), workers(1, batch=128, rate=1000)]) == ()
 
 
-def test_the_table_has_intervals_over_repeats_and_says_that_workers_share_a_cpu():
+def test_the_table_has_intervals_over_repeats_and_shows_that_workers_share_a_cpu():
     records = repeats(rates=(1000, 1010, 990)) + repeats(rates=(1600, 1610, 1590), num_workers=2, replicas=2)
     table = scaling_table(found(records))
     one, two = table.rows
@@ -59,7 +59,7 @@ def test_the_table_has_intervals_over_repeats_and_says_that_workers_share_a_cpu(
     assert "share the cores" not in scaling_table(away).note
 
 
-def test_workers_on_several_hosts_are_told_and_share_no_cores():
+def test_workers_on_several_hosts_are_shown_and_share_no_cores():
     apart = [workers(count, rate=1000 * count, num_hosts=count) for count in (2, 4)]
     table = scaling_table(found(apart))
     assert [row[3] for row in table.rows] == ["2 on 2 hosts", "4 on 4 hosts"]

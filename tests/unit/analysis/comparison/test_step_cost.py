@@ -66,7 +66,7 @@ def test_a_step_that_hardly_grows_is_nearly_all_fixed_and_that_is_what_larger_ba
     assert row[4:] == ("97%", "85%", "0.2%", "")
 
 
-def test_two_batch_sizes_have_no_line_and_say_so():
+def test_two_batch_sizes_have_no_line_and_show_it():
     dash = "\N{EN DASH}"
     assert row_of({64: 0.01, 128: 0.015})[2:] == (
         dash,
@@ -85,11 +85,11 @@ def test_a_negative_fixed_part_is_shown_and_has_no_share():
     assert row[7].startswith("negative fixed part: step time grows faster than the batch")
 
 
-def test_larger_batches_that_took_less_time_are_told():
+def test_larger_batches_that_took_less_time_are_shown():
     assert row_of({64: 0.03, 128: 0.02, 256: 0.01})[7].startswith("larger batches took less time")
 
 
-def test_a_fixed_part_whose_interval_holds_nothing_is_told():
+def test_a_fixed_part_whose_interval_holds_nothing_is_shown():
     assert row_of({64: 0.010, 128: 0.017, 256: 0.038})[7] == "no fixed part is shown: its interval contains 0"
 
 

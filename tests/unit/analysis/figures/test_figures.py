@@ -60,7 +60,7 @@ def test_without_several_batches_or_workers_there_is_no_figure():
     assert throughput_of(findings([measured()])) == list(scaling_figures(())) == []
 
 
-def test_many_panels_are_cut_and_the_caption_says_so():
+def test_many_panels_are_cut_and_the_caption_shows_it():
     records = [
         record for index in range(25) for record in over_batches((64, 128), trainer_options={"n": str(index)})
     ]
@@ -69,7 +69,7 @@ def test_many_panels_are_cut_and_the_caption_says_so():
     assert figure.caption.endswith("It shows 24 of 25 devices, the likeliest first.")
 
 
-def test_a_line_of_many_batches_is_drawn_in_groups_and_the_caption_says_so():
+def test_a_line_of_many_batches_is_drawn_in_groups_and_the_caption_shows_it():
     (figure,) = throughput_of(findings(over_batches(range(64, 164))))
     values = values_in(figure)
     assert len(values) == 34

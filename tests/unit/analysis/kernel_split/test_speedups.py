@@ -137,20 +137,20 @@ def test_a_speed_up_and_the_model_are_of_the_repeats_that_decide():
     assert of_all.calibrations == of_quiet.calibrations
 
 
-def test_a_disturbed_trial_is_told_where_it_is_compared_and_where_others_stand_on_it():
+def test_a_disturbed_trial_is_shown_where_it_is_compared_and_where_others_stand_on_it():
     records = [split_record(workers=1), split_record(busy=0.4), split_record(batch=64)]
     table = split_table(families(records))
     assert table.rows[0][6].endswith("x, noisy")
     assert "1 trial of 1 worker x 1 thread and 2 trials of 2 workers x 1 thread (1 noisy)." in table.note
 
 
-def test_what_lies_beyond_the_calibrated_channels_is_told():
+def test_what_lies_beyond_the_calibrated_channels_is_shown():
     found = family([split_record(workers=1), split_record()])
     assert found.model(work(kernels=(500, 1500))).stretched == "channels beyond those calibrated"
     assert found.model(work(kernels=(5, 999))).stretched == ""
 
 
-def test_workers_that_are_faster_than_the_one_they_are_compared_with_are_told():
+def test_workers_that_are_faster_than_the_one_they_are_compared_with_are_shown():
     slow = [split_record(workers=1), split_record(batch=64)]
     fast = [split_record(speeds=(90e9, 90e9), batch=value) for value in (32, 64)]
     note = "A bound above the number of workers"
@@ -200,7 +200,7 @@ def test_over_the_least_link_several_workers_are_as_fast_as_one():
         ),
     ],
 )
-def test_what_records_do_not_tell_is_said_and_what_was_measured_stays(records, reason):
+def test_what_records_do_not_tell_is_shown_and_what_was_measured_stays(records, reason):
     row = split_table(families(records())).rows[0]
     assert row[6].endswith("x")
     assert row[7] == "\N{EN DASH}"
@@ -243,7 +243,7 @@ def test_what_the_model_of_time_does_not_know_is_refused(name, precision, reason
     assert found.reason.startswith(reason)
 
 
-def test_a_workload_whose_code_is_not_here_is_told_and_named():
+def test_a_workload_whose_code_is_not_here_is_shown_and_named():
     records = [split_record(workers=value, workload="lost_net") for value in (1, 2)]
     (row,) = split_table(families(records)).rows
     assert "unknown workload 'lost_net'" in row[-1]

@@ -75,7 +75,7 @@ def test_different_data_is_never_one_row():
     ]
 
 
-def test_repeats_made_with_other_versions_are_a_row_of_their_own_that_says_so():
+def test_repeats_made_with_other_versions_are_a_row_of_their_own_that_shows_it():
     records = [measured(repeat=index, versions={"torch": version}) for index, version in enumerate("223")]
     found = find_measured(build_frame(records))
     assert {(measurement.setting.ran_with, measurement.num_repeats) for measurement in found} == {

@@ -164,7 +164,7 @@ def test_numbers_of_a_setting_are_those_of_the_repeats_that_decide():
         (None, "measured", False),
     ],
 )
-def test_a_measurement_whose_steps_waited_over_a_tenth_of_1_3_seconds_says_so(seconds, provenance, waits):
+def test_a_measurement_whose_steps_waited_over_a_tenth_of_1_3_seconds_shows_it(seconds, provenance, waits):
     waited = train_result(data_wait_seconds=seconds)
     assert waits_for_data(record(placement=placement(provenance=provenance), result=waited)) is waits
 
@@ -193,7 +193,7 @@ LONG = {"block_seconds": ((0.5,) * 6,), "warmup_seconds": 2.0}
         ("cpu", {}, {}, False),
     ],
 )
-def test_a_measurement_on_an_accelerator_with_too_few_steps_for_the_seconds_says_so(
+def test_a_measurement_on_an_accelerator_with_too_few_steps_for_the_seconds_shows_it(
     kind, timing, times, is_short
 ):
     placed = placement(trial_spec(device="t4", host_cpu=None, timing=TimingSpec(**timing)), kind="gpu")

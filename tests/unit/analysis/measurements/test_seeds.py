@@ -45,7 +45,7 @@ def test_a_setting_is_named_alike_in_all_its_seeds_and_repeats_and_in_nothing_el
     assert build_setting(replace(first, seed=7)) == build_setting(first)
 
 
-def test_one_measurement_pools_all_seeds_and_tells_which_were_quiet():
+def test_one_measurement_pools_all_seeds_and_shows_which_were_quiet():
     records = seeded()
     busy = replace(records[3], result=replace(records[3].result, load_average=(9.0, 9.0)))
     records[3] = busy
@@ -139,7 +139,7 @@ def test_the_frame_has_the_setting_the_seed_and_the_repeat():
     assert list(frame["repeat"]) == [0, 1] * 3
 
 
-def test_seeds_are_told_apart_where_a_target_was_to_be_reached():
+def test_seeds_are_kept_apart_where_a_target_was_to_be_reached():
     found = {0: (0.9,), 2: (0.1, 0.2, 0.95), 5: (0.1, 0.2)}
     records = [measured(seed=seed, recorded={"pursuit": pursuit(*each)}) for seed, each in found.items()]
     (row,) = collect_rows("Time to target", records)

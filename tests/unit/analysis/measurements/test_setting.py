@@ -77,7 +77,7 @@ def test_a_name_is_short_where_nothing_else_differs():
     assert namer([trial])(trial) == "mnist_cnn cpu torch_ddp fp32"
 
 
-def test_a_name_says_what_is_unusual_and_what_differs():
+def test_a_name_shows_what_is_unusual_and_what_differs():
     trial = trial_spec(num_workers=2, seed=7, repeat=1, trainer_options={"strategy": "mirrored"})
     shorter = replace(trial, steps=100, timing=TimingSpec(warmup_steps=1))
     assert namer([trial])(trial) == (

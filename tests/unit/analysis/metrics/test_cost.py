@@ -122,7 +122,7 @@ def test_a_trial_that_only_failed_is_billed_for_that():
     assert bill_of_all(billed).failed_seconds == 13
 
 
-def test_a_rehearsal_is_billed_to_nobody():
+def test_a_rehearsal_is_billed_to_no_one():
     rehearsed = record(placement=placement(trial_spec(device="t4"), provenance="rehearsed"), price=None)
     assert find_attempts([rehearsed]) == {}
 
@@ -137,7 +137,7 @@ def test_a_failure_has_its_cost_and_no_rate():
     assert collect_metrics(attempt(8, failure=FAILED)) == {"billed_node_seconds": 8, "attempt_usd": 0.008}
 
 
-def test_a_quality_may_be_called_like_a_cost_and_is_told_apart():
+def test_a_quality_may_be_called_like_a_cost_and_is_kept_apart():
     metrics = collect_metrics(record(price=price(), result=train_result(quality={"attempt_usd": 0.5})))
     assert (metrics["attempt_usd"], metrics["quality.attempt_usd"]) == (0.003, 0.5)
 
@@ -154,7 +154,7 @@ def test_a_quality_may_be_called_like_a_cost_and_is_told_apart():
         ),
     ],
 )
-def test_a_price_is_told_in_one_line_with_what_keeps_it_apart(changes, label):
+def test_a_price_is_shown_in_one_line_with_what_keeps_it_apart(changes, label):
     assert price_label(attempt(3, **changes)) == label
 
 

@@ -183,7 +183,7 @@ def test_what_it_took_is_that_of_all_ranks_or_of_the_one_that_needed_most():
     assert (metrics["launch_seconds"], metrics["flops_per_step"]) == (0.7, 2e9)
 
 
-def test_the_phases_of_a_training_are_told_apart_where_there_are_several():
+def test_the_phases_of_a_training_are_kept_apart_where_there_are_several():
     phases = {"pretraining_0": 2.0, "fine_tuning": 3.0}
     metrics = collect_metrics(record(result=train_result(phase_seconds=phases)))
     assert metrics["phase_seconds.pretraining_0"] == 2.0

@@ -58,7 +58,7 @@ def test_of_one_seed_and_no_known_share_of_samples_nothing_bounds_the_quality(fo
     assert (found.low, found.high) == (-math.inf, math.inf)
 
 
-def test_seeds_alone_bound_an_accuracy_of_samples_that_nobody_counted():
+def test_seeds_alone_bound_an_accuracy_of_samples_that_no_one_counted():
     found = accuracy(0.89, 0.91, samples=None)
     assert math.isfinite(found.low)
     assert found.low < 0.89
@@ -120,7 +120,7 @@ def test_repeats_of_a_seed_count_once_and_a_setting_has_the_interval_of_its_seed
     assert only.quality["held_out_loss"] == loss(0.90, 0.94)
 
 
-def test_the_table_has_the_interval_of_a_quality_where_one_is_known_and_says_what_it_is():
+def test_the_table_has_the_interval_of_a_quality_where_one_is_known_and_shows_what_it_is():
     records = [
         measured(recorded={"quality": {"accuracy": 0.9, "held_out_loss": 0.25}, "held_out_samples": 100})
     ]

@@ -89,7 +89,7 @@ def test_steps_that_were_timed_are_among_those_that_the_attempt_took():
     assert failure.message == "64 steps were timed; 63 were taken"
 
 
-def test_the_screen_tells_where_a_trial_went_on_from_and_what_was_refused(tmp_path):
+def test_the_screen_shows_where_a_trial_went_on_from_and_what_was_refused(tmp_path):
     console = Console(file=io.StringIO(), width=200)
     notes = ("the checkpoint of step 60 is damaged: its hash is another",)
     told = record(result=train_result(checkpoint_notes=notes, **RESUMED))

@@ -22,7 +22,7 @@ def table_of(findings):
     return one
 
 
-def test_a_measurement_stands_beside_its_prediction_and_says_whether_the_interval_held():
+def test_a_measurement_stands_beside_its_prediction_and_shows_whether_the_interval_held():
     records = [
         measured(step_seconds=0.0021),
         measured("tensorflow", step_seconds=0.005),
@@ -35,7 +35,7 @@ def test_a_measurement_stands_beside_its_prediction_and_says_whether_the_interva
     )
 
 
-def test_it_says_that_published_measurements_of_the_workload_may_have_been_seen():
+def test_it_shows_that_published_measurements_of_the_workload_may_have_been_seen():
     note = table_of(found([measured()], torch_ddp=0.01)).note
     assert note.startswith(
         "Predictions made without own records of the workload; the fit may contain published measurements "
@@ -49,7 +49,7 @@ def test_repeats_are_one_measurement():
     assert row[2].value == pytest.approx((2.0 * 2.1 * 2.2) ** (1 / 3))
 
 
-def test_of_one_measurement_both_numbers_are_told():
+def test_of_one_measurement_both_numbers_are_shown():
     findings = found([measured(step_seconds=0.0021)], torch_ddp=0.0019)
     assert build_headline(findings)[-1] == (
         "mnist_cnn, cpu, torch_ddp, fp32: predicted 1.900 [0.950, 3.800] ms a step, measured 2.100."

@@ -88,7 +88,7 @@ def test_with_a_target_time_and_dollars_are_at_most_those_of_all_steps():
     assert "At most" not in predicted_table(list_predicted([forecast()])).note
 
 
-def test_of_a_training_in_phases_a_step_of_the_last_is_told_and_no_time():
+def test_of_a_training_in_phases_a_step_of_the_last_is_shown_and_no_time():
     forecasts = [forecast(workload="mnist_dbn", num_phases=3), forecast()]
     row, *_, total = collect_rows(predicted_table(list_predicted([*forecasts, forecast(device="v100")])))
     assert (row["step ms [90%]"], row["time [90%]"], row["$ [90%]"]) == ("2.0 [1.0, 4.0]", UNKNOWN, UNKNOWN)
@@ -96,7 +96,7 @@ def test_of_a_training_in_phases_a_step_of_the_last_is_told_and_no_time():
     assert (total["workload"], total["trials"]) == ("all with a time", "2")
 
 
-def test_what_is_predicted_stands_beside_what_was_measured_and_each_says_which_it_is():
+def test_what_is_predicted_stands_beside_what_was_measured_and_each_shows_which_it_is():
     """900,000 samples are 14,062.5 steps of 2 ms, 28.1 s, and 0.6 + (0.2 - 0.01) s as on the CPU."""
     records = [
         measured(step_seconds=0.01, price=price()),
@@ -120,7 +120,7 @@ def test_what_is_predicted_stands_beside_what_was_measured_and_each_says_which_i
     }
 
 
-def test_the_first_sentence_says_that_the_fastest_was_only_predicted():
+def test_the_first_sentence_shows_that_the_fastest_was_only_predicted():
     slower = forecast(step_seconds=0.02, device="v100")
     told = answered([measured(step_seconds=0.01)], [slower, forecast()])
     assert told.startswith("Not settled, for mnist_cnn (fastest). ")
@@ -144,7 +144,7 @@ def test_a_chance_comes_from_both_intervals():
     assert predicted.chance == pytest.approx(1 - 0.756, abs=0.07)  # both are good where they lie close
 
 
-def test_what_was_noisy_says_so_beside_a_prediction():
+def test_what_was_noisy_shows_it_beside_a_prediction():
     busy = {"load_average": (9.0, 9.0)}
     records = [measured(step_seconds=0.015, recorded=busy), measured(step_seconds=0.010, repeat=1)]
     _, known = collect_rows(table(records, [forecast()], SETTINGS))

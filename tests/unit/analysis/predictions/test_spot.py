@@ -21,7 +21,7 @@ def on_spot(seconds=TRAINING, *, checkpoint_seconds=None, setup_seconds=0.0, **c
     )
 
 
-def test_time_dollars_and_the_best_checkpoint_are_told_with_what_they_stand_on():
+def test_time_dollars_and_the_best_checkpoint_are_shown_with_what_they_stand_on():
     assert describe_spot(on_spot()) == (
         "As a spot machine: 20.6 h (20.3 to 21.3), $24.8 (24.4 to 25.5). Cheaper in more than 99 of 100 "
         "worlds, 1.01 to 1.06 times as long. Best: a checkpoint every 22 min (20 s each, assumed). "
@@ -29,7 +29,7 @@ def test_time_dollars_and_the_best_checkpoint_are_told_with_what_they_stand_on()
     )
 
 
-def test_a_measured_checkpoint_and_a_stated_boot_are_told_as_such():
+def test_a_measured_checkpoint_and_a_stated_boot_are_shown_as_such():
     told = describe_spot(on_spot(checkpoint_seconds=2.0, start_seconds=(120.0, 600.0)))
     assert "(2.0 s each, measured)" in told
     assert "boot" not in told
@@ -77,7 +77,7 @@ def test_no_checkpoint_pays_in_a_training_that_is_hardly_interrupted():
     )
 
 
-def test_a_training_without_an_end_is_told():
+def test_a_training_without_an_end_is_shown():
     assert describe_spot(on_spot(interruptions_per_day=(1e6, 1e9))) == (
         "As a spot machine it would not come to its end. "
         "Stated: 1e+06 to 1e+09 interruptions a day of a machine."
@@ -87,7 +87,7 @@ def test_a_training_without_an_end_is_told():
 @pytest.mark.parametrize(
     "unknown", [{"interruptions_per_day": None}, {"other_node_usd_per_hour": None}, {"beside": (price(),)}]
 )
-def test_without_both_prices_and_a_rate_nothing_is_told(unknown):
+def test_without_both_prices_and_a_rate_nothing_is_shown(unknown):
     assert on_spot(**unknown) is None
     assert describe_spot(None) == ""
 

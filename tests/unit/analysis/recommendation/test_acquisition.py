@@ -312,7 +312,7 @@ def test_a_measured_step_corrects_the_prediction_of_another_device():
     assert model.steps.mean[1] == pytest.approx(by_hand)
 
 
-def test_what_was_measured_beside_something_else_says_so_and_does_not_count():
+def test_what_was_measured_beside_something_else_shows_it_and_does_not_count():
     noisy = candidate(9.0, 9.0, 1.0, 1.0, num_noisy=2)
     found = answer(noisy, candidate(2.0, 2.0, label="cpu, bf16"))
     assert (found.state, found.chosen, found.num_noisy) == ("settled", "cpu, fp32", 2)

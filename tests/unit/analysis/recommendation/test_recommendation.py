@@ -76,7 +76,7 @@ class TestBatchSizesAreComparedOnOneJob:
         found = answer(self.records, Objective(samples=100_000))
         assert (found.state, found.chosen) == ("settled", "cpu, torch_ddp, fp32, batch 64")
 
-    def test_the_length_of_the_job_is_told_with_what_makes_it_so(self):
+    def test_the_length_of_the_job_is_shown_with_what_makes_it_so(self):
         declared, asked = answer(self.records), answer(self.records, Objective(samples=1_000_000))
         assert declared.basis == "15 epochs x 60,000 samples, as the workload declares"
         assert asked.basis == "1,000,000 samples, as `report.samples` asks"
@@ -85,7 +85,7 @@ class TestBatchSizesAreComparedOnOneJob:
         )[0]
         assert asked.basis in told
 
-    def test_that_qualities_of_batch_sizes_may_differ_is_said(self):
+    def test_that_qualities_of_batch_sizes_may_differ_is_shown(self):
         assert "Batch sizes differ" in answer(self.records).caveats[0]
         assert answer(trainings(64, 0.02)).caveats == ()
 
@@ -167,7 +167,7 @@ class TestDevicesThatAreNotHereCount:
             self.records, forecasts=[forecast(**{"data": "synthetic:1", "step_seconds": 0.0005, **changes})]
         )
 
-    def test_a_faster_prediction_leaves_the_answer_open_and_is_told_first(self):
+    def test_a_faster_prediction_leaves_the_answer_open_and_is_shown_first(self):
         found = self.found()
         assert found.state == "not settled"
         assert build_headline(
@@ -232,7 +232,7 @@ class TestATie:
             *repeats("tensorflow", rates=(17_640, 21_000, 14_500), **changes.get("tensorflow", {})),
         ]
 
-    def test_all_within_the_interval_are_named_and_nobody_is_the_winner(self):
+    def test_all_within_the_interval_are_named_and_no_one_is_the_winner(self):
         found = answer(self.records())
         assert found.state == "tie"
         assert set(found.tied) == {"cpu, torch_ddp, fp32", "cpu, tensorflow, fp32"}
@@ -240,7 +240,7 @@ class TestATie:
         assert told.startswith("Tie: ")
         assert all(item in told for item in found.tied)
 
-    def test_the_cheaper_one_is_chosen_and_that_is_said(self):
+    def test_the_cheaper_one_is_chosen_and_that_is_shown(self):
         paid = {
             "torch_ddp": {"price": price(node_usd_per_hour=36.0)},
             "tensorflow": {"price": price(node_usd_per_hour=0.36)},
@@ -390,7 +390,7 @@ class TestFailures:
         assert found.next_step.why.startswith("raise the cap that stopped")
         assert found.next_step.command == ""
 
-    def test_where_all_settings_failed_nothing_qualifies_and_that_is_said(self):
+    def test_where_all_settings_failed_nothing_qualifies_and_that_is_shown(self):
         failed = record(spec=trial_spec(steps=70), failure=Failure(kind="oom", message="no memory"))
         findings = collect_findings([failed], plan_of([failed]))
         assert build_headline(findings)[0].startswith(
@@ -438,7 +438,7 @@ class TestNoise:
         assert (fp32.num_runs, fp32.num_outliers, len(fp32.rates)) == (6, 1, 5)
         assert fp32.samples_per_second.low > 6000
 
-    def test_one_banner_says_so_and_no_ratio_of_a_prediction_to_noise(self):
+    def test_one_banner_shows_it_and_no_ratio_of_a_prediction_to_noise(self):
         records = [*map(self.noisy, self.records)]
         told = build_headline(
             collect_findings(records, plan_of(records, forecasts=[forecast(data="synthetic:1")]))
@@ -487,7 +487,7 @@ class TestGoalsAndLimits:
         found = answer(self.records, Objective(samples=640_000, **objective))
         assert (found.state, found.chosen) == ("settled", f"cpu, torch_ddp, {chosen}")
 
-    def test_limits_that_nothing_keeps_are_told_with_the_nearest(self):
+    def test_limits_that_nothing_keeps_are_shown_with_the_nearest(self):
         found = answer(self.records, Objective(samples=640_000, deadline_hours=0.01, budget_usd=0.01))
         assert (found.state, found.chosen) == ("none", None)
         told = build_headline(
@@ -587,7 +587,7 @@ accuracies = st.sampled_from((0.90, 0.95, 0.99))
 
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.tuples(times, prices, accuracies), min_size=2, max_size=5))
-def test_nobody_on_the_front_is_beaten_and_everybody_else_is(several):
+def test_no_one_on_the_front_is_beaten_and_everybody_else_is(several):
     records = [
         one
         for index, (seconds, usd, accuracy) in enumerate(several)
@@ -625,7 +625,7 @@ def test_nobody_on_the_front_is_beaten_and_everybody_else_is(several):
         ({"quality": 0.96}, "fastest with accuracy 0.96"),
     ],
 )
-def test_a_wish_is_said_in_words(objective, words):
+def test_a_wish_is_shown_in_words(objective, words):
     assert describe_objective(Objective(**objective), Aim(metric="accuracy", higher_is_better=True)) == words
 
 

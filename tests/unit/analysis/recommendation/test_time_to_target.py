@@ -59,7 +59,7 @@ def test_a_setting_most_of_whose_trainings_did_not_reach_it_has_no_time():
     assert row["steps to target"] == "\N{EN DASH}"
 
 
-def test_one_training_that_did_not_reach_it_says_how_far_it_came():
+def test_one_training_that_did_not_reach_it_shows_how_far_it_came():
     (row,) = collect_rows([training(0.1, 0.83, 0.8)])
     assert (row["reached"], row["training s"]) == ("0 of 1", "not reached in 300 steps (best 0.8300)")
 
@@ -79,7 +79,7 @@ def test_the_fastest_setting_comes_first_and_one_that_did_not_reach_it_last():
     assert [row["trainer"] for row in collect_rows(records)] == ["torch_ddp", "tensorflow", "torch_xla"]
 
 
-def test_trainings_with_other_versions_are_rows_of_their_own_that_say_so():
+def test_trainings_with_other_versions_are_rows_of_their_own_that_show_it():
     records = [training(0.9, versions={"torch_ddp": name}, seed=int(name[-1])) for name in ("2.8", "2.9")]
     told = [row["ran with"] for row in collect_rows(records)]
     assert sorted(item[item.index("torch_ddp") :] for item in told) == ["torch_ddp 2.8", "torch_ddp 2.9"]

@@ -30,7 +30,7 @@ def test_an_attack_stays_text():
     assert "\\<img src=x" in told
 
 
-def test_a_long_table_is_cut_and_says_so():
+def test_a_long_table_is_cut_and_shows_it():
     records = [measured(steps=300 + index) for index in range(40)]
     told = format_markdown("x", collect_findings(records, plan_of(records)))
     assert "Shown are the first 30 of 40 rows; results.csv has every trial" in told

@@ -178,7 +178,7 @@ def test_a_sweep_without_measurements_has_a_small_page():
     assert len(page) < 40_000
 
 
-def test_an_empty_sweep_is_a_page_too_and_says_what_to_do():
+def test_an_empty_sweep_is_a_page_too_and_shows_what_to_do():
     page = render(sweep="example", findings=collect_findings([], plan_of([])))
     assert "example: nothing is measured or predicted yet." in "".join(Page(page).text)
     assert "python -m orchestrator +sweep=example" in page

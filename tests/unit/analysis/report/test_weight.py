@@ -32,7 +32,7 @@ def test_a_page_of_forty_settings_has_at_most_300_kilobytes_and_every_row() -> N
 
 
 @pytest.mark.more
-def test_a_page_of_many_settings_has_the_fastest_and_says_where_the_others_are() -> None:
+def test_a_page_of_many_settings_has_the_fastest_and_shows_where_the_others_are() -> None:
     page = render(sweep="example", findings=measured_settings(400))
     assert page.count('<tr id="row:') == MOST_ROWS
     assert "Shown are the 100 fastest of 402 settings; results.csv has every trial." in page

@@ -26,7 +26,7 @@ def balance(**changes):
     return BudgetStatus(budget=Budget(**caps), **{"spent": Spend(usd=4.8, node_hours=1.25), **changes})
 
 
-def test_what_was_left_out_is_told_with_its_cheapest_and_the_cap_to_raise():
+def test_what_was_left_out_is_shown_with_its_cheapest_and_the_cap_to_raise():
     told = spent_line(balance(left_out=(("budget.usd=5", UNKNOWN), ("budget.usd=5", KNOWN))))
     assert told == (
         "budget: $4.800 of $5 and 1.250 node-hours spent, 2 trials left out, the cheapest of which likely "
@@ -55,7 +55,7 @@ def test_where_everything_ran_there_is_nothing_to_raise():
     )
 
 
-def test_a_plan_tells_what_is_likely_spent_and_what_would_be_left_out():
+def test_a_plan_shows_what_is_likely_spent_and_what_would_be_left_out():
     told = prospect_line(balance(quotes=(KNOWN, UNKNOWN), left_out=(("budget.usd=5", UNKNOWN),)))
     assert told.startswith(
         "budget: $4.800 of $5 and 1.250 node-hours spent; 2 trials likely cost $4.000 for 1.111 node-hours "

@@ -59,7 +59,7 @@ def test_repeats_at_different_prices_have_no_price_of_a_million_samples_together
     assert [row["$/M samples"] for row in rows if row["over"] == "2 repeats"] == [UNKNOWN]
 
 
-def test_without_any_price_there_is_no_column_of_cost_and_the_reason_is_told():
+def test_without_any_price_there_is_no_column_of_cost_and_the_reason_is_shown():
     found = tables([record()])
     assert "$/M samples" not in collect_rows(found["Measured"])[0]
     assert "Cost" not in found
@@ -134,7 +134,7 @@ def test_a_rehearsal_has_neither_cost_nor_price():
     assert [row["trials"] for row in collect_rows(found["Cost"])] == ["1"]
 
 
-def test_marks_of_a_price_are_told_with_what_they_mean():
+def test_marks_of_a_price_are_shown_with_what_they_mean():
     marked = price(is_hypothetical=True, max_age_days=1, is_repriced=True, note="spot only")
     table = tables([record(price=marked)])["Prices"]
     (row,) = collect_rows(table)

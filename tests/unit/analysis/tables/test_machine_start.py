@@ -11,14 +11,14 @@ from orchestrator.core.price import Unpriced
 STATED = {"least_billing_seconds": 60.0, "start_seconds": (120.0, 600.0)}
 
 
-def test_what_the_price_list_states_is_told():
+def test_what_the_price_list_states_is_shown():
     assert describe_start([price(**STATED)]) == (
         "Boot and install of a rented machine come on top: 2.0 min to 10 min, $0.12 to $0.60, "
         "as stated. Each start is billed for at least 60 s, $0.060."
     )
 
 
-def test_of_several_machines_the_ends_are_told():
+def test_of_several_machines_the_ends_are_shown():
     dear = price(**STATED, node_usd_per_hour=36.0)
     assert describe_start([price(**STATED), dear]) == (
         "Boot and install of a rented machine come on top: 2.0 min to 10 min, $0.12 to $6.0, "
@@ -36,5 +36,5 @@ def test_an_unknown_start_is_left_out_and_named():
     )
 
 
-def test_where_nothing_is_rented_nothing_is_told():
+def test_where_nothing_is_rented_nothing_is_shown():
     assert describe_start([]) == ""

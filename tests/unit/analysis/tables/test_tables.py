@@ -50,7 +50,7 @@ def test_a_sweep_has_a_table_for_each_fate_and_none_that_is_empty():
     ]
 
 
-def test_records_are_told_in_the_order_of_the_plan_in_whatever_order_they_came():
+def test_records_are_shown_in_the_order_of_the_plan_in_whatever_order_they_came():
     records, plan = tpu_vs_gpu()
     first, second = (collect_findings(value, plan) for value in (records, records[::-1]))
     assert list(second.frame["trial_id"]) == [cached_trial.trial_id for cached_trial in plan.cached]
@@ -89,7 +89,7 @@ def test_numbers_that_not_all_have_get_a_column_where_one_has_them():
     assert "host J/sample" not in first
 
 
-def test_what_is_the_same_in_all_rows_is_told_once():
+def test_what_is_the_same_in_all_rows_is_shown_once():
     note = tables([record()])["Measured"].note
     assert (
         "workload mnist_cnn, workers 1, batch 64, steps 120, timing measure.max_blocks=6, "
@@ -105,7 +105,7 @@ def test_what_differs_is_a_column():
     }
 
 
-def test_a_rehearsal_has_no_times_and_says_what_stood_in():
+def test_a_rehearsal_has_no_times_and_shows_what_stood_in():
     (row,) = collect_rows(tables([rehearsed(), rehearsed(precision="bf16")])["Rehearsed"])
     assert row["precisions"] == "fp32, bf16"
     assert row["outcome"] == "passed"
@@ -133,7 +133,7 @@ def test_a_failed_rehearsal_is_a_failure_and_a_rehearsal():
 
 
 @pytest.mark.parametrize("kind", [kind for kind in FAILURE_KINDS if kind != "pruned"])
-def test_a_failed_trial_says_what_really_runs_it_again(kind):
+def test_a_failed_trial_shows_what_really_runs_it_again(kind):
     """The plan is asked: what would fail again is not run by the same command."""
     environment = TrainerEnvironment(python="python", versions={}, missing=None)
     failed = record(failure=Failure(kind=kind, message="no luck"), environment={"code_sha256": "ab"})
@@ -162,12 +162,12 @@ def test_equal_reasons_are_one_row_with_a_count_and_some_names():
     assert row["which"].endswith("point 5; and 2 more")
 
 
-def test_a_result_of_another_environment_is_told():
+def test_a_result_of_another_environment_is_shown():
     (row,) = collect_rows(tables([record()], stale="torch 2.12, here 2.13")["Stale"])
     assert (row["reason"], row["which"]) == ("torch 2.12, here 2.13", "mnist_cnn cpu torch_ddp fp32")
 
 
-def test_a_warning_of_the_plan_is_told():
+def test_a_warning_of_the_plan_is_shown():
     (row,) = collect_rows(tables([measured(placed={"warnings": ("batch 8 is small",)})])["Warnings"])
     assert row["reason"] == "batch 8 is small"
 

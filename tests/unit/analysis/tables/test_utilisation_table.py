@@ -56,7 +56,7 @@ def test_other_versions_are_no_repeats():
     assert len(rows(older, newer)) == 2
 
 
-def test_a_report_says_that_a_peak_is_calibrated_in_its_table_and_in_how_it_was_measured():
+def test_a_report_shows_that_a_peak_is_calibrated_in_its_table_and_in_how_it_was_measured():
     timing = TimingSpec(calibrate=True)
     done = calibrated(0.01, timing=timing)
     plan = Plan(sweep="example", placements=(placement(done.spec),), cached=(), skipped=())

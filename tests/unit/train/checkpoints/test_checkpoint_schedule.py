@@ -54,7 +54,7 @@ def test_a_look_for_stops_alone_writes_no_periodic_checkpoint():
     assert rank.written == [2]
 
 
-def test_a_rank_that_does_not_decide_makes_one_when_the_deciding_rank_says_so():
+def test_a_rank_that_does_not_decide_makes_one_when_the_deciding_rank_shows_it():
     rank = Rank(decides=False, others=(True, False, True, True))
     rank.look(1, at=50.0)
     rank.look(2, at=51.0)

@@ -122,7 +122,7 @@ def test_a_place_that_nothing_here_can_write_is_refused_in_one_line(url):
         CheckpointStore(url)
 
 
-def test_a_checkpoint_that_cannot_be_kept_is_told_and_the_workers_copy_is_gone(worker, tmp_path):
+def test_a_checkpoint_that_cannot_be_kept_is_shown_and_the_workers_copy_is_gone(worker, tmp_path):
     (tmp_path / "file").write_text("in the way")
     url = str(tmp_path / "file" / "kept")
     policy = Checkpointing(every_seconds=1.0, grace_seconds=1.0, url=str(tmp_path / "kept"))

@@ -42,7 +42,7 @@ def test_the_beginning_is_copied_at_once_and_the_rest_at_the_end(tmp_path):
         assert (tmp_path / "log").read_bytes()[MOST_BYTES:] == b"yyyyy"
 
 
-def test_a_process_that_holds_the_pipe_keeps_nobody_waiting():
+def test_a_process_that_holds_the_pipe_keeps_no_one_waiting():
     output = BoundedOutput()
     process = subprocess.Popen(["sh", "-c", "echo said; exec sleep 60"], stdout=output.descriptor)
     output.start()

@@ -102,7 +102,7 @@ def test_batches_that_are_too_few_to_accumulate_do_not_count(reporter: Recorder)
     assert not reporter.is_torn
 
 
-def test_a_loop_that_leaves_in_the_middle_of_a_step_says_so(reporter: Recorder) -> None:
+def test_a_loop_that_leaves_in_the_middle_of_a_step_shows_it(reporter: Recorder) -> None:
     for index, _ in enumerate(callback.steps(samples=4)):
         if index == 2:
             break
@@ -254,7 +254,7 @@ def test_the_time_of_a_loader_is_that_of_its_batches_without_the_first_one(
     assert num_processes or all(seconds >= 0.02 for _, seconds, _ in reporter.loads)
 
 
-def test_a_loader_whose_processes_are_not_seen_says_so(reporter: Recorder) -> None:
+def test_a_loader_whose_processes_are_not_seen_shows_it(reporter: Recorder) -> None:
     take(reporter, callback.steps([torch.zeros(4), torch.zeros(4)]))
     assert [processes for _, _, processes in reporter.loads] == [None]
 

@@ -21,7 +21,7 @@ def opened(watch: callback._FileWatch, path: object, flags: int = os.O_RDONLY) -
     watch.see("open", (path, None, flags))
 
 
-def test_a_file_that_was_read_is_told_once_with_its_time(folder: Path) -> None:
+def test_a_file_that_was_read_is_shown_once_with_its_time(folder: Path) -> None:
     watch = callback._FileWatch([str(folder)])
     for path in (folder / "c.yaml", str(folder / "c.yaml"), os.fsencode(folder / "c.yaml")):
         opened(watch, path)
@@ -76,7 +76,7 @@ def test_what_is_no_regular_file_of_the_folder_does_not_count(
     assert watch.tell()["files"] == {}
 
 
-def test_written_files_are_told_apart_and_so_are_those_that_take_another_name(folder: Path) -> None:
+def test_written_files_are_kept_apart_and_so_are_those_that_take_another_name(folder: Path) -> None:
     watch = callback._FileWatch([str(folder)])
     opened(watch, folder / "log.txt", os.O_WRONLY | os.O_CREAT)
     opened(watch, folder / "state.json", os.O_RDWR)
@@ -84,7 +84,7 @@ def test_written_files_are_told_apart_and_so_are_those_that_take_another_name(fo
     assert watch.tell()["written"] == ["log.txt", "state.json", "last.json"]
 
 
-def test_more_files_than_the_most_are_not_kept_and_that_is_said(
+def test_more_files_than_the_most_are_not_kept_and_that_is_shown(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(callback, "_MOST_FILES", 2)

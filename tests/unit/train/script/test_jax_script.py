@@ -135,7 +135,7 @@ def test_a_script_that_holds_arrays_on_the_host_alone_does_not_train_on_its_gpu(
 
 
 @pytest.mark.parametrize(("precision", "is_rounded"), [(None, True), ("highest", False)])
-def test_the_gpu_that_holds_arrays_is_told_with_its_memory_and_rounding(
+def test_the_gpu_that_holds_arrays_is_shown_with_its_memory_and_rounding(
     precision: str | None, is_rounded: bool
 ) -> None:
     other = Device("gpu", id=7, process_index=1, device_kind="of another worker")
