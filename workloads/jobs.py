@@ -22,7 +22,7 @@ class _Job:
         metric: the metric of `evaluate` that counts.
         higher_is_better: whether a larger value of the metric is a better one.
         target: value of the metric that a finished training is expected to reach.
-        epochs: passes over the training data of a full training; None: nobody says.
+        epochs: passes over the training data of a full training; None: no one says.
     """
 
     evaluate: Evaluate | None = None

@@ -206,7 +206,7 @@ class Rbm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Custom:
-    """A layer of somebody's own.
+    """A layer of someone's own.
 
     Attributes:
         torch, keras: `module:Class`. The class takes `arguments` by keyword. Its weights are attributes of

@@ -178,7 +178,7 @@ class WorkloadSpec:
         version: raised when the code changes what is computed; part of every trial_id.
         noise: random arrays that the protocols need, one value of each for every sample.
         epochs: passes over the full training set that a full training takes, all phases together; None where
-            nobody says. It changes nothing that is computed: `steps` says how long a trial trains.
+            no one says. It changes nothing that is computed: `steps` says how long a trial trains.
     """
 
     name: str
@@ -200,7 +200,7 @@ class JobQuality:
     """Quality measure of a native job.
 
     Attributes:
-        target: value that a finished training is expected to reach; None: nobody says.
+        target: value that a finished training is expected to reach; None: no one says.
     """
 
     metric: str

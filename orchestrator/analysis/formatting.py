@@ -85,7 +85,7 @@ def share(value: float, *, decimals: int = 0) -> Number:
 
 
 def exact_percent(value: float) -> str:
-    """Write a share that somebody chose with all of its digits: `5%`, `2.5%`."""
+    """Write a share that someone chose with all of its digits: `5%`, `2.5%`."""
     return f"{100 * value:.6g}%"
 
 
@@ -99,7 +99,7 @@ def spread(value: Spread, *, factor: float = 1.0, digits: int = _DIGITS) -> Numb
 
 
 def duration(seconds: Spread, *, digits: int = 4, ends: bool = True) -> Number:
-    """Tell seconds in the unit that suits them: `12.30 min [11.90, 12.70]`."""
+    """Format seconds in the unit that suits them: `12.30 min [11.90, 12.70]`."""
     middle, low, high = duration_parts(seconds, digits=digits)
     return Number(f"{middle} [{low}, {high}]" if ends and low else middle, seconds.median)
 
@@ -119,18 +119,18 @@ def rounded(value: Spread) -> Spread:
 
 
 def about(seconds: Spread) -> str:
-    """Tell seconds as people say them: `3.1 min (2.3 to 4.2)`."""
+    """Format seconds as people say them: `3.1 min (2.3 to 4.2)`."""
     middle, low, high = duration_parts(seconds, digits=digits_for(seconds))
     return f"{middle} ({low} to {high})" if low != high else middle
 
 
 def format_duration(hours: float, *, digits: int) -> Number:
-    """Tell hours in the unit that suits them: `2.29 s`."""
+    """Format hours in the unit that suits them: `2.29 s`."""
     return duration(exactly(_HOUR * hours), digits=digits)
 
 
 def duration_parts(seconds: Spread, *, digits: int) -> tuple[str, str, str]:
-    """Tell `12.30 min`, `11.90` and `12.70`; without an interval its ends are empty."""
+    """Format `12.30 min`, `11.90` and `12.70`; without an interval its ends are empty."""
     units = (("days", _DAY), ("h", _HOUR), ("min", _MINUTE))
     unit, size = next(((unit, size) for unit, size in units if seconds.median >= 2 * size), ("s", 1.0))
     middle, low, high = (

@@ -326,7 +326,7 @@ class _Steps:
 
 
 class _Callback(_Steps):
-    """The methods of all three frameworks; those of one name are told apart by their arguments.
+    """The methods of all three frameworks; those of one name are distinguished by their arguments.
 
     Attributes:
         started: Lightning's number of steps before the current one; None: none has begun.

@@ -185,7 +185,7 @@ def status_document(status: Status, *, now: float) -> Document:
 
 
 def _is_left(placement: Placement, at: dict[str, TrialEvent], *, holder: str | None) -> bool:
-    """Return whether the trial has not ended in the command that runs; nobody's plan is of what is left."""
+    """Return whether the trial has not ended in the command that runs; no one's plan is of what is left."""
     step = at.get(placement.trial_id)
     return holder is None or step is None or step.stage not in _ENDED
 

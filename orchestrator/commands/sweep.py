@@ -134,7 +134,7 @@ def report(settings: Settings, *, console: Console) -> "SweepReport":
 
 
 def _unanswered(settings: Settings, preflight: PreflightState) -> tuple[str, ...]:
-    """Say what compilers did not answer, and why; times that were not asked for are named once."""
+    """Describe what compilers did not answer, and why; times that were not asked for are named once."""
     asked = settings.compiling.stage == "full"
     times = [step for step in preflight.compiled_steps.values() if asked or step == NOT_ASKED]
     return (*memory_lines(preflight.memory_fits.values()), *time_lines(times))

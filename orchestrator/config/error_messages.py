@@ -61,7 +61,7 @@ def one_line_errors(*, file: str | None = None) -> Iterator[None]:
 def explained(
     error: errors.OmegaConfBaseException, *, file: str | None = None, key: str | None = None
 ) -> ConfigError:
-    """Say what is wrong with a key or value.
+    """Describe what is wrong with a key or value.
 
     Args:
         file: the config file that it stands in, if that is known.

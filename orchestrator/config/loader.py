@@ -151,7 +151,7 @@ def _folder(base: DictConfig, working_directory: Path) -> Path | None:
 
 
 def _compiling(plain: Mapping[str, Any], working_directory: Path) -> Compiling:
-    """Build the settings of the TPU compiler. An environment that nobody made is no mistake, one named is."""
+    """Build the settings of the TPU compiler. An environment that no one made is no mistake, one named is."""
     python = plain["python"]
     is_named = python not in ("", _USUAL_COMPILER)
     if plain["stage"] != "off" and is_named and not (working_directory / python).is_file():

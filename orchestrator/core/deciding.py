@@ -19,7 +19,7 @@ def repeat_key(record: TrialRecord) -> Hashable:
 
 
 def find_deciding(rates: Sequence[float], quiet: Sequence[bool]) -> tuple[bool, ...]:
-    """Tell which repeats of a setting decide: those that are quiet and no `OUTLIER`.
+    """Describe which repeats of a setting decide: those that are quiet and no `OUTLIER`.
 
     Args:
         rates: samples or steps per second of each repeat.

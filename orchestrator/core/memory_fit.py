@@ -49,7 +49,7 @@ class MemoryFit:
         return self.fits
 
     def words(self, device: str) -> str:
-        """Say in one line how much memory the step takes on a device."""
+        """Describe in one line how much memory the step takes on a device."""
         needed, granted = _size(self.needed_bytes), _size(self.granted_bytes)
         source = f"(compiled, {self.compiler})"
         if self.fits:
@@ -98,7 +98,7 @@ class TensorCount:
         return self.fits and not self.is_tight
 
     def words(self, device: str) -> str:
-        """Say in one line how much memory the step takes on a device."""
+        """Describe in one line how much memory the step takes on a device."""
         needed, granted = _size(self.tensor_bytes + self.bucket_bytes), _size(self.capacity_bytes)
         if not self.fits:
             smaller = f"; global_batch_size={self.batch_that_fits} fits" if self.batch_that_fits else ""

@@ -7,7 +7,7 @@ LISTED = {"hypothetical": "list price"}
 
 
 def priced_as(price: Price) -> str:
-    """Tell `n1-standard-8+1xT4 on demand in us-central1, $0.73/h of 2026-08-20`, and its marks."""
+    """Format `n1-standard-8+1xT4 on demand in us-central1, $0.73/h of 2026-08-20`, and its marks."""
     parts = (
         f"{rented(price)} in {find_regions(price)}",
         f"${price.usd_per_hour:g}/h of {find_oldest(price)}",
@@ -17,7 +17,7 @@ def priced_as(price: Price) -> str:
 
 
 def rented(price: Price) -> str:
-    """Tell `n1-standard-8+1xT4 on demand`, `3 x v3-8 spot`, and so on for each kind of node."""
+    """Format `n1-standard-8+1xT4 on demand`, `3 x v3-8 spot`, and so on for each kind of node."""
     return " + ".join(
         f"{f'{row.nodes} x ' if row.nodes > 1 else ''}{row.instance} {row.provisioning.replace('_', ' ')}"
         for row in price.rented

@@ -72,7 +72,7 @@ def _ray_job(cluster: Cluster, words: Sequence[str], *, has_claim: bool) -> Plai
 
 
 def _entrypoint(cluster: Cluster, words: Sequence[str], *, has_claim: bool) -> str:
-    """Return the command of the job, which nobody can answer.
+    """Return the command of the job, which no one can answer.
 
     KubeRay's submitter passes it through a shell, `ray job submit` takes the quotes away, and the head starts
     it with another shell: what a shell expands must not be in it at all.

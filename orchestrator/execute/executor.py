@@ -58,13 +58,13 @@ class TrialCallback(Protocol):
     """Callback that observes a running sweep."""
 
     def started(self, attempt: Attempt) -> None:
-        """Hear that an attempt is about to be handed to its host, where it may wait for hardware."""
+        """Receive that an attempt is about to be handed to its host, where it may wait for hardware."""
 
     def placed(self, attempt: Attempt) -> None:
         """Report that an attempt got its hardware."""
 
     def ended(self, record: TrialRecord) -> None:
-        """Hear that an attempt ended, and its record is durable."""
+        """Receive that an attempt ended, and its record is durable."""
 
     def withdrawn(self, attempt: Attempt) -> None:
         """Report that an attempt was withdrawn before it got its hardware; it does not count as an

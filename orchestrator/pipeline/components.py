@@ -79,7 +79,7 @@ def require_places(settings: Settings) -> str | None:
 
 
 def describe_variable(settings: Settings) -> tuple[str, ...]:
-    """Say that MLflow's variable sets where the sweep is tracked; nothing where it does not."""
+    """Show that MLflow's variable sets where the sweep is tracked; nothing where it does not."""
     uri = settings.tracking_uri
     if uri is None or name_source(uri) != VARIABLE:
         return ()

@@ -255,7 +255,7 @@ def _build_chooser(
 
 
 def _search_remarks(settings: Settings, outcome: SweepReport) -> tuple[str, ...]:
-    """OnMessage how an adaptive search ended."""
+    """Report how an adaptive search ended."""
     progress = progress_in(outcome.report.parent) if settings.search.is_adaptive else None
     return describe_search(progress, outcome.findings.recommendations) if progress else ()
 

@@ -46,7 +46,7 @@ def build_search(settings: Settings, preflight: PreflightState, todo: Plan) -> S
 
 
 def outlook_lines(search: SweepSearch, plan: Plan) -> tuple[str, ...]:
-    """Say what the search likely needs, and what it leaves alone."""
+    """Describe what the search likely needs, and what it leaves alone."""
     rehearsals = sum(one.provenance == "rehearsed" for one in plan.placements)
     left = f"adaptive search: {rehearsals:,} rehearsals are left out, as they measure nothing"
     whole = (
@@ -104,7 +104,7 @@ def _ended(job: JobProgress) -> JobProgress:
 
 
 def describe_search(progress: SearchProgress, answers: Sequence[Recommendation]) -> tuple[str, ...]:
-    """Say for every job what was measured, and which setting the report takes."""
+    """Describe for every job what was measured, and which setting the report takes."""
     by_job = {one.job: one for one in answers}
     return tuple(
         end_sentence(

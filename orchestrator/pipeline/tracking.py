@@ -70,7 +70,7 @@ def logged(records: Iterable[TrialRecord], plan: Plan | None, objective: Objecti
 
 
 def list_predictions(findings: "Findings") -> tuple[Prediction, ...]:
-    """Return the settings that nobody measured, as the tracking server shows them.
+    """Return the settings that no one measured, as the tracking server shows them.
 
     Of many those with the highest chance: each is a run, and a database writes some dozen in a second.
     """
@@ -103,7 +103,7 @@ def _build_prediction(standing: "RankedSetting", answer: "Recommendation") -> Pr
 
 
 def _predicted_job(standing: "RankedSetting", answer: "Recommendation") -> dict[str, float]:
-    """Return the time and cost of the whole job, where somebody said how long it is."""
+    """Return the time and cost of the whole job, where someone said how long it is."""
     if answer.samples is not None and not answer.length:
         return {}
     values = (answer.samples, standing.seconds.median, standing.usd.median if standing.usd else None)

@@ -46,7 +46,7 @@ def breakdown_table(prediction: Prediction, parts: StepBreakdown, *, has_bars: b
 
 
 def breakdown_sentence(prediction: Prediction) -> str:
-    """Tell the predicted step, its largest part and its lower bound, a fact a sentence."""
+    """Describe the predicted step, its largest part and its lower bound, a fact a sentence."""
     parts, step = prediction.breakdown, prediction.step
     if parts is None:
         return f"{_title(prediction)}: the parts are unknown, because a peak or the operations are unknown."

@@ -72,7 +72,7 @@ class MemoryNeed:
 def count_memory_need(
     spec: Workload, *, device: Device, precision: str, replicas: int, global_batch_size: int
 ) -> MemoryNeed | None:
-    """Count it; None for a script, whose operations nobody knows.
+    """Count it; None for a script, whose operations no one knows.
 
     Of a native job the weights and their gradients count alone: its layers and slots are its own.
     """

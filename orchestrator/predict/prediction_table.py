@@ -153,7 +153,7 @@ def _usd_per_sample(prediction: Prediction) -> float:
 
 
 def job_lines(predictions: Iterable[Prediction]) -> tuple[str, ...]:
-    """Say what each job takes whose length is asked for or declared, on the fastest setting first."""
+    """Describe what each job takes whose length is asked for or declared, on the fastest setting first."""
     jobs: dict[str, list[tuple[JobLength, JobCost]]] = defaultdict(list)
     for one in predictions:
         if one.length is not None and one.job_cost is not None:
@@ -221,13 +221,13 @@ def note_lines(predictions: Sequence[Prediction]) -> tuple[str, ...]:
 
 
 def start_line(predictions: Iterable[Prediction]) -> str:
-    """Tell what the start of rented machines takes and costs; empty: nothing is priced that is rented."""
+    """Describe what the start of rented machines takes and costs; empty: nothing is priced that is rented."""
     rented = [one for one in predictions if one.is_rented and isinstance(one.step, Estimate)]
     return describe_start(one.price for one in rented if isinstance(one.price, Price) or one.length)
 
 
 def describe_basis(prediction: Prediction) -> str:
-    """Tell what one prediction stands on, or why it is refused and what measures it, a fact a sentence."""
+    """Show what one prediction stands on, or why it is refused and what measures it, a fact a sentence."""
     factor = prediction.interval_factor
     basis, *notes = find_notes(prediction)
     if factor is None:

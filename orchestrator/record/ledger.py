@@ -105,7 +105,7 @@ class Ledger:
         return self.path.with_suffix(".corrupt.jsonl")
 
     def _tell_bad(self, lines: Lines) -> None:
-        """Say what becomes of lines that are no records: once, for a run reads the file and then mends it."""
+        """Show what becomes of lines that are no records, once: a run reads the file, then mends it."""
         _tell_once(f"{self.path}: {_describe_bad(lines, corrupt=self._corrupt_path.name)}")
 
     def _forget(self) -> None:

@@ -182,7 +182,7 @@ def _nothing_starts(obstacle: str, leader: Leader | None) -> Stop:
 
 
 def _needs_design(view: Judgement, left: Sequence[CandidateSetting]) -> bool:
-    """Tell whether settings without a prediction wait for a first design."""
+    """Return whether settings without a prediction wait for a first design."""
     return view.learned is None or (
         view.learned.is_young and any(one.prior is None and not one.is_seen for one in left)
     )

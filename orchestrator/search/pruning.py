@@ -129,7 +129,7 @@ def _trails(
     criteria: Criteria,
     stops_on_curve: StopsOnCurve,
 ) -> bool:
-    """Tell whether the learning curve of the trial falls behind those of the other settings."""
+    """Return whether the learning curve of the trial falls behind those of the other settings."""
     assert job.target is not None
     sign = 1.0 if job.target.higher_is_better else -1.0
 

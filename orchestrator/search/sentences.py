@@ -11,7 +11,7 @@ _MINUTE, _HOUR = 60.0, 3600.0
 
 
 def outlook_sentence(outlook: Outlook) -> str:
-    """Say how many trials a search likely needs, against one trial of every setting."""
+    """Describe how many trials a search likely needs, against one trial of every setting."""
     trials = counted(outlook.num_trials, "further trial")
     most = "at least " if outlook.is_least else "about "
     expected = f"{outlook.job}: {most}{trials}{_priced(outlook.seconds, outlook.usd)}"
@@ -23,7 +23,7 @@ def outlook_sentence(outlook: Outlook) -> str:
 
 
 def step_sentences(progress: SearchProgress) -> Iterator[str]:
-    """Say of every job what leads, what is next, and why."""
+    """Describe what leads in every job, what is next, and why."""
     for one in progress.jobs:
         leads = f"{_leads(one)}; " if one.leader else ""
         what = f"next: {one.next_setting}, {one.why}" if one.next_setting else one.why
@@ -31,7 +31,7 @@ def step_sentences(progress: SearchProgress) -> Iterator[str]:
 
 
 def end_sentence(one: JobProgress, *, winner: str, goal: str) -> str:
-    """Say what was measured, for what price, and which setting the report takes.
+    """Describe what was measured, for what price, and which setting the report takes.
 
     Args:
         winner: setting that the report takes; empty: none.

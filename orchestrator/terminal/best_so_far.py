@@ -28,7 +28,7 @@ class Rate:
 
 
 def best_so_far(rates: Iterable[Rate]) -> tuple[str, ...]:
-    """Say for every job which setting leads, by how much and how surely; nothing before a measurement."""
+    """Show for every job which setting leads, by how much and how surely; nothing before a measurement."""
     jobs: dict[str, dict[str, list[float]]] = {}
     for rate in rates:
         jobs.setdefault(rate.job, {}).setdefault(rate.setting, []).append(rate.samples_per_second)
@@ -38,7 +38,7 @@ def best_so_far(rates: Iterable[Rate]) -> tuple[str, ...]:
 
 
 def _lead(settings: dict[str, list[float]]) -> str:
-    """Tell `cpu bf16, 18,700 samples/s (tie, 1.15x cpu fp32)`: in a narrow terminal the verdict stays."""
+    """Format `cpu bf16, 18,700 samples/s (tie, 1.15x cpu fp32)`: in a narrow terminal the verdict stays."""
     means = {setting: compute_spread(rates).median for setting, rates in settings.items()}
     first, *others = sorted(settings, key=lambda setting: -means[setting])
     fastest = f"{first}, {count(round(means[first]))} samples/s"

@@ -65,7 +65,7 @@ def choose_ending(findings: Findings) -> Ending:
 
 
 def _answer(answer: Recommendation) -> str:
-    """Tell an answer: `Tie: cpu, bf16, for mnist_cnn (fastest): 2 settings share the lead`."""
+    """Describe an answer: `Tie: cpu, bf16, for mnist_cnn (fastest): 2 settings share the lead`."""
     head = f"{find_answer(answer)}, for {answer.job} ({answer.asked})"
     if answer.state == "tie":
         chosen_by = f", chosen by {answer.chosen_by}" if answer.chosen_by else ""
@@ -79,7 +79,7 @@ def _answer(answer: Recommendation) -> str:
 
 
 def _without_best(answer: Recommendation) -> str:
-    """Tell why no measured setting can be recommended."""
+    """Explain why no measured setting can be recommended."""
     noisy = sum(one.is_noisy for one in answer.left_out)
     if not noisy:
         return "no measured setting to recommend"
@@ -221,7 +221,7 @@ def _notes(listed: Sequence[tuple[Recommendation, RankedSetting]], *, marks: Seq
 
 
 def _at(marks: Iterable[str]) -> str:
-    """Tell what is to know of the prices: `, hypothetical prices`."""
+    """Describe what is to know of the prices: `, hypothetical prices`."""
     return "".join(f", {mark} prices" for mark in marks)
 
 

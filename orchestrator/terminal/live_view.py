@@ -57,7 +57,7 @@ class PlainProgress:
         self._progress.withdraw(attempt)
 
     def ended(self, record: TrialRecord) -> None:
-        """Say how it ended, and how much is left."""
+        """Describe how it ended, and how much is left."""
         self._progress.end(record)
         text = cut(printable(long_outcome(record)), rest=f"all of it: {self._ledger}")
         print_line(
@@ -96,7 +96,7 @@ class LiveProgress:
             self._progress.start(attempt, now=self._clock())
 
     def placed(self, attempt: Attempt) -> None:
-        """Tell in its row that it runs."""
+        """Show in its row that it runs."""
         with self._lock:
             self._progress.place(attempt, now=self._clock())
 

@@ -78,7 +78,7 @@ class Progress:
         return Counter(self._ended.values())["failed"]
 
     def line(self, *, now: float) -> str:
-        """Tell `7 of 20 done: 6 measured, 1 failed; 30 to 50 s left`."""
+        """Format `7 of 20 done: 6 measured, 1 failed; 30 to 50 s left`."""
         counts = Counter(self._ended.values())
         parts = ", ".join(
             f"{counts[state]} {state}"
@@ -102,7 +102,7 @@ class Progress:
 
 
 def left_words(seconds: Spread | None) -> str:
-    """Tell `30 to 50 s left`; nothing where that is not known, or not worth a word."""
+    """Format `30 to 50 s left`; nothing where that is not known, or not worth a word."""
     if seconds is None or seconds.median < 1:
         return ""
     unit, size = next(

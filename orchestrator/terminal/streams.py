@@ -34,7 +34,7 @@ class _Lasting(io.FileIO):
 def outlived(command: Callable[[], int]) -> int:
     """Run a command to its end, whatever becomes of its standard streams, and return its exit code.
 
-    A reader that goes away has read enough, and a stream that was closed was wanted by nobody. Output that
+    A reader that goes away has read enough, and a stream that was closed was wanted by no one. Output that
     fails for another reason is told, and turns success into failure.
     """
     for descriptor in range(3):

@@ -44,7 +44,7 @@ def short_outcome(record: TrialRecord, plan: Plan) -> str:
 
 
 def stage_words(stage: TrialStage | None) -> str:
-    """Tell `timing block 7 of 15`, and `running` where the stage is not known."""
+    """Format `timing block 7 of 15`, and `running` where the stage is not known."""
     if stage is None:
         return "running"
     unit = _COUNTED.get(stage.name)

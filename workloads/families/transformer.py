@@ -105,7 +105,7 @@ def find_length(name: str, options: LanguageOptions, size: Size) -> int:
 
 
 def optimal_tokens(network: Network) -> int:
-    """Return the tokens of a training that nobody states: 20 for each parameter.
+    """Return the tokens of a training that no one states: 20 for each parameter.
 
     Hoffmann et al. 2022, "Training Compute-Optimal Large Language Models", table 3.
     """

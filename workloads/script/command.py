@@ -76,7 +76,7 @@ def _require_no_shell(command: str, words: list[str]) -> None:
 
 
 def _raw_words(command: str) -> list[str]:
-    """Return the words with their quotes; none where quotes are escaped, which cannot be told apart so."""
+    """Return the words with their quotes; none where quotes are escaped, which cannot be distinguished so."""
     raw = shlex.shlex(command, posix=False)
     raw.whitespace_split, raw.commenters = True, ""
     try:

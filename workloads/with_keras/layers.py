@@ -107,7 +107,7 @@ def make_keras_layer(layer: Layer, *, name: str, dtype: str | None) -> Any:
 
 
 def require_declared(layer: Layer, made: Any) -> None:
-    """Raises ValueError unless the weights of somebody's own layer are those that it declares."""
+    """Raises ValueError unless the weights of someone's own layer are those that it declares."""
     shapes = {weight.name: tuple(weight.shape) for weight in made.weights}
     if isinstance(layer, Custom) and shapes != dict(layer.parameters):
         raise ValueError(f"layer {layer.keras!r} has weights {shapes}, expected {dict(layer.parameters)}")

@@ -248,7 +248,7 @@ def _kernel_and_bias(module: nn.Module, *, axes: tuple[int, ...] | None) -> Weig
 
 
 def _declared(layer: Custom, module: nn.Module) -> Weights:
-    """Weights of somebody's own layer. Raises ValueError unless they are those that it declares."""
+    """Weights of someone's own layer. Raises ValueError unless they are those that it declares."""
     declared, own = dict(layer.parameters), _own(module)
     shapes = {name: tuple(tensor.shape) for name, tensor in own.items()}
     parameters = {name for name, _ in module.named_parameters()}

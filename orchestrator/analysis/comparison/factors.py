@@ -64,7 +64,7 @@ _VARIABLES = Factor(name="variables", field="variables", labels=("trainer",))
 
 
 def find_factors(measured: Iterable[Measurement]) -> tuple[Factor, ...]:
-    """Every factor, among them each option of a trainer that somebody gave another value than its default."""
+    """Every factor, among them each option of a trainer that someone gave another value than its default."""
     options = sorted({name for measurement in measured for name in options_in(measurement.setting)})
     return (
         TRAINER,

@@ -1,4 +1,4 @@
-"""Colours of figures: fixed by precision, provenance and phase, told apart by colour-blind readers.
+"""Colours of figures: fixed by precision, provenance and phase, distinguished by colour-blind readers.
 
 A colour is a CSS variable of the page with its value on white as the fallback, so that a figure is readable
 on dark pages, and outside the page too.

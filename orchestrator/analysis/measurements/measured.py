@@ -121,7 +121,7 @@ class Measurement:
 
 
 def marks_of_repeats(measurement: Measurement) -> str:
-    """Tell how many repeats need care: `, 1 noisy, 1 outlier`."""
+    """Describe how many repeats need care: `, 1 noisy, 1 outlier`."""
     return counted_marks(
         num_noisy=measurement.num_noisy,
         num_outliers=measurement.num_outliers,
@@ -241,7 +241,7 @@ def _known(rows: Sequence[_Row], column: str) -> list[float]:
 
 
 def _with_distinguishing_fields(measured: Iterable[Measurement]) -> list[Measurement]:
-    """Say what trials ran with where that alone tells their rows apart."""
+    """Describe what trials ran with where that alone tells their rows apart."""
     alike: dict[Setting, list[Measurement]] = defaultdict(list)
     for measurement in measured:
         alike[measurement.setting].append(measurement)

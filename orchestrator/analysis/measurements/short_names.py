@@ -58,7 +58,7 @@ def _words(setting: Setting, names: Iterable[str]) -> str:
 
 
 def _shared_words(setting: Setting, names: Iterable[str]) -> str:
-    """Tell `mnist_cnn, batch 64, AMD EPYC x2`: one worker is usual, and not worth a word."""
+    """Format `mnist_cnn, batch 64, AMD EPYC x2`: one worker is usual, and not worth a word."""
     usual = {"num_workers": 1}
     worth = [name for name in names if getattr(setting, name) not in ("", usual.get(name))]
     return ", ".join(format_field(setting, name) for name in worth)

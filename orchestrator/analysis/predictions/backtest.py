@@ -95,7 +95,7 @@ def hindsight_table(hindsights: Sequence[BacktestRow], so_far: TrackRecord) -> T
 
 
 def describe_hindsight(hindsights: Sequence[BacktestRow], so_far: TrackRecord) -> Iterator[str]:
-    """Tell both numbers of a single measurement, of several how often the intervals held; then of all sweeps.
+    """Format both numbers of a single measurement, of several how often the intervals held; then all sweeps.
 
     Measurements on a busy host tell nothing of predictions.
     """

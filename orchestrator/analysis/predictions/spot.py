@@ -102,7 +102,7 @@ def predict_spot_cost(
 
 
 def describe_spot(cost: SpotCost | None) -> str:
-    """Tell `As a spot machine: 10 h (10 to 11), $3.1 (3.0 to 3.4). Cheaper in 94 of 100 worlds, 1.00 to
+    """Format `As a spot machine: 10 h (10 to 11), $3.1 (3.0 to 3.4). Cheaper in 94 of 100 worlds, 1.00 to
     1.04 times as long ...`; empty: unknown, or a training of less than an hour.
     """
     if cost is None or cost.seconds.median < _LEAST_TOLD_SECONDS:

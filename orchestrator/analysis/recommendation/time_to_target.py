@@ -117,7 +117,7 @@ def _build_one(runs: Sequence[tuple[TrialRecord, TargetRun]]) -> TimeToTarget:
 
 
 def _decides(records: Sequence[TrialRecord]) -> tuple[bool, ...]:
-    """Tell which trainings decide in a recommendation; all where none does, or steps were not timed."""
+    """Describe which trainings decide in a recommendation; all where none does, or steps were not timed."""
     timed = [read_run(record, None) for record in records]
     runs = [run for run in timed if run]
     every = (True,) * len(records)

@@ -78,7 +78,7 @@ def narrow_headers(most: int) -> str:
 
 
 def _shown_columns(columns: Sequence[Column]) -> list[bool]:
-    """Tell which columns are shown at first: those that are no details, as many as there is room for."""
+    """Describe which columns are shown at first: those that are no details, as many as there is room for."""
     shown, left = [], _MOST_COLUMNS
     for column in columns:
         is_shown = left > 0 and not column.is_detail

@@ -85,7 +85,7 @@ def _shown_settings(recommendation: Recommendation) -> list[RankedSetting]:
 
 
 def rows_left_out(recommendation: Recommendation) -> str:
-    """Tell how many settings the table leaves out; empty: it has all of them."""
+    """Describe how many settings the table leaves out; empty: it has all of them."""
     num_settings = len(recommendation.standings)
     if num_settings <= _MOST_ROWS:
         return ""
@@ -245,7 +245,7 @@ def _setting_cell(one: RankedSetting, recommendation: Recommendation) -> str:
 
 
 def _describe_basis(one: RankedSetting) -> str:
-    """Tell what a row is known by, and what does not decide: `3 repeats, 1 noisy`, `predicted`."""
+    """Describe what a row is known by, and what does not decide: `3 repeats, 1 noisy`, `predicted`."""
     if not one.rates:
         return known_by(one)
     return counted(len(one.rates), "repeat") + marks_of_runs(one)
@@ -289,7 +289,7 @@ def _job_cell(words: tuple[str, str] | None, value: Spread | None, *, name: str)
 
 
 def _time_words(seconds: Spread) -> tuple[str, str]:
-    """Tell `15.3 min` and `8.05 to 29.4`."""
+    """Format `15.3 min` and `8.05 to 29.4`."""
     middle, low, high = duration_parts(seconds, digits=digits_for(seconds))
     return middle, f"{low} to {high}" if low else ""
 

@@ -10,7 +10,7 @@ _WITHOUT_BOOT = "Boot and install of a rented machine are not included"
 
 
 def describe_start(prices: Iterable[Price | Unpriced | None]) -> str:
-    """Tell what the start of rented machines takes and costs; no trial measures that. Empty: none is rented.
+    """Show what the start of rented machines takes and costs; no trial measures that. Empty: none is rented.
 
     Args:
         prices: price of each machine that is rented; None: not known.

@@ -44,7 +44,7 @@ _IF_VARYING = {"workload": "workload", **DETAILS}
 
 
 def measured_table(measured: Sequence[Measurement]) -> Table:
-    """One row per setting; what is the same in all of them is told once, in the note."""
+    """One row per setting; what is the same in all of them is shown once, in the note."""
     settings = [measurement.setting for measurement in measured]
     others = varying(settings, _IF_VARYING)
     named = {**_ALWAYS, **{name: _IF_VARYING[name] for name in others}}
@@ -125,7 +125,7 @@ def _measured_notes(measured: Sequence[Measurement], *, same: str) -> Iterator[s
 
 
 def _cost_columns(prices: Sequence[str]) -> tuple[Column, ...]:
-    """One price is told once, in the note; of several, each row has its own."""
+    """One price is shown once, in the note; of several, each row has its own."""
     cost = Column(header=COSTS["usd_per_million_samples"].header, is_number=True, rank=Rank.COST)
     return (cost, Column(header="priced as", rank=Rank.DETAIL))[: min(len(prices), 2)]
 

@@ -64,7 +64,7 @@ def plan_table(plan: Plan) -> Table:
 
 
 def memory_lines(fits: Iterable[Verdict | NoFit]) -> tuple[str, ...]:
-    """Say for how many steps the memory is unknown, one line for each reason."""
+    """Describe for how many steps the memory is unknown, one line for each reason."""
     reasons = Counter(fit.reason for fit in fits if isinstance(fit, NoFit))
     return tuple(
         f"memory of {counted(number, 'step')} not checked: {reason}" for reason, number in reasons.items()
@@ -72,7 +72,7 @@ def memory_lines(fits: Iterable[Verdict | NoFit]) -> tuple[str, ...]:
 
 
 def time_lines(steps: Iterable[CompiledStep | NotCompiled]) -> tuple[str, ...]:
-    """Say for how many steps the compiler told no time, one line for each reason."""
+    """Describe for how many steps the compiler told no time, one line for each reason."""
     reasons = Counter(step.reason for step in steps if isinstance(step, NotCompiled))
     return tuple(
         f"time of {counted(number, 'step')} not compiled: {reason}" for reason, number in reasons.items()
@@ -80,7 +80,7 @@ def time_lines(steps: Iterable[CompiledStep | NotCompiled]) -> tuple[str, ...]:
 
 
 def outdated_lines(plan: Plan) -> tuple[str, ...]:
-    """Say how many trials of scripts are measured again, one line for each set of changed files."""
+    """Describe how many trials of scripts are measured again, one line for each set of changed files."""
     placed = {placement.trial_id for placement in plan.placements}
     reasons = Counter(found.changes for trial_id, found in plan.outdated.items() if trial_id in placed)
     return tuple(
@@ -104,7 +104,7 @@ def file_lines(files: Mapping[str, Sequence[str]], *, list_all: bool) -> tuple[s
 
 
 def where_or_why_not(trial: Placement | Failed, memory: Mapping[str, Verdict | NoFit]) -> str:
-    """Say where a trial runs, with what a reader must know of it, or why it is not run again."""
+    """Describe where a trial runs, with what a reader must know of it, or why it is not run again."""
     if isinstance(trial, Failed):
         return f"{trial.kind}: {trial.message}; --rerun-failed runs it again"
     return _where(trial, memory)

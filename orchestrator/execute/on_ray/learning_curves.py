@@ -10,7 +10,7 @@ _RUNGS = 3  # at a quarter, a half and the whole of what the best training used
 
 
 def stops_on_curve(others: Sequence[Sequence[Point]], own: Sequence[Point], most: float) -> bool:
-    """Tell whether asynchronous successive halving ends a training: Li and others 2020, MLSys.
+    """Return whether asynchronous successive halving ends a training: Li and others 2020, MLSys.
 
     The trainings are played back to Tune's scheduler one after the other, so that a decision depends on what
     was recorded alone.

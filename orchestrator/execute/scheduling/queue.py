@@ -170,7 +170,7 @@ class Queue:
         return None
 
     def _obstacles(self, running: Sequence[Placement]) -> ObstacleOf:
-        """Tell what keeps a trial from starting beside what runs; equal demands are alike in room."""
+        """Describe what keeps a trial from starting beside what runs; equal demands are alike in room."""
         has_room: dict[tuple[object, ...], bool] = {}
 
         def format_obstacle(placement: Placement) -> str:

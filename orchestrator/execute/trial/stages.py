@@ -1,7 +1,7 @@
 """Stage of every running trial: a small file in the sweep's folder, for the live view and `status`.
 
 A file costs tens of microseconds, and a message to the driver would cost milliseconds of two
-processes while the next block is timed. On a node that does not share the folder nobody reads it.
+processes while the next block is timed. On a node that does not share the folder no one reads it.
 """
 
 import contextlib

@@ -95,7 +95,7 @@ class WorkerGroup:
                 channel.send(message)
 
     def request_stop(self) -> None:
-        """Tell the first worker of this host, which takes all ranks along."""
+        """Send SIGTERM to the first worker of this host, which takes all ranks along."""
         pid = next(pid for rank, pid in self._pids.items() if not self._fork_servers[rank].is_far)
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGTERM)

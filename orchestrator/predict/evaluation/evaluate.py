@@ -123,7 +123,7 @@ def _predict_held_out(pairs: Sequence[Pair], *, on_progress: Callable[[str], Non
 def _told(
     pairs: Sequence[Pair], predicted: Iterable[list[HeldOut]], *, on_progress: Callable[[str], None]
 ) -> Iterator[list[HeldOut]]:
-    """Tell every pair that is done, and about how long the others will take."""
+    """Describe every pair that is done, and about how long the others will take."""
     began = time.monotonic()
     for number, (pair, of_pair) in enumerate(zip(pairs, predicted, strict=True), start=1):
         seconds = (time.monotonic() - began) / number * (len(pairs) - number)

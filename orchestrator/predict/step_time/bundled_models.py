@@ -80,7 +80,7 @@ def _hit_table() -> HitTable:
 
 
 def past_hits(kind: BasisKind | OwnKind) -> str:
-    """Say how good predictions of a kind were; empty where none was tested."""
+    """Describe how good predictions of a kind were; empty where none was tested."""
     hits = _hit_table().hits.get(kind)
     return "" if hits is None else str(hits)
 

@@ -89,7 +89,7 @@ class StepLabels:
     """Labels of a step: what its time may have in common with that of others.
 
     Attributes:
-        laboratory: who measured it; empty for a step that nobody measured.
+        laboratory: who measured it; empty for a step that no one measured.
         software: framework and machine, as that laboratory names them.
         precision: class of it: `fp32`, `tf32` or `half`.
         network: name of the workload, and number of its layers in quarters of doublings.
@@ -197,7 +197,7 @@ class CrossedEffects:
         return CrossedEffects((*self.steps, *own), self.deviations, known=self) if own else self
 
     def posterior(self, labels: StepLabels) -> EffectsPosterior:
-        """Return the posterior of the effects of a step that somebody else measures."""
+        """Return the posterior of the effects of a step that someone else measures."""
         inverse, solved = self._factor
         [device], [host] = self._like([labels])
         [common_device], [common_host] = self._like([labels], is_common=True)

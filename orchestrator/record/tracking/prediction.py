@@ -16,7 +16,7 @@ _SHOWN = ("device", "precision", "trainer")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prediction:
-    """A setting of a job whose time nobody measured.
+    """A setting of a job whose time no one measured.
 
     Attributes:
         job: workload and data in words, as in a report.

@@ -34,7 +34,7 @@ class SweepOutline:
         folder: folder of the sweep, in which its logs lie.
         specs: trials that are planned or recorded; their values are those of its axes.
         planned: trial_ids of its plan; None: no plan is known here.
-        predictions: settings that nobody measured, as its report has them.
+        predictions: settings that no one measured, as its report has them.
     """
 
     name: str

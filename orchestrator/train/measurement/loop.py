@@ -29,7 +29,7 @@ from workloads.spec import Phase, phase_steps
 Clock = Callable[[], float]
 LossCurve = tuple[tuple[int, float], ...]
 OnProgress = Callable[[TrialProgress], None]
-"""OnProgress what the training has shown so far; returns when every rank may go on."""
+"""Reports what the training has shown so far; returns when every rank may go on."""
 
 OnStage = Callable[[TrialStage], None]
 """Say what the training does now; returns at once."""
@@ -312,7 +312,7 @@ class _Loop:
         )
 
     def tell_progress(self) -> None:
-        """OnProgress what was shown so far, if somebody listens. Never call it inside a timed part."""
+        """Report what was shown so far, if someone listens. Never call it inside a timed part."""
         if self.on_progress:
             self.on_progress(
                 TrialProgress(
@@ -324,7 +324,7 @@ class _Loop:
             )
 
     def show_stage(self, stage: TrialStage) -> None:
-        """Say what is done now, if somebody looks. Never call it inside a timed part."""
+        """Report what is done now, if someone looks. Never call it inside a timed part."""
         if self.on_stage:
             self.on_stage(stage)
 

@@ -167,7 +167,7 @@ class Recommendation:
         aim: the quality that counts; None: unknown.
         basis: basis of the comparison: the length of the job and its source.
         samples: that length; None: a target ends the job.
-        length: the same in words, `5 epochs`; empty where nobody asked for it or declared it.
+        length: the same in words, `5 epochs`; empty where no one asked for it or declared it.
         epoch_samples: samples of the training set; None: unknown.
         standings: judged settings, the leader first, then by chance.
         chosen: the measured setting to take, also as long as a setting that was not measured may be better;

@@ -70,7 +70,7 @@ def job_line(length: str, first: JobCost, costs: Iterable[JobCost], *, job: str 
 
 
 def format_job_lines(recommendations: Sequence[Recommendation]) -> tuple[str, ...]:
-    """Say what each job takes whose length is asked for or declared, in the best measured setting first."""
+    """Show what each job takes whose length is asked for or declared, in the best measured setting first."""
     return tuple(
         job_line(
             answer.length,

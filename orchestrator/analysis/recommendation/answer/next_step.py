@@ -129,7 +129,7 @@ def _command_of_sweep(job: Job, *flags: str) -> str:
 
 
 def _after_failure(failed: CandidateSetting, job: Job) -> NextStep:
-    """Tell what lets a failed trial succeed: the same command does not repeat one that would fail again."""
+    """Show what lets a failed trial succeed: the same command does not repeat one that would fail again."""
     kinds = ", ".join(sorted(failed.failure_kinds))
     if smaller := _half_batch(failed) if "oom" in failed.failure_kinds else None:
         return NextStep(

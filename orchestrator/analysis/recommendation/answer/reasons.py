@@ -43,7 +43,7 @@ def list_reasons(
     *,
     tolerance: float,
 ) -> list[str]:
-    """Say why an answer is not settled."""
+    """Explain why an answer is not settled."""
     if state in ("settled", "tie"):
         return []
     reasons = []

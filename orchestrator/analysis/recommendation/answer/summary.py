@@ -44,12 +44,12 @@ def find_answer(recommendation: Recommendation) -> str:
 
 
 def format_sentence(recommendation: Recommendation) -> str:
-    """Tell all of it in one paragraph."""
+    """Describe all of it in one paragraph."""
     return " ".join(filter(None, (describe_verdict(recommendation), describe_next(recommendation))))
 
 
 def describe_verdict(recommendation: Recommendation) -> str:
-    """Tell the state of the answer, what to take and what may be better."""
+    """Describe the state of the answer, what to take and what may be better."""
     card = _build_verdict(recommendation)
     first, *others = card.sentences
     if card.headline and card.title != _RECOMMENDED:
@@ -59,7 +59,7 @@ def describe_verdict(recommendation: Recommendation) -> str:
 
 
 def describe_next(recommendation: Recommendation) -> str:
-    """Tell what to do next, its command last; empty: nothing is known to help."""
+    """Describe what to do next, its command last; empty: nothing is known to help."""
     if recommendation.next_step is None:
         return ""
     card = _build_next(recommendation)
@@ -91,7 +91,7 @@ def build_cards(recommendation: Recommendation) -> tuple[Card, Card]:
 
 
 def title_words(recommendation: Recommendation) -> str:
-    """Tell what is known: `cpu, bf16 is the best of what ran for mnist_cnn; t4 is probably 4.4x as fast`."""
+    """Show what is known: `cpu, bf16 is the best of what ran for mnist_cnn; t4 is probably 4.4x as fast`."""
     job, best = recommendation.job, recommendation.best_measured
     if recommendation.state == "none" or (best is None and not _unmeasured(recommendation)):
         return f"{find_answer(recommendation)} for {job}"
@@ -109,7 +109,7 @@ def title_words(recommendation: Recommendation) -> str:
 
 
 def _build_verdict(recommendation: Recommendation) -> Card:
-    """Tell what to take, what may be better, and how sure that is."""
+    """Describe what to take, what may be better, and how sure that is."""
     state, best = recommendation.state, recommendation.best_measured
     if state == "none":
         nearest = _nearest(recommendation) if recommendation.standings else []
@@ -158,7 +158,7 @@ def _digits_of_rate(one: RankedSetting) -> int:
 
 
 def _sure(best: RankedSetting, recommendation: Recommendation) -> str:
-    """Tell how likely the choice is good, and which devices that leaves open."""
+    """Describe how likely the choice is good, and which devices that leaves open."""
     repeats, within = counted(len(best.rates), "repeat"), exact_percent(recommendation.tolerance)
     devices = {one.device for one in recommendation.standings if one.provenance != "measured"}
     devices -= {one.device for one in recommendation.standings if one.provenance == "measured"}
@@ -172,7 +172,7 @@ def _sure(best: RankedSetting, recommendation: Recommendation) -> str:
 
 
 def _probably(recommendation: Recommendation) -> list[str]:
-    """Tell what the likeliest setting without a measurement takes, and how much better it may be."""
+    """Describe what the likeliest setting without a measurement takes, and how much better it may be."""
     rival = next(iter(_unmeasured(recommendation)), None)
     if rival is None:
         return []
@@ -188,7 +188,7 @@ def _probably(recommendation: Recommendation) -> list[str]:
 
 
 def _spot(one: RankedSetting) -> list[str]:
-    """Tell what the job takes and costs on spot machines, where that is known."""
+    """Describe what the job takes and costs on spot machines, where that is known."""
     return list(filter(None, [describe_spot(build_job_cost(one).spot)]))
 
 
@@ -208,7 +208,7 @@ def _unmeasured(recommendation: Recommendation) -> list[RankedSetting]:
 
 
 def _times(rival: RankedSetting, recommendation: Recommendation) -> tuple[str, str, str, str] | None:
-    """Tell how many times faster, or cheaper, an unmeasured setting is: least, likely, most, and the word."""
+    """Show how many times faster, or cheaper, an unmeasured setting is: least, likely, most, and the word."""
     best = recommendation.best_measured
     if best is None or recommendation.is_by_quality:
         return None
@@ -224,7 +224,7 @@ def _times(rival: RankedSetting, recommendation: Recommendation) -> tuple[str, s
 
 
 def _build_next(recommendation: Recommendation) -> Card:
-    """Tell what to do next, with its command and its price."""
+    """Describe what to do next, with its command and its price."""
     step = recommendation.next_step
     if step is None:
         is_settled = recommendation.state == "settled"
@@ -256,7 +256,7 @@ def _left_out(recommendation: Recommendation) -> list[str]:
 
 
 def _ahead(recommendation: Recommendation) -> list[str]:
-    """Tell how far the choice lies ahead of the next measured setting."""
+    """Describe how far the choice lies ahead of the next measured setting."""
     ahead = recommendation.ahead
     if ahead is None or recommendation.is_by_quality:
         return []
@@ -302,7 +302,7 @@ def _reasons(recommendation: Recommendation) -> list[str]:
 
 
 def _nearest(recommendation: Recommendation) -> list[str]:
-    """Tell what the limits would have to allow, each by itself."""
+    """Describe what the limits would have to allow, each by itself."""
     standings = recommendation.standings
     fastest = min(standings, key=lambda standing: standing.seconds.median)
     sentences = [f"Fastest: {fastest.setting}, {about(fastest.seconds)}."]
@@ -331,7 +331,7 @@ def noise_banner(recommendations: Iterable[Recommendation]) -> str:
 
 
 def describe_next_step(step: NextStep) -> str:
-    """Tell what to measure, and its price."""
+    """Describe what to measure, and its price."""
     price: list[str] = []
     if step.hours is not None:
         price.append(format_duration(step.hours, digits=2))
@@ -346,7 +346,7 @@ def describe_next_step(step: NextStep) -> str:
 
 
 def describe_setup(recommendations: Iterable[Recommendation]) -> str:
-    """Tell which parts of a job beside its steps are in its time and cost."""
+    """Describe which parts of a job beside its steps are in its time and cost."""
     standings = [standing for one in recommendations for standing in one.standings]
     boot = "; boot of a rented machine is not" if any(one.is_rented for one in standings) else ""
     if all(one.provenance == "measured" for one in standings):
@@ -363,7 +363,7 @@ def known_by(standing: RankedSetting) -> str:
 
 
 def marks_of_runs(standing: RankedSetting) -> str:
-    """Tell how many runs need care: `, 1 noisy, 1 outlier`."""
+    """Describe how many runs need care: `, 1 noisy, 1 outlier`."""
     return counted_marks(
         num_noisy=standing.num_noisy,
         num_outliers=standing.num_outliers,
@@ -372,7 +372,7 @@ def marks_of_runs(standing: RankedSetting) -> str:
 
 
 def told_marks(marks: str) -> str:
-    """Leave out that prices are of a list: a page or an ending tells that once."""
+    """Leave out that prices are of a list: a page or an ending shows that once."""
     return ", ".join(mark for mark in marks.split(", ") if mark != "hypothetical")
 
 

@@ -90,7 +90,7 @@ def _figure(recommendation: Recommendation, priced: Sequence[RankedSetting], row
 
 
 def _tell_whiskers(num_shown: int, num_measured: int) -> str:
-    """Tell which settings have whiskers; empty: all of them."""
+    """Describe which settings have whiskers; empty: all of them."""
     if num_shown <= _MOST_WHISKERS:
         return ""
     others = " and of measured settings" if num_measured <= _MOST_WHISKERS else ""

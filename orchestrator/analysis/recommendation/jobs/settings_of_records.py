@@ -47,13 +47,13 @@ def is_run(record: TrialRecord) -> bool:
 
 
 def is_failed_run(record: TrialRecord) -> bool:
-    """Tell whether a training failed on the device that was asked for; a pruned one did not fail."""
+    """Return whether a training failed on the device that was asked for; a pruned one did not fail."""
     has_failed = record.failure is not None and not record.is_pruned
     return record.provenance == "measured" and has_failed and record.placement.trains
 
 
 def is_fatal(record: TrialRecord) -> bool:
-    """Tell whether the failure shows that the setting cannot train its job."""
+    """Return whether the failure shows that the setting cannot train its job."""
     return record.failure is not None and record.failure.kind in FATAL
 
 

@@ -211,7 +211,7 @@ class CandidateSetting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """A training that somebody wants done: a workload on data, for a number of samples or to a target.
+    """A training that someone wants done: a workload on data, for a number of samples or to a target.
 
     Attributes:
         where: workload and data in words.

@@ -30,7 +30,7 @@ def _factors_of_words(words: tuple[str, ...]) -> Mapping[str, str]:
 
 
 def has_new_level(candidate: CandidateSetting, shown: AbstractSet[tuple[str, str]]) -> bool:
-    """Tell whether a setting has a level of a category that is not among these: nothing tells its effect."""
+    """Check whether a setting has a level of a category that is not among these; its effect is unknown."""
     return any(pair not in shown for pair in find_factors(candidate).items() if pair[0] not in _COUNTS)
 
 

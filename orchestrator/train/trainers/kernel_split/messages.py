@@ -109,7 +109,7 @@ class RankChannel:
         self.send_maps(maps, rank)
 
     def rest(self) -> None:
-        """Tell all ranks that the master asks no more of them."""
+        """Send all ranks that the master asks no more of them."""
         for rank in range(1, self.world_size):
             self.send(self._packed(ConvRequest(verb=Op.REST)), rank)
         self.settle()

@@ -1,6 +1,6 @@
 """(message of a script's callback, the worker's clock) -> what it says of a part of the training. Pure.
 
-A script is somebody else's program: every number is checked where it comes in.
+A script is someone else's program: every number is checked where it comes in.
 """
 
 import math

@@ -74,7 +74,7 @@ class OwnData:
 
 
 class ScriptTrainer:
-    """A script that somebody else wrote. Its callback takes as many steps as it is told to, and times them.
+    """A script that someone else wrote. Its callback takes as many steps as it is told to, and times them.
 
     The steps that the loop asks for are taken together at the next `synchronize`, which moves the clock on by
     the time that the script has measured between two idle devices.
