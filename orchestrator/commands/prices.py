@@ -6,6 +6,7 @@ from pathlib import Path
 
 from orchestrator.analysis.formatting import UNKNOWN
 from orchestrator.analysis.table import Column, Rank, Table
+from orchestrator.analysis.tables.price_age import describe_age
 from orchestrator.commands.command_line import DONE, NO_RESULT, CommandLine
 from orchestrator.commands.json_output import print_document, wants_json
 from orchestrator.config.device_names import find_device
@@ -19,14 +20,11 @@ from orchestrator.pipeline.offer_files import (
     CATALOGUE,
     SELLERS,
     import_offers,
-    load_offers,
+    load_known_offers,
     locate_offers,
     refresh_offers,
 )
 from orchestrator.terminal.screen import Screen
-
-_OLD_DAYS = 30
-_NO_OFFERS = "no prices of sellers are kept; `prices refresh` fetches them, `prices import` takes a file"
 
 
 def refresh(line: CommandLine, screen: Screen) -> int:
@@ -65,23 +63,19 @@ def import_file(line: CommandLine, screen: Screen) -> int:
 
 
 def show(line: CommandLine, screen: Screen) -> int:
-    """Print the kept offers, the cheapest per device first."""
+    """Print the known offers, the cheapest per device first."""
     words = _read_words(line.overrides, ("device", "region", "sellers", "spot", "outputs"))
-    offers = _select(load_offers(_find_file(words)).offers, words, _devices())
+    offers = _select(load_known_offers(_find_file(words)).offers, words, _devices())
     if wants_json(line):
         print_document({"offers": [codec.to_plain(offer) for offer in offers]})
         return DONE if offers else NO_RESULT
     if not offers:
-        screen.line(_NO_OFFERS if not words else f"no kept price is of {' '.join(line.overrides)}")
+        screen.line(f"no known price is of {' '.join(line.overrides)}; `prices refresh` fetches more")
         return NO_RESULT
     screen.table(tabulate(offers))
     today = datetime.now(UTC).date().isoformat()
-    oldest = max(offers, key=lambda offer: offer.age_days(today))
-    if oldest.age_days(today) > _OLD_DAYS:
-        screen.line(
-            f"Prices of {oldest.seller} are {oldest.age_days(today)} days old; "
-            "`prices refresh` fetches new ones."
-        )
+    if age := describe_age((offer.seller, offer.as_of, today) for offer in offers):
+        screen.line(age)
     return DONE
 
 

@@ -81,7 +81,7 @@ def config_folders(working_directory: Path, added: Iterable[Path] = ()) -> tuple
         beside_workloads = [folder / "conf" for folder in search_path()]
     except ValueError as error:
         raise ConfigError(str(error)) from error
-    every = (working_directory.resolve() / "conf", *added, *beside_workloads, _shipped())
+    every = (working_directory.resolve() / "conf", *added, *beside_workloads, find_shipped_folder())
     return tuple(dict.fromkeys(folder for folder in every if folder.is_dir()))
 
 
@@ -124,7 +124,7 @@ def _folder_of_package(name: str) -> Path:
     return Path(next(iter(spec.submodule_search_locations)))
 
 
-def _shipped() -> Path:
+def find_shipped_folder() -> Path:
     """Return the configuration folder: inside the package in a wheel, otherwise the repository's."""
     package = Path(orchestrator.__path__[0]).resolve()
     return package / "conf" if (package / "conf").is_dir() else package.parent / "conf"

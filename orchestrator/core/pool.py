@@ -79,6 +79,11 @@ class Pool:
             raise ConfigError(f"{where}: zone={self.zone!r} is not a zone; write it like us-central1-a")
 
     def _check_machine(self, where: str) -> None:
+        if self.device.kind == "accelerator":
+            raise ConfigError(
+                f"{where}: {self.device.name} is of kind accelerator, for which no trainer and no resource "
+                f"of Ray is known; possible kinds: cpu, gpu, tpu"
+            )
         if self.count not in self.device.instances:
             instances = ", ".join(map(str, self.device.instances))
             raise ConfigError(

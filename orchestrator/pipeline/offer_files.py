@@ -1,10 +1,11 @@
-"""Offers of sellers: fetched or imported, and kept in one file below the folder of outputs."""
+"""Offers of sellers: those that come along, and fetched or imported ones in a file below the outputs."""
 
 import tempfile
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+from orchestrator.config.places import find_shipped_folder
 from orchestrator.config.price_catalogue import FindDevice, read_catalogue
 from orchestrator.core import codec
 from orchestrator.core.errors import ConfigError, RecordError
@@ -24,6 +25,16 @@ MOST_SECONDS = 60.0
 def locate_offers(outputs: Path) -> Path:
     """Return the file of the offers."""
     return outputs / "prices.json"
+
+
+def load_known_offers(file: Path) -> OfferList:
+    """Return the offers that are kept, and those that come along of sellers of which none is kept.
+
+    Raises:
+        ConfigError: a file cannot be read.
+    """
+    shipped = load_offers(find_shipped_folder() / "prices" / "sellers.json")
+    return shipped.override(load_offers(file).offers)
 
 
 def load_offers(file: Path) -> OfferList:
@@ -66,7 +77,7 @@ def refresh_offers(
         try:
             content = _fetch(address, most_seconds)
             offers = _read(content, seller, _today(), source=address, find_device=find_device)
-            kept = kept.replace_seller(seller, offers)
+            kept = kept.override(offers)
         except ConfigError as error:
             failures[seller] = f"{address}: {error}"
         except DownloadError as error:
@@ -92,7 +103,7 @@ def import_offers(file: Path, source: Path, seller: str, *, find_device: FindDev
     except (OSError, ConfigError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise ConfigError(f"file={source}: {reason}; the prices are as they were") from error
-    _keep(file, load_offers(file).replace_seller(seller, offers))
+    _keep(file, load_offers(file).override(offers))
     return offers
 
 

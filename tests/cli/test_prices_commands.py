@@ -35,8 +35,10 @@ def refresh(site: Site, sellers: str = "nebius,lambda") -> int:
 
 
 def list_offers(capsys: pytest.CaptureFixture[str], *words: str) -> list[tuple[str, str, float]]:
+    """List offers of the two sellers that the server has."""
     capsys.readouterr()
-    main(["prices", "list", *words, "--json"])
+    sellers = () if any(word.startswith("sellers=") for word in words) else ("sellers=lambda,nebius",)
+    main(["prices", "list", *words, *sellers, "--json"])
     offers = json.loads(capsys.readouterr().out)["offers"]
     return [(offer["seller"], offer["instance"], offer["on_demand_usd_per_hour"]) for offer in offers]
 
@@ -166,7 +168,8 @@ def test_a_file_is_imported_with_the_day_of_its_last_change(site: Site, tmp_path
     assert main(["prices", "import", "file=vms.csv", "seller=lambda"]) == 0
     assert "lambda: 2 prices of 2026-01-01" in capsys.readouterr().out
     assert main(["prices", "list"]) == 0
-    assert "days old; `prices refresh` fetches new ones." in capsys.readouterr().out
+    told = "Prices of lambda are of 2026-01-01, more than 30 days old; `prices refresh` fetches those of all"
+    assert told in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -188,6 +191,22 @@ def test_a_wrong_request_is_one_line(site: Site, tmp_path: Path, capsys, words, 
     assert reason in line
 
 
-def test_without_kept_prices_the_list_names_the_commands_that_get_them(site: Site, capsys) -> None:
-    assert main(["prices", "list"]) == 1
-    assert "`prices refresh` fetches them" in capsys.readouterr().out
+def test_without_a_network_the_list_that_comes_along_is_shown_with_its_age(site: Site, capsys) -> None:
+    assert main(["prices", "list", "device=h100"]) == 0
+    *_, told = capsys.readouterr().out.splitlines()
+    assert told.startswith("Prices of azure are of 2026-06-18, more than 30 days old; `prices refresh`")
+
+
+def test_imported_prices_take_the_place_of_those_that_come_along(site: Site, tmp_path, capsys) -> None:
+    assert list_offers(capsys, "device=h100", "sellers=aws") == [
+        ("aws", "p5.4xlarge", 6.88),
+        ("aws", "p5.48xlarge", 55.04),
+    ]
+    (tmp_path / "vms.csv").write_text(LAMBDA)
+    assert main(["prices", "import", "file=vms.csv", "seller=aws"]) == 0
+    assert list_offers(capsys, "device=h100", "sellers=aws") == [("aws", "lam_h100", 20.0)]
+
+
+def test_a_device_that_no_seller_is_known_to_have_is_said(site: Site, capsys) -> None:
+    assert main(["prices", "list", "device=rtx_4090"]) == 1
+    assert "no known price is of device=rtx_4090; `prices refresh` fetches more" in capsys.readouterr().out

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+from orchestrator.core.offer import Offer
 from orchestrator.core.price import Price, PriceList, PriceRow
 
 
@@ -48,5 +49,22 @@ def price(**changes: Any) -> Price:
         billing_seconds=1.0,
         max_age_days=90,
         is_hypothetical=False,
+    )
+    return replace(base, **changes)
+
+
+def offer(usd: float | None = 2.0, spot: float | None = None, **changes: Any) -> Offer:
+    """One T4 of a shop, of the first of September."""
+    base = Offer(
+        seller="shop",
+        instance="shop-t4",
+        region="us-east-1",
+        zone=None,
+        device="t4",
+        count=1,
+        on_demand_usd_per_hour=usd,
+        spot_usd_per_hour=spot,
+        as_of="2026-09-01",
+        source="a catalogue",
     )
     return replace(base, **changes)

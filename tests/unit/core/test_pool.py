@@ -52,6 +52,10 @@ def test_a_launchers_cluster_has_the_pools_of_its_zone_and_an_image_of_each_envi
             {"device": replace(POOL.device, cpus={1: 8})},
             "conf/device/t4.yaml lacks the vCPUs of n1-standard-8+2xT4; add cpus: {2: NUMBER}",
         ),
+        (
+            {"device": replace(POOL.device, name="trainium2", kind="accelerator")},
+            "pool t4: trainium2 is of kind accelerator, for which no trainer and no resource of Ray is known",
+        ),
         ({"min_nodes": -1}, "pool t4: min_nodes=-1 and max_nodes=3 must be 0 or more"),
         ({"min_nodes": 4}, "pool t4: min_nodes=4 and max_nodes=3 must be 0 or more, and the first no larger"),
         ({"zone": "here"}, "pool t4: zone='here' is not a zone; write it like us-central1-a"),
