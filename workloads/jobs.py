@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 Evaluate = Callable[[Any], Mapping[str, float]]
@@ -59,6 +60,12 @@ class TorchJob(_Job):
         loader_workers: processes of a rank that read samples ahead; 0: the training process reads.
         accumulation_steps: parts of a rank's batch that go through the model one after the other.
         clip_norm: largest norm of all gradients together; larger ones are scaled down to it.
+        load_model: the model is on the meta device, which takes no memory, and this makes it with its
+            weights when a training starts: the same every time, so that checkpoints leave out weights that
+            are not trained. None: the model has its weights.
+        files: files that the job was built from; where their content changes it is another trial.
+        tokens_per_sample: mean tokens of a sample of text, padding left out; None: samples are no texts.
+        unchecked: what a reader of the results has to know of this job, a sentence each.
     """
 
     model: Any
@@ -70,6 +77,10 @@ class TorchJob(_Job):
     loader_workers: int = 0
     accumulation_steps: int = 1
     clip_norm: float | None = None
+    load_model: Callable[[], Any] | None = None
+    files: tuple[Path, ...] = ()
+    tokens_per_sample: float | None = None
+    unchecked: tuple[str, ...] = ()
 
     @property
     def optimizers(self) -> tuple[Any, ...]:

@@ -34,7 +34,8 @@ class Origin:
 
     Attributes:
         package: dotted name; its module `spec`, or those of its jobs, tell the workload.
-        folder: folder of the top-level package, absolute; None for `workloads`, which every interpreter has.
+        folder: folder of the top-level package, absolute; None for a declared workload of `workloads`, which
+            every interpreter has.
     """
 
     package: str
@@ -44,6 +45,11 @@ class Origin:
     def top(self) -> str:
         """Name of the top-level package."""
         return self.package.partition(".")[0]
+
+    @property
+    def is_bundled(self) -> bool:
+        """Return whether it is a workload of this distribution."""
+        return self.top == workloads.__name__
 
 
 def origins() -> Mapping[str, Origin]:
@@ -105,8 +111,11 @@ def _origins(folders: tuple[Path, ...]) -> Mapping[str, Origin]:
 
 def _ours() -> Iterator[tuple[str, Origin]]:
     for module in iter_modules(workloads.__path__, "workloads."):
+        name = module.name.rpartition(".")[2]
         if module.ispkg and find_spec(f"{module.name}.spec"):
-            yield module.name.rpartition(".")[2], Origin(package=module.name)
+            yield name, Origin(package=module.name)
+        elif module.ispkg and _is_workload(Path(workloads.__path__[0], name)):
+            yield name, Origin(package=module.name, folder=workloads.__path__[0])
 
 
 def _installed() -> Iterator[tuple[str, Origin]]:

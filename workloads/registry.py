@@ -40,7 +40,7 @@ def options_class(name: str) -> type[Any]:
         ValueError: unknown workload, or one whose `spec.py` is broken.
     """
     origin = find_origin(name)
-    if origin.folder is None:
+    if origin.is_bundled:
         return options_here(name, origin)
     given = _asked("options", name, origin)
     knobs = of_plain(tuple[Knob, ...], given, path=f"workload {name!r}: Options")

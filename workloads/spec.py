@@ -242,6 +242,9 @@ class JobCost:
         recurrent_bytes: recurrent kernels in float32, read forward and backward once a time step, where
             `weight_bytes` has them once a step.
         has_unused_weights: True if a step leaves some of the trained parameters without a gradient.
+        held_bytes: all parameters, those that are not trained too, and buffers; 0: not counted.
+        trained_bytes: trained parameters alone; 0: not counted.
+        slot_bytes: the optimizer's state.
         lengths: drawn batches of several sizes, the smallest first; empty where samples have one length.
     """
 
@@ -256,6 +259,9 @@ class JobCost:
     time_steps: int
     recurrent_bytes: float
     has_unused_weights: bool
+    held_bytes: float = 0.0
+    trained_bytes: float = 0.0
+    slot_bytes: float = 0.0
     lengths: tuple[BatchLengths, ...] = ()
 
     def lengths_at(self, batch_size: int) -> BatchLengths:
@@ -308,6 +314,7 @@ class NativeSpec:
         unchecked: identities that hold for declared workloads and are not known to hold here.
         most_steps: steps that the schedulers of the PyTorch job allow; None: no end is known.
         has_objects: True if its batches have objects that move their tensors themselves.
+        tokens_per_sample: mean tokens of a sample of text, padding left out; None: samples are no texts.
     """
 
     name: str
@@ -321,6 +328,7 @@ class NativeSpec:
     unchecked: tuple[str, ...]
     most_steps: int | None = None
     has_objects: bool = False
+    tokens_per_sample: float | None = None
 
     @property
     def cost(self) -> JobCost:

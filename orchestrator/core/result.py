@@ -114,6 +114,7 @@ class TrainResult:
         resumed_seconds: training time of earlier attempts up to that checkpoint; rank 0's.
         checkpoint_seconds: time to save and restore checkpoints; no other time includes it; slowest rank.
         num_checkpoints: checkpoints that this attempt wrote; 0 in results of earlier versions.
+        tokens_per_sample: mean tokens of a training sample, padding left out; None: not texts, or not known.
         checkpoint_notes: checkpoints that were refused or could not be stored, with reasons.
         unchecked: identities that hold for declared workloads and are not known to hold for this native job.
         run_seconds: [rank] from the start of a script that reported no step to its end with exit code 0; it
@@ -173,6 +174,7 @@ class TrainResult:
     busy_core_seconds: tuple[tuple[float, ...], ...] = ()
     read_files: Mapping[str, str] = field(default_factory=dict)
     num_checkpoints: int = 0
+    tokens_per_sample: float | None = None
 
     @property
     def seconds(self) -> float:

@@ -137,7 +137,8 @@ def hash_code(settings: Settings) -> str:
 
 
 def _find_packages(settings: Settings) -> set[Path]:
-    return {Path(origin.folder) for origin in find_origins(settings).values() if origin.folder}
+    origins = find_origins(settings).values()
+    return {Path(origin.folder) for origin in origins if origin.folder and not origin.is_bundled}
 
 
 def load_ledgers(settings: Settings) -> dict[str, tuple[TrialRecord, ...]]:

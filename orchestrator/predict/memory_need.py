@@ -74,13 +74,15 @@ def count_memory_need(
 ) -> MemoryNeed | None:
     """Count it; None for a script, whose operations no one knows.
 
-    Of a native job the weights and their gradients count alone: its layers and slots are its own.
+    Of a native job weights, gradients and the optimizer's slots count: what its layers keep is its own.
     """
     if isinstance(spec, ScriptSpec):
         return None
     if isinstance(spec, NativeSpec):
-        weights = gradients = spec.cost.num_weights
-        slots, sample_bytes = 0, 0
+        cost = spec.cost
+        weights = round(cost.held_bytes / _WEIGHT_BYTES) or cost.num_weights
+        gradients = round(cost.trained_bytes / _WEIGHT_BYTES) or cost.num_weights
+        slots, sample_bytes = round(cost.slot_bytes / _WEIGHT_BYTES), 0
     else:
         phase = spec.phases[-1]
         names = phase.optimizers

@@ -46,12 +46,12 @@ class WorkerReport:
     counters: tuple[EnergyCounter, ...] = ()
     read_files: Mapping[str, str] = field(default_factory=dict)
     written_files: tuple[str, ...] = ()
+    tokens_per_sample: float | None = None
 
 
 def merge_reports(reports: Sequence[WorkerReport], *, launch_seconds: float) -> TrainResult:
     """Merge the reports of all ranks: samples add up, of times the slowest counts, the rest they share."""
-    first = reports[0]
-    times = [report.times for report in reports]
+    first, times = reports[0], [report.times for report in reports]
     return TrainResult(
         launch_seconds=launch_seconds,
         setup_seconds=max(report.setup_seconds for report in reports),
@@ -66,6 +66,7 @@ def merge_reports(reports: Sequence[WorkerReport], *, launch_seconds: float) -> 
         steps=first.times.steps,
         samples=sum(report.samples for report in reports),
         train_samples=first.train_samples,
+        tokens_per_sample=first.tokens_per_sample,
         unchecked=first.unchecked,
         read_files=_join_read_files(reports),
         run_seconds=tuple(time.run_seconds for time in times if time.run_seconds is not None),

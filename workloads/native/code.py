@@ -85,13 +85,18 @@ def find_builder(
     return build
 
 
-def compute_version(origin: Origin) -> int:
-    """Return a number that changes when the code of a workload does; comments and layout do not count."""
+def compute_version(origin: Origin, *, files: str = "") -> int:
+    """Return a number that changes when the code of a workload does; comments and layout do not count.
+
+    Args:
+        files: hash of other files that decide what is computed; empty: there are none.
+    """
     folder = _find_folder(origin)
     digest = hashlib.sha256(str(TRAINERS_VERSION).encode())
     for path in sorted(folder.rglob("*.py")):
         code = ast.dump(ast.parse(path.read_bytes(), filename=str(path)))
         digest.update(f"{path.relative_to(folder)}\n{code}\n".encode())
+    digest.update(files.encode())
     return int(digest.hexdigest()[:_VERSION_DIGITS], 16)
 
 

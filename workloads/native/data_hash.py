@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -10,6 +11,22 @@ MOST_SAMPLES = 32
 
 _MOST_BYTES = 2**30  # of an array that is hashed whole: less than a second
 _MOST_ROWS = 4096
+_BLOCK_BYTES, _MOST_BLOCKS = 2**20, 256  # of a file, which is hashed whole up to 256 MiB
+
+
+def hash_files(paths: Sequence[Path]) -> str:
+    """Hash the content of files, of large ones blocks from the whole of them; empty: there are no files."""
+    if not paths:
+        return ""
+    digest = hashlib.sha256()
+    for path in paths:
+        size = path.stat().st_size
+        digest.update(f"{path.name} {size}\n".encode())
+        with path.open("rb") as content:
+            for block in positions_in(-(-size // _BLOCK_BYTES), _MOST_BLOCKS):
+                content.seek(block * _BLOCK_BYTES)
+                digest.update(content.read(_BLOCK_BYTES))
+    return digest.hexdigest()
 
 
 def positions_in(count: int, most: int = MOST_SAMPLES) -> Sequence[int]:

@@ -23,7 +23,8 @@ class JobDescription:
     Attributes:
         data: hash of the first samples.
         train_samples: size of the training set; None if it does not say.
-        accumulation_steps, unchecked, most_steps, has_objects: as in `NativeSpec`.
+        files: hash of the files that the job was built from; empty: of none.
+        accumulation_steps, unchecked, most_steps, has_objects, tokens_per_sample: as in `NativeSpec`.
     """
 
     data: str
@@ -35,6 +36,8 @@ class JobDescription:
     cost: JobCost
     most_steps: int | None = None
     has_objects: bool = False
+    files: str = ""
+    tokens_per_sample: float | None = None
 
 
 def compute_quality(job: TorchJob | KerasJob) -> JobQuality | None:
@@ -82,7 +85,7 @@ def _merged(name: str, origin: Origin, descriptions: Mapping[Framework, JobDescr
     unchecked = (text for description in descriptions.values() for text in description.unchecked)
     return NativeSpec(
         name=name,
-        version=compute_version(origin),
+        version=compute_version(origin, files="".join(one.files for one in descriptions.values())),
         costs={framework: description.cost for framework, description in descriptions.items()},
         data=f"own:{name}:{hashlib.sha256(samples.encode()).hexdigest()[:16]}",
         train_samples=first.train_samples,
@@ -92,4 +95,5 @@ def _merged(name: str, origin: Origin, descriptions: Mapping[Framework, JobDescr
         unchecked=(_ALWAYS_UNCHECKED, *dict.fromkeys(unchecked)),
         most_steps=descriptions["torch"].most_steps if "torch" in descriptions else None,
         has_objects=any(description.has_objects for description in descriptions.values()),
+        tokens_per_sample=first.tokens_per_sample,
     )

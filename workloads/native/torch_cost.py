@@ -9,6 +9,7 @@ view, and of one update of weights and slots: what a step moves if nothing is fu
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ from workloads.native.torch_samples import (
     num_values,
     unequal_samples,
 )
-from workloads.native.torch_step import JobLoss, moved, replace_tensors
+from workloads.native.torch_step import JobLoss, load_weights, moved, replace_tensors, without_data
 from workloads.spec import BatchLengths, JobCost
 
 _SMALL, _LARGE = 2, 4
@@ -99,6 +100,7 @@ def count_cost(build: Callable[[], TorchJob]) -> JobCost:
         raise
     except Exception:  # noqa: BLE001  code that looks at values, which tensors without data do not have
         job = build()
+        load_weights(job)
         compute_loss = JobLoss(job).train()
         if samples := unequal_samples(job):
             return _counted_unequal(job, compute_loss, samples, sizes=_SIZES_OF_UNEQUAL)
@@ -108,7 +110,7 @@ def count_cost(build: Callable[[], TorchJob]) -> JobCost:
 def _counted_without_data(job: TorchJob) -> JobCost:
     compute_loss, resized, samples = JobLoss(job).train(), batch_resizer(job), unequal_samples(job)
     with FakeTensorMode(allow_non_fake_inputs=True) as mode:
-        replace_tensors(compute_loss, job.optimizers, mode.from_tensor)
+        replace_tensors(compute_loss, job.optimizers, partial(without_data, mode))
         if samples:
             return _counted_unequal(
                 job, compute_loss, samples, sizes=_SIZES_WITHOUT_DATA, place=mode.from_tensor
@@ -163,6 +165,7 @@ def _cost(
     flops_of_step, _, bytes_of_step, time_steps = map(float, of_step)
     trained = [weight for weight in compute_loss.parameters() if weight.requires_grad]
     learning = [weight for weight in trained if weight.grad is not None]
+    held = (*compute_loss.parameters(), *compute_loss.buffers())
     return JobCost(
         flops_per_sample=flops,
         flops_per_step=max(0.0, flops_of_step),
@@ -175,6 +178,9 @@ def _cost(
         time_steps=round(time_steps),
         recurrent_bytes=0.0,  # every time step's operations were counted
         has_unused_weights=len(learning) < len(trained),
+        held_bytes=float(sum(tensor.nbytes for tensor in held)),
+        trained_bytes=float(sum(weight.nbytes for weight in trained)),
+        slot_bytes=float(_slot_bytes(job)),
     )
 
 
@@ -225,11 +231,15 @@ def _length(sequence: Any, *, is_batch_first: bool) -> int:
 def _update_bytes(job: TorchJob) -> int:
     """Return the bytes that an update moves: gradients are read, weights and slots are read and written."""
     groups = [group for optimizer in job.optimizers for group in optimizer.param_groups]
+    weights = (weight for group in groups for weight in group["params"])
+    return int(2 * _slot_bytes(job) + 3 * sum(weight.nbytes for weight in weights))
+
+
+def _slot_bytes(job: TorchJob) -> int:
+    """Return the bytes of the optimizers' state, counters of steps left out."""
     states = [kept for optimizer in job.optimizers for kept in optimizer.state.values()]
     slots = (slot for kept in states for slot in kept.values())
-    slot_bytes = sum(slot.nbytes for slot in slots if isinstance(slot, Tensor) and slot.ndim)
-    weights = (weight for group in groups for weight in group["params"])
-    return int(2 * slot_bytes + 3 * sum(weight.nbytes for weight in weights))
+    return sum(slot.nbytes for slot in slots if isinstance(slot, Tensor) and slot.ndim)
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 from workloads.jobs import JobError, TorchJob
 from workloads.native.loader_rate import measure_loader_rate
 from workloads.native.torch_checks import count_samples, is_iterable, require_trainable
+from workloads.native.torch_step import load_weights
 
 MicroBatches = tuple[Any, ...]
 """The parts of a rank's batch, one after the other, as collated in host memory."""
@@ -59,6 +60,7 @@ class TorchBatches:
         torch.manual_seed(self._seed)
         self.job = self._build()
         require_trainable(self.job)
+        load_weights(self.job)
         count = self.num_train_samples
         if count is not None and self.global_batch_size > count:
             raise JobError(

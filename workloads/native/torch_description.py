@@ -5,6 +5,7 @@ from collections.abc import Callable
 from torch import nn
 
 from workloads.jobs import TorchJob
+from workloads.native.data_hash import hash_files
 from workloads.native.description import JobDescription, compute_quality
 from workloads.native.torch_checks import (
     count_samples,
@@ -38,10 +39,12 @@ def describe(build: Callable[[], TorchJob]) -> JobDescription:
         quality=compute_quality(job),
         epochs=job.epochs,
         accumulation_steps=job.accumulation_steps,
-        unchecked=(*_unchecked(job), *_describe_lengths(cost)),
+        unchecked=(*job.unchecked, *_unchecked(job), *_describe_lengths(cost)),
         cost=cost,
         most_steps=steps_of_schedulers(job),
         has_objects=has_movable(batch),
+        files=hash_files(job.files),
+        tokens_per_sample=job.tokens_per_sample,
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 from workloads.jobs import JobError, TorchJob
 
@@ -96,6 +97,40 @@ def replace_tensors(
     for group in (group for optimizer in optimizers for group in optimizer.param_groups):
         group["params"] = [made.get(id(parameter), parameter) for parameter in group["params"]]
     del kept  # until here no identity was given to another tensor
+
+
+def load_weights(job: TorchJob) -> None:
+    """Give a model on the meta device its weights. Raises JobError for a loaded model of another form."""
+    if job.load_model is None:
+        return
+    loaded = iter(_list_distinct(job.load_model()))
+
+    def take(tensor: Tensor) -> Tensor:
+        found = next(loaded, None)
+        if found is None or found.shape != tensor.shape:
+            raise JobError("load_model makes another model than the job's; expected the same modules")
+        return found.detach()
+
+    replace_tensors(job.model, job.optimizers, take)
+
+
+def without_data(mode: FakeTensorMode, tensor: Tensor) -> Tensor:
+    """Return a tensor of the same shape on the CPU that has no data."""
+    if not tensor.is_meta:
+        return mode.from_tensor(tensor)
+    with mode:
+        return torch.empty_like(tensor, device="cpu")
+
+
+def _list_distinct(model: nn.Module) -> list[Tensor]:
+    """Parameters and buffers in the order in which `replace_tensors` makes others for them."""
+    tensors = {
+        id(tensor): tensor
+        for part in model.modules()
+        for tensor in (*part._parameters.values(), *part._buffers.values())
+        if tensor is not None
+    }
+    return list(tensors.values())
 
 
 class ProductDtype:

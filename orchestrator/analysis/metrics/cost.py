@@ -146,6 +146,14 @@ def _usd_per_million_samples(
     return price.usd_per_hour / _SECONDS_PER_HOUR / samples_per_second * _MILLION
 
 
+def _usd_per_million_tokens(
+    record: TrialRecord, price: Price, samples_per_second: float | None
+) -> float | None:
+    usd = _usd_per_million_samples(record, price, samples_per_second)
+    tokens = record.result.tokens_per_sample if record.result else None
+    return usd / tokens if usd is not None and tokens else None
+
+
 def _of_bill(part: Callable[[Bill], float]) -> Callable[[TrialRecord, Price, float | None], float | None]:
     def of(record: TrialRecord, _price: Price, _samples_per_second: float | None) -> float | None:
         bill = compute_bill(record)
@@ -165,6 +173,13 @@ COSTS: Mapping[str, Metric[[TrialRecord, Price, float | None]]] = MappingProxyTy
                 "`steady_samples_per_second`; without set-up, compilation and evaluation",
                 of=_usd_per_million_samples,
                 header="$/M samples",
+            ),
+            Metric(
+                key="usd_per_million_tokens",
+                unit="USD",
+                meaning="the same of a million tokens of text, padding left out; absent where the workload "
+                "does not say the tokens of a sample",
+                of=_usd_per_million_tokens,
             ),
             Metric(
                 key="usd_to_target",

@@ -86,6 +86,11 @@ def _samples_per_second(batch: int, result: TrainResult) -> float | None:
     return batch / step.median if step else None
 
 
+def _tokens_per_second(batch: int, result: TrainResult) -> float | None:
+    rate = _samples_per_second(batch, result)
+    return rate * result.tokens_per_sample if rate and result.tokens_per_sample else None
+
+
 def _step(part: Callable[[Interval], float]) -> Callable[[int, TrainResult], float | None]:
     """Return a part of the interval of a step."""
 
@@ -131,6 +136,13 @@ METRICS: Mapping[str, Metric[[int, TrainResult]]] = MappingProxyType(
                 meaning="samples of all replicas together: global batch over the median of a step",
                 of=_samples_per_second,
                 header="samples/s",
+            ),
+            Metric(
+                key="steady_tokens_per_second",
+                unit="1/s",
+                meaning="the same in tokens of text, padding left out: `steady_samples_per_second` times the "
+                "mean tokens of a sample; absent where the workload does not say them",
+                of=_tokens_per_second,
             ),
             Metric(
                 key="step_seconds_median",

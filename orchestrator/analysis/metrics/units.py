@@ -9,6 +9,7 @@ _GIB = 2.0**-30
 TRACKED: Mapping[str, tuple[str, float]] = MappingProxyType(
     {
         "steady_samples_per_second": ("time/samples_per_second", 1),
+        "steady_tokens_per_second": ("time/tokens_per_second", 1),
         "step_seconds_median": ("time/step_ms", _MILLI),
         "step_seconds_low": ("time/step_ms_low", _MILLI),
         "step_seconds_high": ("time/step_ms_high", _MILLI),
@@ -36,6 +37,7 @@ TRACKED: Mapping[str, tuple[str, float]] = MappingProxyType(
         "calibrated_flops_per_second": ("time/calibrated_flops_per_second", 1),
         "roofline_fraction": ("time/roofline_fraction", 1),
         "usd_per_million_samples": ("cost/usd_per_million_samples", 1),
+        "usd_per_million_tokens": ("cost/usd_per_million_tokens", 1),
         "usd_to_target": ("cost/usd_to_target", 1),
         "attempt_usd": ("cost/usd", 1),
         "billed_node_seconds": ("cost/billed_node_seconds", 1),

@@ -79,7 +79,8 @@ class RayTuneExecutor:
         """Run the queue's attempts as Tune trials. The driver stores each record when its trial ends."""
         searcher = QueueSearcher(queue, context, on_record=on_record, callback=callback)
         ENV_VARS_TO_PROPAGATE.difference_update(_SECRETS)
-        packages = [Path(origin.folder) for origin in context.origins.values() if origin.folder]
+        origins = context.origins.values()
+        packages = [Path(origin.folder) for origin in origins if origin.folder and not origin.is_bundled]
         with (
             ray_cluster.connected(
                 self._inventory, address=self._address, cluster=self._cluster, packages=packages

@@ -23,6 +23,7 @@ from orchestrator.train.capture.declared_step import DeclaredStep
 from orchestrator.train.capture.native_step import NativeStep
 from orchestrator.train.capture.request import CaptureRequest, refusals
 from orchestrator.train.precision import PRECISIONS, Precision
+from workloads.native.torch_step import without_data
 
 _ALIGNMENT_BYTES = 512  # of an allocation on a GPU: PyTorch, c10/cuda/CUDACachingAllocator.cpp, kMinBlockSize
 
@@ -66,7 +67,7 @@ def count(request: CaptureRequest) -> dict[str, int]:
         request: its batch is that of one replica.
     """
     mode = FakeTensorMode(allow_non_fake_inputs=True)
-    step = (NativeStep if request.is_native else DeclaredStep)(request, partial(_without_data, mode))
+    step = (NativeStep if request.is_native else DeclaredStep)(request, partial(without_data, mode))
     with mode, LiveStorages() as live:
         for _ in range(2):  # the first one makes the optimizers' state and the first gradients
             step.take(step.batch(_empty), autocast=_autocast(PRECISIONS[request.precision]))
@@ -76,14 +77,6 @@ def count(request: CaptureRequest) -> dict[str, int]:
         "tensor_bytes": live.peak_bytes,
         "gradient_bytes": sum(gradient.nbytes for gradient in gradients if gradient is not None),
     }
-
-
-def _without_data(mode: FakeTensorMode, tensor: Tensor) -> Tensor:
-    """Return a tensor of the same shape on the CPU that has no data."""
-    if not tensor.is_meta:
-        return mode.from_tensor(tensor)
-    with mode:
-        return torch.empty_like(tensor, device="cpu")
 
 
 def _empty(shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:

@@ -54,7 +54,7 @@ LATER_TIMINGS = {"min_warmup_seconds": 2.0, "min_block_seconds": 0.5}
 LATER_FIELDS = {"memory": None, "compiled": None, "pruning": None, "epoch_samples": None}
 """The same of a record."""
 
-LATER_RESULT_FIELDS: dict[str, int | list[str] | dict[str, str]] = {
+LATER_RESULT_FIELDS: dict[str, int | list[str] | dict[str, str] | None] = {
     "unchecked": [],
     "run_seconds": [],
     "block_cpu_seconds": [],
@@ -62,6 +62,7 @@ LATER_RESULT_FIELDS: dict[str, int | list[str] | dict[str, str]] = {
     "busy_core_seconds": [],
     "read_files": {},
     "num_checkpoints": 0,
+    "tokens_per_sample": None,
 }
 """The same of a result."""
 

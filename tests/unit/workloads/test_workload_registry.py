@@ -109,7 +109,7 @@ def test_no_framework_is_imported_for_a_spec() -> None:
 import sys
 from workloads.flops import forward_flops
 from workloads.registry import workload, workload_names
-for name in set(workload_names()) - {"script"}:
+for name in set(workload_names()) - {"script", "causal_lm"}:
     [forward_flops(network) for network in workload(name, {}).networks.values()]
 print({"torch", "tensorflow", "keras", "ray"} & set(sys.modules))
 """

@@ -47,7 +47,7 @@ def copy_arrays(job: TorchJob, rest: Mapping[str, Any]) -> dict[str, npt.NDArray
     Args:
         rest: what the trainer itself keeps, in plain values and tensors.
     """
-    weights = {f"{_WEIGHT}{name}": _copy_array(value) for name, value in _find_tensors(job.model).items()}
+    weights = {f"{_WEIGHT}{name}": _copy_array(value) for name, value in _find_tensors(job).items()}
     kept = {
         **rest,
         "optimizer": _kept(job.optimizers),
@@ -66,7 +66,7 @@ def put_back(arrays: Mapping[str, npt.NDArray[Any]], job: TorchJob) -> dict[str,
     """
     rest: dict[str, Any] = torch.load(io.BytesIO(arrays[_REST].tobytes()), weights_only=True)
     with torch.no_grad():
-        for name, tensor in _find_tensors(job.model).items():
+        for name, tensor in _find_tensors(job).items():
             if f"{_WEIGHT}{name}" not in arrays:
                 raise TrialError(
                     "error", f"the checkpoint lacks {name}; remove it, or undo the change of code"
@@ -89,9 +89,17 @@ def _restore(parts: Sequence[Any], kept: Any) -> None:
         part.load_state_dict(state)
 
 
-def _find_tensors(model: nn.Module) -> dict[str, torch.Tensor]:
-    """Parameters and buffers by name; one that modules share has its first name."""
-    return dict(model.named_parameters()) | dict(model.named_buffers())
+def _find_tensors(job: TorchJob) -> dict[str, torch.Tensor]:
+    """Parameters and buffers by name; one that modules share has its first name.
+
+    Weights that are not trained are left out where `load_model` makes them again.
+    """
+    weights = {
+        name: weight
+        for name, weight in job.model.named_parameters()
+        if weight.requires_grad or job.load_model is None
+    }
+    return weights | dict(job.model.named_buffers())
 
 
 def _copy_array(tensor: torch.Tensor) -> npt.NDArray[Any]:

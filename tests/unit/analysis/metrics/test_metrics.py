@@ -81,6 +81,7 @@ def test_a_trial_that_read_no_loss_has_none():
 
 def test_a_measurement_has_every_metric_that_its_framework_can_say():
     unsaid = {
+        "steady_tokens_per_second",
         "peak_device_bytes",
         "run_seconds",
         "pipeline_samples_per_second",

@@ -1,0 +1,82 @@
+"""The commands of docs/tutorials/fine_tune.md as written, and trainings of their model on the CPU."""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from repository import ROOT
+
+PAGE = (ROOT / "docs/tutorials/fine_tune.md").read_text()
+BLOCKS = re.findall(r"^```bash\n(.*?)^```$", PAGE, flags=re.DOTALL | re.MULTILINE)
+RUNS = [
+    shlex.split(line)[3:] for block in BLOCKS for line in block.splitlines() if line.startswith("python -m ")
+]
+
+
+def ask(folder: Path, *words: str) -> str:
+    """Run a command where the page's model is, and return what it prints."""
+    ended = subprocess.run(
+        [sys.executable, "-m", "orchestrator", *words, "workload_seconds=600"],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "160"},
+        capture_output=True,
+        text=True,
+        timeout=1200,
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    return ended.stdout
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the page's model."""
+    place = tmp_path_factory.mktemp("page")
+    made = "\n".join(line for line in BLOCKS[0].splitlines() if not line.startswith("pip "))
+    subprocess.run(["bash", "-ec", made], cwd=place, check=True)
+    return place
+
+
+def read_records(folder: Path) -> list[Mapping[str, Any]]:
+    ledgers = sorted((folder / "outputs").glob("*/records.jsonl"))
+    return [json.loads(line) for ledger in ledgers for line in ledger.read_text().splitlines()]
+
+
+@pytest.mark.more
+def test_the_page_predicts_both_methods_and_trains_them_by_one_and_two_workers(folder: Path) -> None:
+    predict, train = RUNS
+    shown = ask(folder, *predict)
+    devices = ["rtx_4090", "l40s", "a100_80", "h100", "h200"]
+    rows = [line for line in shown.splitlines() if line.startswith("causal_lm ")]
+    assert [word for line in rows for word in line.split() if word in devices] == devices * 2
+    assert ["method=lora" in line for line in rows] == [False] * 5 + [True] * 5
+    ask(folder, *train, "executor=inline", "tracking=none", "device=cpu", "trainer=torch_ddp")
+    ask(
+        folder,
+        *train[:-1],
+        "num_workers=2",
+        "executor=inline",
+        "tracking=none",
+        "device=cpu",
+        "trainer=torch_ddp",
+    )
+    results = {
+        (record["spec"]["workload_options"].get("method", "full"), record["spec"]["num_workers"]): record[
+            "result"
+        ]
+        for record in read_records(folder)
+        if record["provenance"] == "measured"
+    }
+    assert set(results) == {(method, workers) for method in ("full", "lora") for workers in (1, 2)}
+    for result in results.values():
+        assert result["losses"][-1][1] < result["losses"][0][1]
+        assert result["tokens_per_sample"] == 64
+    for method in ("full", "lora"):
+        last = [results[method, workers]["losses"][-1][1] for workers in (1, 2)]
+        assert last[0] == pytest.approx(last[1], rel=1e-3)

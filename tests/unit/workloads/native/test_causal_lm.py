@@ -1,0 +1,218 @@
+"""`causal_lm`: any Hugging Face causal language model, full or with adapters, on files or drawn tokens."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from orchestrator.train.capture.request import CaptureRequest
+from orchestrator.train.capture.torch_tensors import count
+from orchestrator.train.trainers.native.torch_job import copy_arrays, put_back
+from workloads.causal_lm import models
+from workloads.causal_lm.options import Options
+from workloads.causal_lm.texts import read_samples
+from workloads.causal_lm.torch_job import build, collate, compute_loss
+from workloads.jobs import JobError, TorchJob
+from workloads.native.data_hash import hash_files
+from workloads.native.torch_data import TorchBatches
+from workloads.registry import find_origin
+
+CONFIG = {
+    "architectures": ["LlamaForCausalLM"],
+    "model_type": "llama",
+    "vocab_size": 256,
+    "hidden_size": 32,
+    "intermediate_size": 64,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "max_position_embeddings": 32,
+    "tie_word_embeddings": False,
+}
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> str:
+    """Folder of a model of 30,000 weights, without weights."""
+    return write_model(tmp_path / "tiny")
+
+
+def write_model(folder: Path, **changes: object) -> str:
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps({**CONFIG, **changes}))
+    return str(folder)
+
+
+def load(**options: Any) -> tuple[TorchJob, TorchBatches]:
+    """Build a job with its weights, and its batches of 4 samples."""
+    batches = TorchBatches(lambda: build(Options(**options)), global_batch_size=4, seed=0)
+    job = batches.load()
+    batches.start(rank=0, world_size=1, first=0, last=99)
+    return job, batches
+
+
+def train(job: TorchJob, batches: TorchBatches, steps: int) -> list[float]:
+    losses = []
+    for _ in range(steps):
+        [batch] = batches.take()
+        job.optimizer.zero_grad()
+        loss = job.loss(job.model, batch)
+        loss.backward()
+        job.optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+@pytest.mark.parametrize("method", ["full", "lora"])
+def test_the_loss_falls_and_what_is_frozen_stays(model: str, method: str) -> None:
+    job, batches = load(model=model, method=method, learning_rate=1e-2)
+    before = {name: weight.detach().clone() for name, weight in job.model.named_parameters()}
+    losses = train(job, batches, 20)
+    assert losses[-1] < losses[0]
+    for name, weight in job.model.named_parameters():
+        assert torch.equal(weight, before[name]) is not weight.requires_grad, name
+    assert job.evaluate(job.model)["held_out_loss"] < losses[0]
+
+
+def test_a_checkpoint_of_adapters_has_no_frozen_weights_and_training_goes_on_as_if_never_left(
+    model: str,
+) -> None:
+    how = {"model": model, "method": "lora", "learning_rate": 1e-2}
+    whole, batches = load(**how)
+    train(whole, batches, 3)
+    kept = copy_arrays(whole, {})
+    names = {name for name in kept if name.startswith("weight.")}
+    assert names
+    assert all("lora_" in name or "inv_freq" in name for name in names)
+    after = train(whole, batches, 2)
+
+    resumed, batches = load(**how)
+    batches.start(rank=0, world_size=1, first=3, last=99)
+    put_back(kept, resumed)
+    assert train(resumed, batches, 2) == after
+
+
+def count_bytes(model: str, **options: Any) -> Mapping[str, int]:
+    request = CaptureRequest(
+        workload="causal_lm",
+        workload_options={"model": model, **options},
+        precision="fp32",
+        global_batch_size=2,
+        origin=find_origin("causal_lm"),
+    )
+    return count(request)
+
+
+def test_frozen_weights_have_no_gradients_and_no_optimizer_state_in_the_count(tmp_path: Path) -> None:
+    model = write_model(tmp_path / "wide", hidden_size=256, intermediate_size=1024)
+    full, lora = (
+        count_bytes(model, method=method, lora_rank=2, sequence_length=4) for method in ("full", "lora")
+    )
+    weights = sum(weight.nbytes for weight in build(Options(model=model)).model.parameters())
+    assert full["gradient_bytes"] == weights
+    assert lora["gradient_bytes"] < 0.05 * weights
+    assert full["tensor_bytes"] > 3.9 * weights
+    assert weights < lora["tensor_bytes"] < 1.3 * weights
+
+
+def test_the_loss_over_a_large_vocabulary_is_counted(tmp_path: Path) -> None:
+    small, large = (
+        count_bytes(
+            write_model(tmp_path / str(size), vocab_size=size, tie_word_embeddings=True), method="lora"
+        )
+        for size in (256, 8192)
+    )
+    logits = 2 * 32 * (8192 - 256) * 4
+    table = (8192 - 256) * 32 * 4
+    assert large["tensor_bytes"] - small["tensor_bytes"] > table + 2 * logits
+
+
+def test_padding_changes_no_loss(model: str) -> None:
+    job, _ = load(model=model)
+    short, long = torch.arange(5), torch.arange(12)
+    apart = [compute_loss(job.model, collate([sample])).item() for sample in (short, long)]
+    together = compute_loss(job.model, collate([short, long])).item()
+    assert together == pytest.approx(sum(apart) / 2, rel=1e-5)
+
+
+def test_an_edited_config_is_another_model(model: str) -> None:
+    path = Path(model, "config.json")
+    before = hash_files(models.list_files(model))
+    path.write_text(json.dumps({**CONFIG, "rms_norm_eps": 1e-5}))
+    assert hash_files(models.list_files(model)) != before
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.txt", "abcdefgh" * 10),
+        ("a.jsonl", '{"text": "' + "abcdefgh" * 10 + '"}\n'),
+        ("a.jsonl", '{"messages": [{"role": "user", "content": "' + "abcdefgh" * 10 + '"}]}\n'),
+    ],
+)
+def test_texts_and_chats_are_packed_into_samples_of_one_length(
+    model: str, tmp_path: Path, name: str, content: str
+) -> None:
+    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts" / name).write_text(content)
+    options = Options(model=model, data=str(tmp_path / "texts"))
+    samples = read_samples(options, length=8, vocabulary=256)
+    assert {len(sample) for sample in samples.training} == {8}
+    assert samples.tokens_per_sample == 8
+    assert samples.unchecked == ("tokens are the bytes of the text, for the model's folder has no tokenizer",)
+
+
+def test_without_packing_a_text_is_a_sample_and_its_own_tokens_count(model: str, tmp_path: Path) -> None:
+    rows = [{"text": "ab"}, {"text": "abcd"}, {"text": "abcdefghijkl"}]
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    options = Options(model=model, data=str(tmp_path / "a.jsonl"), packing=False)
+    samples = read_samples(options, length=8, vocabulary=256)
+    assert [len(sample) for sample in samples.training] == [2, 4]
+    assert samples.tokens_per_sample == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"model": ""}, "workload.model is missing"),
+        ({"model": "no/where"}, "workload.model=no/where is no folder, is not in the local cache"),
+        ({"method": "qlora"}, "workload.method=qlora is not possible"),
+        ({"method": "half"}, "workload.method=half is unknown; choose full or lora"),
+        ({"dtype": "int8"}, "workload.dtype=int8 is unknown"),
+        ({"method": "lora", "lora_rank": 0}, "workload.lora_rank=0 must be at least 1"),
+        ({"method": "lora", "lora_targets": ("nix",)}, "workload.lora_targets=nix match no layer; possible:"),
+        ({"sequence_length": 33}, "workload.sequence_length=33 is not possible; choose 2 to 32"),
+        ({"data": "/nowhere"}, "workload.data=/nowhere is no file or folder of"),
+    ],
+)
+def test_bad_input_is_one_line(
+    model: str, options: Mapping[str, Any], expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(JobError) as caught:
+        build(Options(**{"model": model, **options}))
+    assert str(caught.value).startswith(expected)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_folder_that_is_no_causal_model_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(JobError, match=r"empty has no config\.json"):
+        models.read_config(str(tmp_path / "empty"))
+    unknown = write_model(tmp_path / "unknown", model_type="nonsense")
+    with pytest.raises(JobError, match=r"cannot read its config\.json: .*nonsense"):
+        models.read_config(unknown)
+    with pytest.raises(JobError, match="no causal language model"):
+        models.read_config(write_model(tmp_path / "vision", model_type="vit"))
+
+
+def test_an_absent_library_is_named_with_its_extra(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(name: str) -> None:
+        raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+    monkeypatch.setattr(models.importlib, "import_module", refuse)
+    with pytest.raises(JobError, match=r"causal_lm needs transformers, .* pip install .*\[finetune\]"):
+        build(Options(model=model))

@@ -1,0 +1,1 @@
+"""Training or fine-tuning of any Hugging Face causal language model."""
