@@ -1,5 +1,6 @@
 """Every file in `conf/` is composed and converted."""
 
+import json
 from functools import cache
 
 import pytest
@@ -86,22 +87,33 @@ def test_every_trainer_and_every_precision_has_a_file():
 
 
 @pytest.mark.parametrize("option", OPTIONS["workload"])
-def test_a_workload_file_gives_a_workload(nodes, option):
+def test_a_workload_file_gives_a_workload(nodes, option, language_model):
     config = nodes["workload", option]
     named = build_named(convert_to_plain(config, group="workload"), defaults=load_defaults(config))
-    command = {"command": "true"} if option == "script" else {}  # which has no default
-    assert workload(named.name, named.options | command).name == named.name
+    without_default = {"script": {"command": "true"}, "causal_lm": {"model": str(language_model)}}
+    assert workload(named.name, named.options | without_default.get(option, {})).name == named.name
+
+
+@pytest.fixture(scope="module")
+def language_model(tmp_path_factory):
+    """A folder with the smallest model that `workload=causal_lm` takes."""
+    folder = tmp_path_factory.mktemp("model")
+    sizes = {"vocab_size": 256, "hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 1}
+    heads = {"num_attention_heads": 2, "num_key_value_heads": 2, "max_position_embeddings": 16}
+    config = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", **sizes, **heads}
+    (folder / "config.json").write_text(json.dumps(config))
+    return folder
 
 
 @cache
-def loaded(sweep):
-    return load([f"+sweep={sweep}"], working_directory=CONF.parent).sweep
+def loaded(sweep, *words):
+    return load([f"+sweep={sweep}", *words], working_directory=CONF.parent).sweep
 
 
 @pytest.mark.more_except("finetune_devices", "gpt2_devices")
 @pytest.mark.parametrize("sweep", SWEEPS)
-def test_a_sweep_is_loaded_under_its_own_name(sweep):
-    found = loaded(sweep)
+def test_a_sweep_is_loaded_under_its_own_name(sweep, language_model):
+    found = loaded(sweep, *([f"workload.model={language_model}"] if sweep == "finetune_llm" else []))
     assert found.name == {"single": "single-mnist_cnn"}.get(sweep, sweep)  # its file gives it none
     assert len({point.name for point in found.points}) == len(found.points)
 
