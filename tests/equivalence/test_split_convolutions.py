@@ -32,6 +32,7 @@ pytestmark = pytest.mark.more
 SPLIT = [name for name, (trainer, *_) in TRAININGS.items() if trainer == "kernel_split"]
 
 
+@pytest.mark.slow_cases("even")
 @pytest.mark.parametrize("name", CASES)
 def test_every_rank_has_the_weights_of_a_training_on_one_device(name: str) -> None:
     ranks = outcomes()[name]

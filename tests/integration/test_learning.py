@@ -129,8 +129,7 @@ def test_every_workload_has_its_lesson() -> None:
     assert set(LESSONS) == set(DECLARED)
 
 
-@pytest.mark.more
-@pytest.mark.slow_cases("long")
+@pytest.mark.slow
 def test_each_is_much_better_than_chance_on_what_it_has_not_seen(
     trained: Mapping[str, Mapping[str, Any]],
 ) -> None:

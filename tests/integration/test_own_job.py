@@ -62,7 +62,7 @@ def test_the_common_case_takes_twenty_lines() -> None:
     assert sum(bool(line.strip()) for line in lines) <= 20
 
 
-@pytest.mark.more
+@pytest.mark.slow
 def test_the_jobs_of_the_page_learn(elsewhere: Path) -> None:
     measured = [record for record in records_in(elsewhere) if record["provenance"] == "measured"]
     tried = {(record["spec"]["workload"], record["spec"]["trainer"]) for record in measured}
@@ -72,7 +72,7 @@ def test_the_jobs_of_the_page_learn(elsewhere: Path) -> None:
         assert record["result"]["quality"]["accuracy"] > 0.7, record["spec"]
 
 
-@pytest.mark.more
+@pytest.mark.slow
 def test_options_are_axes_and_workers_train_what_one_does(elsewhere: Path) -> None:
     found = {
         (record["spec"]["workload_options"].get("units", 64), record["spec"]["num_workers"]): record["result"]
@@ -85,7 +85,7 @@ def test_options_are_axes_and_workers_train_what_one_does(elsewhere: Path) -> No
     assert found[64, 1]["flops_per_step"] > found[32, 1]["flops_per_step"] > 0
 
 
-@pytest.mark.more
+@pytest.mark.slow
 def test_records_name_what_was_not_checked_and_the_jobs_own_data(elsewhere: Path) -> None:
     for record in records_in(elsewhere):
         assert record["spec"]["data"].startswith(f"own:{record['spec']['workload']}:")
@@ -94,7 +94,7 @@ def test_records_name_what_was_not_checked_and_the_jobs_own_data(elsewhere: Path
     assert any("dropout" in text for text in bert[0]["result"]["unchecked"])
 
 
-@pytest.mark.more
+@pytest.mark.slow
 def test_typed_again_it_is_cached_while_its_code_is_the_same(installed: Path, elsewhere: Path) -> None:
     job = elsewhere / "docs/examples/jobs/tiny_bert/torch_job.py"
     job.write_text(f"# a comment\n{job.read_text()}")

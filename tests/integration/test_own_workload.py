@@ -72,7 +72,7 @@ def records(tmp_path_factory: pytest.TempPathFactory) -> tuple[Mapping[str, Any]
     return tuple(records_in(folder, "own"))
 
 
-@pytest.mark.more
+@pytest.mark.slow
 def test_every_trainer_trains_it_to_its_target(records: tuple[Mapping[str, Any], ...]) -> None:
     trained = sorted((record["spec"]["trainer"], record["spec"]["num_workers"]) for record in records)
     assert trained == [("tensorflow", 1), ("torch_ddp", 1), ("torch_ddp", 2), ("torch_xla", 1)]
@@ -80,7 +80,7 @@ def test_every_trainer_trains_it_to_its_target(records: tuple[Mapping[str, Any],
         assert item["result"]["quality"]["worst_recall"] >= 0.9, item["spec"]
 
 
-@pytest.mark.more
+@pytest.mark.slow
 def test_all_trainers_begin_at_the_same_loss(records: tuple[Mapping[str, Any], ...]) -> None:
     losses = [dict(record["result"]["losses"])[1] for record in records]
     assert max(losses) - min(losses) < 1e-5

@@ -78,7 +78,7 @@ def test_a_trial_that_was_asked_knows_its_utilisation_of_a_calibrated_peak(train
     assert "mfu" not in metrics  # nobody has published that peak
 
 
-@pytest.mark.slow_cases("torch_xla")
+@pytest.mark.slow_cases("torch_xla", "tensorflow")
 @pytest.mark.parametrize("trainer", RANKS)
 @pytest.mark.more
 def test_a_trial_that_was_not_asked_has_no_utilisation(trainer: str) -> None:

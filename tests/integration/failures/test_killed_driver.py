@@ -74,6 +74,7 @@ def test_the_same_command_goes_on_from_the_newest_checkpoint_and_leaves_none(tmp
 
 
 @pytest.mark.more
+@pytest.mark.slow_cases("gcs_server")
 @pytest.mark.parametrize("victim", ["raylet", "gcs_server"])
 def test_a_killed_process_of_ray_ends_the_command_in_one_line_and_the_same_command_resumes(
     tmp_path, relatives, victim
