@@ -1,26 +1,9 @@
 """Offers of sellers: an instance with its devices in a region, for how much, of which day. Pure."""
 
 import math
-import re
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal
 
 from orchestrator.core.errors import ConfigError
-
-RegionGroup = Literal["us", "europe", "asia", "other"]
-
-_GROUPS: Mapping[RegionGroup, str] = {
-    "us": r"^us|(east|west|central)us\d?$",
-    "europe": r"^eu|europe|^(uk|france|germany|italy|sweden|norway|switzerland|spain|poland|austria)",
-    "asia": r"^(ap|me|il)-|asia|japan|korea|india|indonesia|malaysia|uae|qatar|israel",
-}
-"""Group of regions -> names of its regions at all sellers; the first that holds counts."""
-
-
-def find_group(region: str) -> RegionGroup:
-    """Return the part of the world that a region is in, by its name."""
-    return next((group for group, names in _GROUPS.items() if re.search(names, region)), "other")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,17 +59,3 @@ class OfferList:
         """Return the list with these offers in place of all those of their sellers."""
         sellers = {offer.seller for offer in others}
         return OfferList(offers=(*(one for one in self.offers if one.seller not in sellers), *others))
-
-
-def select_cheapest(offers: Iterable[Offer]) -> tuple[Offer, ...]:
-    """Keep of each seller, device, number of devices and group of regions the cheapest on demand, and as
-    spot.
-    """
-    kept: dict[tuple[object, ...], tuple[float, Offer]] = {}
-    for offer in offers:
-        figures = (offer.on_demand_usd_per_hour, offer.spot_usd_per_hour)
-        for is_spot, usd in enumerate(figures):
-            key = (offer.seller, offer.device, offer.count, find_group(offer.region), is_spot)
-            if usd is not None and (key not in kept or usd < kept[key][0]):
-                kept[key] = usd, offer
-    return tuple(dict.fromkeys(offer for _, offer in kept.values()))

@@ -2,12 +2,14 @@
 
 import json
 
+import pytest
 import seller_prices
+from price_builders import offer
 from repository import ROOT
 from shipped_devices import shipped_catalogue
 
 from orchestrator.core import codec
-from orchestrator.core.offer import OfferList, select_cheapest
+from orchestrator.core.offer import OfferList
 
 AWS = """
 // generated at 2026-07-20T13:44:30Z for us-east-1
@@ -51,7 +53,7 @@ def test_generated_tables_of_both_programs_are_read():
 
 def test_google_rows_of_the_table_are_those_of_its_price_list():
     shipped = codec.from_json(OfferList, (ROOT / "conf/prices/sellers.json").read_bytes()).offers
-    expected = select_cheapest(seller_prices.find_google_offers(shipped_catalogue()))
+    expected = seller_prices.select_cheapest(seller_prices.find_google_offers(shipped_catalogue()))
     assert {one for one in shipped if one.seller == "gcp"} == set(expected)
 
 
@@ -60,3 +62,27 @@ def test_the_table_is_small_and_each_row_has_source_and_licence_or_price_list():
     assert file.stat().st_size < 64_000
     sources = {one["seller"]: one["source"] for one in json.loads(file.read_bytes())["offers"]}
     assert all("Apache-2.0" in sources[seller] and " @" in sources[seller] for seller in ("aws", "azure"))
+
+
+@pytest.mark.parametrize(
+    ("group", "regions"),
+    [
+        ("us", ("us-east-1", "us-central1", "eastus2", "westus", "southcentralus", "us-south-1")),
+        ("europe", ("eu-west-1", "eu-north1", "europe-west4", "northeurope", "swedencentral", "uksouth")),
+        ("asia", ("ap-south-1", "asia-east1", "southeastasia", "japaneast", "uaenorth")),
+        ("other", ("ca-central-1", "brazilsouth", "australia-southeast1", "southafricanorth")),
+    ],
+)
+def test_regions_of_all_sellers_have_a_group(group: str, regions: tuple[str, ...]) -> None:
+    assert {seller_prices.find_group(region) for region in regions} == {group}
+
+
+def test_the_cheapest_of_a_seller_and_group_stays_for_each_number_of_devices() -> None:
+    cheap, dear = offer(usd=1.0), offer(usd=2.0, instance="dear")
+    elsewhere, eight = offer(usd=3.0, region="eu-west-1"), offer(usd=7.0, count=8)
+    assert seller_prices.select_cheapest((dear, cheap, elsewhere, eight)) == (cheap, elsewhere, eight)
+
+
+def test_the_cheapest_as_spot_stays_beside_the_cheapest_on_demand() -> None:
+    on_demand, spot = offer(usd=1.0), offer(usd=2.0, spot=0.5, instance="spot")
+    assert set(seller_prices.select_cheapest((on_demand, spot))) == {on_demand, spot}
