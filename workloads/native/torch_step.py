@@ -103,15 +103,12 @@ def load_weights(job: TorchJob) -> None:
     """Give a model on the meta device its weights. Raises JobError for a loaded model of another form."""
     if job.load_model is None:
         return
-    loaded = iter(_list_distinct(job.load_model()))
-
-    def take(tensor: Tensor) -> Tensor:
-        found = next(loaded, None)
-        if found is None or found.shape != tensor.shape:
-            raise JobError("load_model makes another model than the job's; expected the same modules")
-        return found.detach()
-
-    replace_tensors(job.model, job.optimizers, take)
+    model = job.load_model()
+    if _list_shapes(model) != _list_shapes(job.model):
+        raise JobError("load_model makes another model than the job's; expected the same modules")
+    # Of equal modules the order is that in which `replace_tensors` asks for others.
+    loaded = iter(_list_distinct(model))
+    replace_tensors(job.model, job.optimizers, lambda _: next(loaded).detach())
 
 
 def without_data(mode: FakeTensorMode, tensor: Tensor) -> Tensor:
@@ -122,8 +119,13 @@ def without_data(mode: FakeTensorMode, tensor: Tensor) -> Tensor:
         return torch.empty_like(tensor, device="cpu")
 
 
+def _list_shapes(model: nn.Module) -> list[tuple[str, torch.Size]]:
+    tensors = (*model.named_parameters(), *model.named_buffers())
+    return [(name, tensor.shape) for name, tensor in tensors]
+
+
 def _list_distinct(model: nn.Module) -> list[Tensor]:
-    """Parameters and buffers in the order in which `replace_tensors` makes others for them."""
+    """List parameters and buffers, one that modules share once."""
     tensors = {
         id(tensor): tensor
         for part in model.modules()

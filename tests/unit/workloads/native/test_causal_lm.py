@@ -18,6 +18,7 @@ from workloads.causal_lm.torch_job import build, collate, compute_loss
 from workloads.jobs import JobError, TorchJob
 from workloads.native.data_hash import hash_files
 from workloads.native.torch_data import TorchBatches
+from workloads.native.torch_step import load_weights
 from workloads.registry import find_origin
 
 CONFIG = {
@@ -216,3 +217,18 @@ def test_an_absent_library_is_named_with_its_extra(model: str, monkeypatch: pyte
     monkeypatch.setattr(models.importlib, "import_module", refuse)
     with pytest.raises(JobError, match=r"causal_lm needs transformers, .* pip install .*\[finetune\]"):
         build(Options(model=model))
+
+
+def test_a_loaded_model_with_weights_of_other_names_is_refused() -> None:
+    with torch.device("meta"):
+        model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 2))
+    other = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Identity(), torch.nn.Linear(2, 2))
+    job = TorchJob(
+        model=model,
+        loss=lambda model, batch: model(batch).sum(),
+        optimizer=torch.optim.SGD(model.parameters(), lr=0.1),
+        data=[torch.ones(2)],
+        load_model=lambda: other,
+    )
+    with pytest.raises(JobError, match="load_model makes another model than the job's"):
+        load_weights(job)
