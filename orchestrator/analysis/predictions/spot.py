@@ -3,9 +3,9 @@
 import math
 from dataclasses import dataclass
 
-from orchestrator.analysis.formatting import about, digits_for, format_duration, number
+from orchestrator.analysis.formatting import about, digits_for, duration, number
 from orchestrator.analysis.predictions.forecasts import scaled
-from orchestrator.core.interval import Spread
+from orchestrator.core.interval import Spread, exactly
 from orchestrator.core.price import Price, Unpriced
 from orchestrator.core.spot import SpotTraining, predict_spot
 
@@ -114,9 +114,11 @@ def describe_spot(cost: SpotCost | None) -> str:
     longer = " to ".join(dict.fromkeys(f"{end:.2f}" for end in cost.slowdown))
     known = "measured" if cost.is_checkpoint_measured else "assumed"
     every = cost.checkpoint_every_seconds
-    each = f"{_duration(cost.checkpoint_seconds)} each, {known}"
     checkpoint = (
-        "No checkpoint pays" if every is None else f"Best: a checkpoint every {_duration(every)} ({each})"
+        "No checkpoint pays"
+        if every is None
+        else f"Best: a checkpoint every {duration(exactly(every), digits=2)} "
+        f"({duration(exactly(cost.checkpoint_seconds), digits=2)} each, {known})"
     )
     return (
         f"As a spot machine: {about(cost.seconds)}, {_dollars(cost.usd)}. Cheaper in "
@@ -135,7 +137,3 @@ def _dollars(usd: Spread) -> str:
     digits = digits_for(usd)
     middle, low, high = (number(end, digits=digits) for end in (usd.median, usd.low, usd.high))
     return f"${middle} ({low} to {high})" if low != high else f"${middle}"
-
-
-def _duration(seconds: float) -> str:
-    return format_duration(seconds / _SECONDS_PER_HOUR, digits=2)

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterable
 
-from orchestrator.analysis.formatting import format_duration, number
+from orchestrator.analysis.formatting import duration, number
+from orchestrator.core.interval import exactly
 from orchestrator.core.price import Price, Unpriced
 
 _SECONDS_PER_HOUR = 3600
@@ -45,7 +46,7 @@ def _range(values: Iterable[float], shown: Callable[[float], str]) -> str:
 
 
 def _duration(seconds: float) -> str:
-    return format_duration(seconds / _SECONDS_PER_HOUR, digits=2)
+    return duration(exactly(seconds), digits=2)
 
 
 def _dollars(usd: float) -> str:
