@@ -127,12 +127,13 @@ def _select(
         "region": _split(words.get("region", "")),
         "seller": _split(words.get("sellers", "")),
     }
-    needs_spot = words.get("spot", "false") == "true"
+    if (spot := words.get("spot", "false")) not in ("true", "false"):
+        raise ConfigError(f"spot={spot} is not possible; choose true or false")
     selected = (
         offer
         for offer in offers
         if all(not values or getattr(offer, name) in values for name, values in wanted.items())
-        and (not needs_spot or offer.spot_usd_per_hour is not None)
+        and (spot == "false" or offer.spot_usd_per_hour is not None)
     )
     return tuple(sorted(selected, key=lambda offer: (offer.device, offer.cheapest_usd_per_device_hour)))
 

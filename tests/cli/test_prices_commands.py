@@ -179,6 +179,7 @@ def test_a_file_is_imported_with_the_day_of_its_last_change(site: Site, tmp_path
         (["import", "file=vms.csv"], "prices import needs seller=…"),
         (["import", "file=late.csv", "seller=lambda"], "which lies in the future"),
         (["list", "device=h999"], "unknown device 'h999'"),
+        (["list", "spot=yes"], "spot=yes is not possible; choose true or false"),
         (["refresh", "sellers=[]"], "sellers= names none; possible: aws, azure, lambda"),
         (["list", "color=red"], "unknown key of 'prices': 'color'"),
     ],

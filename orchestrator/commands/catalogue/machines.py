@@ -77,7 +77,7 @@ COMMANDS = (
         name="prices list",
         group="Machines",
         arguments="device=h100,l4",
-        summary="List the fetched prices, the cheapest first.",
+        summary="List the known prices of sellers, the cheapest first.",
         run="orchestrator.commands.prices:show",
         flags=(JSON,),
         keys=(
