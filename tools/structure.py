@@ -72,7 +72,7 @@ def list_functions(trees: Trees) -> Iterator[ast.FunctionDef | ast.AsyncFunction
                 yield node
 
 
-def count_names_of(trees: Trees) -> int:
+def count_nominal_names(trees: Trees) -> int:
     """Count functions named `X_of`, which say no verb."""
     return sum(function.name.endswith("_of") for function in list_functions(trees))
 
@@ -167,7 +167,7 @@ def measure(root: Path) -> tuple[Figure, ...]:
     outside = [file for file in core if "extensions" not in file.relative_to(root).parts]
     counts: Mapping[str, Callable[[], float]] = {
         "lines of orchestrator/ outside extensions/": lambda: count_lines(outside),
-        "functions named X_of": lambda: count_names_of(code),
+        "functions named X_of": lambda: count_nominal_names(code),
         "functions of more than 50 lines": lambda: count_long_functions(core),
         "functions used in one place, %": lambda: count_single_uses(core),
         "modules that import private parts of Ray": lambda: count_private_ray(core),

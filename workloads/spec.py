@@ -210,7 +210,7 @@ class JobQuality:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchLengths:
-    """How long drawn batches of one size are, whose samples have unequal lengths.
+    """Lengths of drawn batches of one size, whose samples have unequal lengths.
 
     Attributes:
         samples: samples of a batch.

@@ -17,7 +17,7 @@ _NUM_RATES = 7
 """Rates that stand for a range of them, equally far from each other in logarithms."""
 
 _ENDS = (0.05, 0.95)
-"""Of 100 worlds, 90 lie between these quantiles."""
+"""Quantiles between which 90 of 100 worlds lie."""
 
 _MOST_SUMMED = 100.0
 """Interruptions to be expected above which a sum over their number is replaced by a normal distribution."""

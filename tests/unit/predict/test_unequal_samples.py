@@ -77,7 +77,7 @@ def estimate(lengths: tuple[BatchLengths, ...], *, batch: int) -> Estimate:
     return step
 
 
-def deviation_of(one: Estimate) -> float:
+def compute_deviation(one: Estimate) -> float:
     return math.log(one.high / one.likely) / MODELS.quantile
 
 
@@ -97,9 +97,9 @@ def test_the_interval_is_wider_by_what_trials_of_other_batches_differ(batch: int
     random_numbers = np.random.default_rng(1)
     drawn = random_numbers.choice(FIRST_LONG, size=(400, 32 + 60, batch)).max(axis=2)
     counted, timed = drawn[:, :32].mean(axis=1), drawn[:, 32:].mean(axis=1)
-    expected = math.hypot(deviation_of(equal), np.log(timed / counted).std())
-    assert deviation_of(unequal) == pytest.approx(expected, rel=0.1)
-    assert deviation_of(unequal) > deviation_of(equal)
+    expected = math.hypot(compute_deviation(equal), np.log(timed / counted).std())
+    assert compute_deviation(unequal) == pytest.approx(expected, rel=0.1)
+    assert compute_deviation(unequal) > compute_deviation(equal)
 
 
 def test_large_batches_that_all_have_a_long_sample_widen_nothing() -> None:

@@ -1,4 +1,4 @@
-"""What the figures of the code's structure count, and that each is within its limit."""
+"""Figures of the code's structure: what each counts, and that it is within its limit."""
 
 import ast
 import subprocess
@@ -28,7 +28,7 @@ def test_batch_of_another_size_is_refused(): ...
 @pytest.mark.parametrize(
     ("count", "expected"),
     [
-        (structure.count_names_of, 1),
+        (structure.count_nominal_names, 1),
         (structure.count_private_ray, 1),
         (structure.count_workload_tests, 1),
         (structure.count_odd_docstrings, 50),

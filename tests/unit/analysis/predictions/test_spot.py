@@ -1,4 +1,4 @@
-"""What a training takes and costs on spot machines, in words: at 1.20 dollars an hour, and 3.60 on demand."""
+"""Time and cost of a training on spot machines, in words: at 1.20 dollars an hour, and 3.60 on demand."""
 
 import pytest
 from price_builders import price

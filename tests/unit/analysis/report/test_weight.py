@@ -1,4 +1,4 @@
-"""What a page of many settings weighs, and what it leaves out."""
+"""Weight of a page of many settings, and what it leaves out."""
 
 import pytest
 from report_builders import PRICE, forecast, measured, plan_of
