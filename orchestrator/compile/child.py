@@ -37,11 +37,16 @@ def run_child(
     variables: Mapping[str, str],
     folder: Path,
     limits: Limits,
+    cwd: Path | None = None,
     is_enough: Callable[[], bool] = lambda: False,
 ) -> list[str]:
-    """Run a command in a folder and return the lines that it wrote.
+    """Run a command and return the lines that it wrote.
 
     It is killed with SIGKILL when `is_enough`, and in the end in any case: libtpu answers SIGTERM with dumps.
+
+    Args:
+        folder: place of its output.
+        cwd: folder that it runs in; None: `folder`, for a program that leaves files where it runs.
 
     Raises:
         ChildError: it did not start, took too long or too much memory, or was killed.
@@ -52,7 +57,7 @@ def run_child(
             process = subprocess.Popen(
                 command,
                 env=variables,
-                cwd=folder,
+                cwd=cwd or folder,
                 stdin=subprocess.PIPE,
                 stdout=stdout,
                 stderr=stderr,

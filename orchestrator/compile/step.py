@@ -114,6 +114,7 @@ def ask_trainer(
         variables={**os.environ, **variables, "PYTHONPATH": str(folder / "code")},
         folder=folder,
         limits=limits,
+        cwd=Path.cwd(),  # as a trial's workers, for workloads that read files by relative paths
     )
     answer = answers_in(lines)
     if not answer.keys() >= keys:

@@ -50,12 +50,15 @@ def read_records(folder: Path) -> list[Mapping[str, Any]]:
 
 @pytest.mark.more
 def test_the_page_predicts_both_methods_and_trains_them_by_one_and_two_workers(folder: Path) -> None:
-    predict, train = RUNS
+    predict, plan, train = RUNS
     shown = ask(folder, *predict)
     devices = ["rtx_4090", "l40s", "a100_80", "h100", "h200"]
     rows = [line for line in shown.splitlines() if line.startswith("causal_lm ")]
     assert [word for line in rows for word in line.split() if word in devices] == devices * 2
     assert ["method=lora" in line for line in rows] == [False] * 5 + [True] * 5
+    planned = ask(folder, *plan)
+    assert planned.count("; fits: ") == 10
+    assert "not checked" not in planned
     ask(folder, *train, "executor=inline", "tracking=none", "device=cpu", "trainer=torch_ddp")
     ask(
         folder,

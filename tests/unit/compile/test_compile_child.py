@@ -35,6 +35,13 @@ def test_a_child_gets_the_request_and_its_lines_are_returned(tmp_path):
     assert run("print(input(), 'there')", tmp_path) == ["hello there"]
 
 
+def test_a_child_runs_in_the_folder_of_its_output_unless_another_is_given(tmp_path):
+    (output := tmp_path / "output").mkdir()
+    code = "import os; print(os.getcwd())"
+    assert run(code, output) == [str(output)]
+    assert run(code, output, cwd=tmp_path) == [str(tmp_path)]
+
+
 def test_an_endless_child_and_its_children_are_killed_at_the_deadline(tmp_path):
     code = (
         "import os, subprocess, sys, time\n"
