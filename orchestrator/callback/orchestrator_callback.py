@@ -272,6 +272,7 @@ class _Steps:
         rows: samples in the batches of the current step; None: not known.
         most_rows: those of the largest step so far.
         mark: the clock before the current step read its batches.
+        was_idle: True if devices had finished all earlier work by then.
         is_cut: True within a step of fewer samples, for which the clock stands still.
         num_cut: number of such steps.
         num_whole: number of the others.
@@ -281,6 +282,7 @@ class _Steps:
     rows: int | None = None
     most_rows = 0
     mark = (0.0, 0.0)
+    was_idle = False
     is_cut = False
     num_cut = num_whole = 0
 
@@ -306,7 +308,7 @@ class _Steps:
         reporter = _reporter()
         self.most_rows = max(self.most_rows, self.rows or 0)
         if not self.is_cut and self._has_fewer() and self.num_cut < self.num_whole:
-            self.is_cut = reporter.rewind(self.mark)
+            self.is_cut = reporter.rewind(self.mark, was_idle=self.was_idle)
         if self.is_cut:
             self.num_cut += 1
             reporter.leave_out(self.rows)
@@ -422,8 +424,8 @@ class _Callback(_Steps):
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
         """Begin a step of Keras, which reads its batch then."""
         self._begin(is_cut=False)
-        self.mark = _reporter().read_clock()
-        self.seen = _count_seen(self.model)
+        self.seen = _count_seen(self.model)  # waits for the step before, which computes the count
+        self.mark, self.was_idle = _reporter().read_clock(), True
 
     def on_train_batch_end(self, *arguments: Any, **named: Any) -> None:
         """End a step of Keras (batch, logs), or a batch of Lightning (trainer, module, outputs, …)."""
@@ -602,16 +604,19 @@ class _Reporter:
         clock, cpu = self._paused or (time.perf_counter(), time.process_time())
         return clock - self._started, cpu - self._cpu
 
-    def rewind(self, mark: tuple[float, float]) -> bool:
+    def rewind(self, mark: tuple[float, float], *, was_idle: bool = False) -> bool:
         """Stop the clock, and set it back to what `read_clock` returned; return whether it was set back.
 
-        It is not where the devices were busy with earlier work, which would be left out too.
+        It is not where the devices may have been busy with earlier work, which would be left out too. The
+        time that they are waited for decides, which a busy host prolongs, unless they are known to have
+        been idle.
         """
         asked = time.perf_counter()
         self.pause()
         if self._paused is None:
             return False
-        if self._paused[0] - asked > _MOST_BUSY * (asked - self._started - mark[0]):
+        is_long = self._paused[0] - asked > _MOST_BUSY * (asked - self._started - mark[0])
+        if is_long and not was_idle:
             return False
         self._paused = self._started + mark[0], self._cpu + mark[1]
         return True

@@ -167,6 +167,15 @@ def test_the_clock_stands_still_for_a_smaller_last_step(
     assert measured.rates() == approx_rates(16)
 
 
+def test_keras_smaller_step_is_left_out_on_a_host_that_takes_the_core_away_at_every_wait(
+    clock: Any, parts: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measured = parts(5)
+    monkeypatch.setattr(callback, "_synchronize", lambda: clock.work(8 * STEP))
+    train_keras(clock, tmp_path, 3 * 8 + 7, 8)
+    assert [samples for _, samples in measured.measured[1:]] == [16] * 4
+
+
 @pytest.mark.parametrize("train", [train_hugging_face, train_lightning])
 def test_the_clock_stands_still_for_an_accumulation_that_is_cut(
     clock: Any, parts: Any, tmp_path: Path, train: Any
