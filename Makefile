@@ -56,7 +56,7 @@ On Ubuntu, as on images of TPU VMs: sudo apt install python3.11-venv, then add P
 python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { echo "$(OLD_PYTHON)" >&2; exit 2; }
 
-# Of pip a line is shown; what it says besides is in a file, whose end is shown where it fails.
+# Of an installation a line is shown; what is printed besides is in a file, whose end is shown where it fails.
 LOGGED = >> $(@D)/install.log 2>&1 || { tail -n 20 $(@D)/install.log >&2; exit 2; }
 comma := ,
 define begin
@@ -64,26 +64,28 @@ define begin
 @$(PYTHON) -m venv $(@D)
 endef
 
-# pip would compile every file, which took two thirds of its time for the light environment: an import compiles what a
-# trial needs.
 $(VENV)/.installed: pyproject.toml $(PINNED) | python
 	$(call begin,Ray$(comma) MLflow$(comma) TensorFlow and PyTorch)
-	@$(VENV)/bin/pip install --quiet --no-compile $(CONSTRAINTS) --editable '.[torch,tensorflow,dev]' $(LOGGED)
+	@tools/install.sh $(VENV) $(CONSTRAINTS) --editable '.[torch,tensorflow,dev]' $(LOGGED)
 	@TF_CPP_MIN_LOG_LEVEL=3 $(VENV)/bin/python -c 'import mlflow, ray.tune, tensorflow, torch' $(LOGGED)
 	@touch $@
 
 # An environment of a framework has the packages of its extra only: no Ray, no MLflow, and our own code comes by path.
 # torch_xla pins another torch than the main environment has.
 REQUIREMENTS := import sys, tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"][sys.argv[1]], sep="\n")
+define install_extra
+@$(PYTHON) -c '$(REQUIREMENTS)' $(1) > $(@D)/requirements.txt
+@tools/install.sh $(@D) --requirement $(@D)/requirements.txt $(LOGGED)
+endef
 
 $(XLA_VENV)/.installed: pyproject.toml | python
 	$(call begin,PyTorch/XLA)
-	@$(PYTHON) -c '$(REQUIREMENTS)' xla | $(XLA_VENV)/bin/pip install --quiet --no-compile --requirement /dev/stdin $(LOGGED)
+	$(call install_extra,xla)
 	@touch $@
 
 $(XLA_VENV)/.libtpu: $(XLA_VENV)/.installed
 	@echo "installing libtpu into $(@D) (log: $(@D)/install.log)"
-	@$(PYTHON) -c '$(REQUIREMENTS)' xla-tpu | $(XLA_VENV)/bin/pip install --quiet --requirement /dev/stdin $(LOGGED)
+	$(call install_extra,xla-tpu)
 	@touch $@
 
 # One framework, without Ray and MLflow.
@@ -92,18 +94,19 @@ print(*(name for name in project["dependencies"] if not name.startswith(("ray", 
 
 $(LIGHT_VENV)/.installed: pyproject.toml $(PINNED) | python
 	$(call begin,PyTorch)
-	@$(PYTHON) -c '$(LIGHT)' | $(LIGHT_VENV)/bin/pip install --quiet --no-compile $(CONSTRAINTS) --requirement /dev/stdin $(LOGGED)
+	@$(PYTHON) -c '$(LIGHT)' > $(@D)/requirements.txt
+	@tools/install.sh $(LIGHT_VENV) $(CONSTRAINTS) --requirement $(@D)/requirements.txt $(LOGGED)
 	@$(LIGHT_VENV)/bin/python -c 'import torch' $(LOGGED)
 	@touch $@
 
 $(TENSORFLOW_VENV)/.installed: pyproject.toml | python
 	$(call begin,TensorFlow for GPUs)
-	@$(PYTHON) -c '$(REQUIREMENTS)' tensorflow-gpu | $(TENSORFLOW_VENV)/bin/pip install --quiet --requirement /dev/stdin $(LOGGED)
+	$(call install_extra,tensorflow-gpu)
 	@touch $@
 
 $(COMPILE_VENV)/.installed: pyproject.toml | python
 	$(call begin,Google's TPU compiler)
-	@$(PYTHON) -c '$(REQUIREMENTS)' tpu-compile | $(COMPILE_VENV)/bin/pip install --quiet --requirement /dev/stdin $(LOGGED)
+	$(call install_extra,tpu-compile)
 	@touch $@
 
 sweep: install
@@ -173,7 +176,7 @@ audit: $(VENV)/.installed
 
 # Write down the versions that are installed, of any build. Run the tests, then commit.
 constraints: $(VENV)/.installed
-	{ sed -n '/^\#/p' $(PINNED); $(VENV)/bin/pip freeze --exclude orchestrator --exclude-editable | sed 's/+.*//'; } > $(PINNED).new
+	{ sed -n '/^\#/p' $(PINNED); $(VENV)/bin/pip freeze --exclude orchestrator --exclude uv --exclude-editable | sed 's/+.*//'; } > $(PINNED).new
 	mv $(PINNED).new $(PINNED)
 
 fix: $(VENV)/.installed

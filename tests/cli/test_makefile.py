@@ -82,7 +82,7 @@ def test_the_first_command_needs_only_the_light_environment() -> None:
 def test_warnings_of_pip_are_in_a_file_and_its_failure_is_shown(tmp_path: Path) -> None:
     light, python = (
         tmp_path / "light",
-        fake_python(tmp_path, version=(3, 11), pip="cat >/dev/null; echo WARNING: old >&2"),
+        fake_python(tmp_path, version=(3, 11), pip="echo WARNING: old >&2"),
     )
     run = ["make", f"{light}/.installed", f"PYTHON={python}", f"LIGHT_VENV={light}"]
     made = subprocess.run(run, cwd=ROOT, capture_output=True, text=True)
@@ -90,7 +90,7 @@ def test_warnings_of_pip_are_in_a_file_and_its_failure_is_shown(tmp_path: Path) 
     assert made.stdout.splitlines() == [f"installing {light}: PyTorch (log: {light}/install.log)"]
     assert (light / "install.log").read_text() == "WARNING: old\n"
     shutil.rmtree(light)
-    fake_python(tmp_path, version=(3, 11), pip="cat >/dev/null; echo ERROR: no such package >&2; exit 1")
+    fake_python(tmp_path, version=(3, 11), pip="echo ERROR: no such package >&2; exit 1")
     failed = subprocess.run(run, cwd=ROOT, capture_output=True, text=True)
     assert failed.returncode == 2
     assert failed.stderr.startswith("ERROR: no such package\n")
@@ -109,19 +109,21 @@ def test_an_old_python_is_refused_with_what_to_type(tmp_path: Path, goal: str) -
         "On Ubuntu, as on images of TPU VMs: sudo apt install python3.11-venv, "
         "then add PYTHON=python3.11 to the command"
     )
-    assert not [path for path in tmp_path.iterdir() if path.name != "python"]
+    assert not [path for path in tmp_path.iterdir() if path.name not in ("python", "pip")]
 
 
-def fake_python(folder: Path, *, version: tuple[int, int], pip: str = "cat") -> Path:
+def fake_python(folder: Path, *, version: tuple[int, int], pip: str = 'cat "$last"') -> Path:
     """Write an interpreter of this version whose environments have a pip that runs this line of a shell.
 
-    The usual one prints its requirements.
+    The pip has no uv to install, and the usual line prints the file of its requirements, `$last`.
     """
+    (folder / "pip").write_text(f'#!/bin/sh\nfor last; do :; done\n[ "$last" = "uv<1" ] && exit 1\n{pip}\n')
+    (folder / "pip").chmod(0o755)
     python = folder / "python"
     python.write_text(
         "#!/bin/sh\n"
         'if [ "$1 $2" = "-m venv" ]; then\n'
-        f'  mkdir -p "$3/bin" && printf "#!/bin/sh\\n%s\\n" "{pip}" > "$3/bin/pip" && chmod +x "$3/bin/pip"\n'
+        f'  mkdir -p "$3/bin" && cp {folder}/pip "$3/bin/pip"\n'
         '  ln -s /bin/true "$3/bin/python"; exit\n'
         "fi\n"
         f'case "$2" in *version_info*) exec {sys.executable} -c "import sys; '
@@ -130,6 +132,21 @@ def fake_python(folder: Path, *, version: tuple[int, int], pip: str = "cat") -> 
     )
     python.chmod(0o755)
     return python
+
+
+def test_uv_installs_with_the_index_and_the_folders_of_wheels_that_pip_has(tmp_path: Path) -> None:
+    binaries = tmp_path / "bin"
+    binaries.mkdir()
+    fakes = {
+        "pip": """[ "$1" = config ] && printf "global.index-url='https://mirror/simple'\n:env:.find-links='/a'\n"\ntrue""",
+        "uv": 'echo "$@" "$UV_DEFAULT_INDEX" "$UV_FIND_LINKS"',
+    }
+    for name, line in fakes.items():
+        (binaries / name).write_text(f"#!/bin/sh\n{line}\n")
+        (binaries / name).chmod(0o755)
+    command = ["tools/install.sh", str(tmp_path), "torch<3"]
+    said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert said.stdout == f"pip install --quiet --python {binaries}/python torch<3 https://mirror/simple /a\n"
 
 
 def test_every_folder_of_tests_is_run():
