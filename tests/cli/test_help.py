@@ -81,6 +81,7 @@ def test_help_comes_at_once(tmp_path: Path) -> None:
     assert min(took) < 1
 
 
+@pytest.mark.slow_cases("report", "--info", "--json", "status")
 @pytest.mark.more_except("plan --help", "plan +sweep")
 @pytest.mark.parametrize(
     "words",

@@ -14,7 +14,7 @@ from workloads.native.code import find_builder
 from workloads.native.torch_data import TorchBatches
 from workloads.origins import Origin
 
-pytestmark = pytest.mark.more_cases("torch_xla", "tensorflow")
+pytestmark = [pytest.mark.more_cases("tensorflow"), pytest.mark.slow_cases("torch_xla")]
 
 CASES = [(trainer, run) for trainer, runs in SHAPES.items() for run in runs]
 PARALLEL = [case for case in CASES if case[1].startswith("two")]
@@ -64,7 +64,7 @@ def test_no_step_but_the_first_ones_compiles(trainer: str, run: str) -> None:
         assert rank["counts"][3] == rank["counts"][-1]
 
 
-@pytest.mark.more
+@pytest.mark.slow
 def test_torch_and_xla_train_the_same_from_one_seed() -> None:
     (ours,), (theirs,) = ranks_of("torch_ddp", "alone"), ranks_of("torch_xla", "alone")
     np.testing.assert_allclose(ours["losses"], theirs["losses"], rtol=1e-4)

@@ -272,7 +272,7 @@ def test_on_xla_logits_and_gradients_are_torchs_own_within_1e_4(cell: str, devic
     assert (found["dtypes"], found["fused"]) == (["torch.float32"], False)
 
 
-@pytest.mark.more
+@pytest.mark.slow
 @every_cell
 def test_on_xla_bf16_is_bf16(cell: str) -> None:
     found = on_xla(*ONE_DEVICE)[cell]["bf16"]

@@ -36,6 +36,8 @@ pytestmark = [
         "gpt2",
         "mnist_gan-tensorflow",
         "mnist_gan-torch_xla",
+        "mnist_dbn-tensorflow",
+        "mnist_dbn-torch_xla",
     ),
 ]
 

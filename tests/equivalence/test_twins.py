@@ -35,7 +35,9 @@ from workloads.with_torch import training as torch_training  # noqa: E402 (likew
 
 pytestmark = [
     pytest.mark.more_except("mnist_cnn", "resnet18", "gpt2", "uneven"),
-    pytest.mark.slow_cases("inception_resnet_v2", "retinopathy_cnn", "imdb_bigru", "resnet34", "xception"),
+    pytest.mark.slow_cases(
+        "inception_resnet_v2", "retinopathy_cnn", "imdb_bigru", "resnet34", "xception", "inception_v3"
+    ),
 ]
 
 TOLERANCE = 1e-4

@@ -1,5 +1,7 @@
 """Trainings to a target on the stand-in, under every trainer and over several ranks, end when they should."""
 
+from collections.abc import Callable
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,8 @@ TWO = "{trainer: %s, precision: fp32, num_workers: 2}"
 Records = dict[tuple[str, int], dict[str, Any]]
 """By trainer and number of workers."""
 
-RUNS = [(trainer, workers) for trainer in ("tensorflow", "torch_ddp", "torch_xla") for workers in (1, 2)]
+TRAINERS = ("tensorflow", "torch_ddp", "torch_xla")
+RUNS = [(trainer, workers) for trainer in TRAINERS for workers in (1, 2)]
 
 
 def trained(
@@ -32,15 +35,21 @@ def trained(
 
 
 @pytest.fixture(scope="module")
-def easy(tmp_path_factory: pytest.TempPathFactory) -> Records:
-    """A target that is reached within the limit."""
-    include = ", ".join(TWO % trainer for trainer in ("tensorflow", "torch_ddp", "torch_xla"))
-    return trained(tmp_path_factory.mktemp("easy"), target="0.8", include=include)[1]
+def easy(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Records]:
+    """A target that is reached within the limit, by trainer."""
+
+    @cache
+    def train(trainer: str) -> Records:
+        folder = tmp_path_factory.mktemp(trainer)
+        return trained(folder, f"trainer={trainer}", target="0.8", include=TWO % trainer)[1]
+
+    return train
 
 
+@pytest.mark.slow_cases("tensorflow", "torch_xla")
 @pytest.mark.parametrize("run", RUNS, ids=str)
 def test_a_training_ends_at_the_first_evaluation_that_is_good_enough(easy, run) -> None:
-    result = easy[run]["result"]
+    result = easy(run[0])[run]["result"]
     curve = result["pursuit"]["curve"]
     reached = [item for item in curve if item["quality"] >= 0.8]
     assert len(reached) == 1, "it goes on after the target was reached, or never reached it"
@@ -49,9 +58,10 @@ def test_a_training_ends_at_the_first_evaluation_that_is_good_enough(easy, run) 
     assert result["stopped_because"] in ("target", "interval", "max_blocks")
 
 
+@pytest.mark.slow_cases("tensorflow", "torch_xla")
 @pytest.mark.parametrize("run", RUNS, ids=str)
 def test_evaluations_are_as_far_apart_as_asked_for_and_no_part_of_the_trainings_time(easy, run) -> None:
-    result = easy[run]["result"]
+    result = easy(run[0])[run]["result"]
     curve = result["pursuit"]["curve"]
     assert {later["steps"] - one["steps"] for one, later in pairwise(curve)} <= {EVERY}
     times = [item["training_seconds"] for item in curve]
@@ -60,8 +70,9 @@ def test_evaluations_are_as_far_apart_as_asked_for_and_no_part_of_the_trainings_
     assert result["pursuit"]["evaluation_seconds"] > 0
 
 
+@pytest.mark.slow
 def test_trainers_and_ranks_that_train_the_same_come_to_the_target_after_much_the_same_steps(easy) -> None:
-    steps = {easy[run]["result"]["pursuit"]["curve"][-1]["steps"] for run in RUNS}
+    steps = {easy(run[0])[run]["result"]["pursuit"]["curve"][-1]["steps"] for run in RUNS}
     assert max(steps) - min(steps) <= EVERY
 
 

@@ -63,6 +63,10 @@ def planned(name: str) -> dict:
     "a100_80",
     "v4_16",
     "v5e_1",
+    "v100",
+    "old_driver",
+    "neighbour",
+    "v5e_8_without",
 )
 @pytest.mark.parametrize("name", MEASURED)
 def test_the_usual_sweep_measures_what_is_here(name):

@@ -44,6 +44,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow_cases(".nan", ".inf", "true", "[1]")
 @pytest.mark.more_except("memory_bytes-0", "memory_bytes--1")
 @pytest.mark.parametrize("value", [*NO_FIGURE, *NO_NUMBER])
 @pytest.mark.parametrize("key", [*FIGURES, *INSIDE, *WHOLE])

@@ -42,6 +42,9 @@ def told(verb: str, words: Sequence[str], capsys: pytest.CaptureFixture[str]) ->
     return line
 
 
+@pytest.mark.slow_cases(
+    "warmup_steps", "retry.oom", "shuffle_seed", "max_age_days", "steps_per_block", "max_blocks"
+)
 @pytest.mark.more_except("num_workers", "num_hosts")
 @pytest.mark.parametrize("key", KEYS)
 def test_a_number_that_is_too_large_is_refused_by_its_key(

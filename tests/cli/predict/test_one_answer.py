@@ -150,6 +150,7 @@ def keep_records(settings, estimate_seconds, *, usd_per_hour=None):
         ledger.append(kept)
 
 
+@pytest.mark.slow_cases("diverged")
 @pytest.mark.more_except("partial")
 @pytest.mark.parametrize("name", CASES)
 def test_it_is_one_answer(name, working_directory):

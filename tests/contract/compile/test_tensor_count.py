@@ -110,7 +110,7 @@ def test_a_resnet50_of_128_images_fits_a_v100_since_outputs_are_freed(counter):
     assert not fit.is_tight
 
 
-@pytest.mark.more
+@pytest.mark.slow
 def test_too_large_a_batch_does_not_fit_and_a_smaller_one_is_named(counter):
     fit = count(counter, step("resnet50", global_batch_size=512))
     assert not fit.fits

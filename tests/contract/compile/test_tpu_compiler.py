@@ -221,7 +221,7 @@ def test_a_loop_counts_once_for_every_trip(tmp_path):
     assert 1.6 < long.device_seconds / short.device_seconds < 2.4
 
 
-@pytest.mark.more
+@pytest.mark.slow
 def test_a_short_step_of_tensorflow_has_no_time_because_its_host_is_not_known(cache):
     compiled = timer(cache).predict_step(step("tensorflow"))
     assert compiled == NotCompiled(

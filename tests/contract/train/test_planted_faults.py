@@ -147,6 +147,7 @@ def load_records(trainer: str, faults: tuple[str, ...]) -> Mapping[str, TrialRec
     "tensorflow-runs_on_another_processor",
     "tensorflow-learns_at_a_rate_of_zero",
     "tensorflow-computes_in_float32",
+    "tensorflow",
 )
 @pytest.mark.parametrize(("trainer", "fault"), CASES)
 @pytest.mark.more

@@ -52,6 +52,9 @@ ENDS = {
     "os._exit(7)",
     "os.abort()",
     "raise Odd",
+    "bytearray",
+    "sys.exit",
+    "RuntimeError",
 )
 @pytest.mark.parametrize("code", ENDS)
 @pytest.mark.more

@@ -27,7 +27,7 @@ def words(tmp_path: Path) -> tuple[str, ...]:
 
 
 @pytest.mark.more
-@pytest.mark.slow_cases("SIGTERM-ray", "cancel-ray", "notice-inline")
+@pytest.mark.slow_cases("SIGTERM-ray", "cancel-ray", "notice-inline", "SIGTERM-inline", "cancel-inline")
 @pytest.mark.parametrize("executor", ["inline", "ray"])
 @pytest.mark.parametrize("kind", ["SIGTERM", "cancel", "notice"])
 def test_a_stop_between_slow_steps_leaves_a_checkpoint_within_the_grace_period_and_is_resumed(
@@ -43,7 +43,7 @@ def test_a_stop_between_slow_steps_leaves_a_checkpoint_within_the_grace_period_a
     assert stopped.resumed_step == stopped.checkpoint_step > STEPS_BEFORE_BLOCKS, stopped
 
 
-@pytest.mark.more
+@pytest.mark.slow
 @pytest.mark.slow_cases("ray")
 @pytest.mark.parametrize("executor", ["inline", "ray"])
 def test_a_pause_between_slow_steps_lets_the_training_end_and_starts_no_other(

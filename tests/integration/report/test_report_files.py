@@ -51,6 +51,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow_cases("results.csv", "results.parquet", "plan.json")
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.more
 def test_a_folder_in_the_place_of_a_file_costs_this_file_alone(measured: Path, name: str) -> None:

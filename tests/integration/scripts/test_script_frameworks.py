@@ -211,7 +211,7 @@ def test_a_script_of_one_worker_has_neither_our_settings_nor_ranks_of_a_schedule
     assert "what hangs on a scheduler: SLURM_* are left out" in record["result"]["unchecked"]
 
 
-@pytest.mark.more
+@pytest.mark.slow
 def test_one_callback_fits_a_framework_beside_the_others(tmp_path: Path) -> None:
     others = [name for name in ("transformers", "lightning") if importlib.util.find_spec(name)]
     (tmp_path / "train.py").write_text("".join(f"import {name}\n" for name in others) + KERAS)

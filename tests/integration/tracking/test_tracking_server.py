@@ -41,6 +41,7 @@ def test_a_sweep_is_tracked_with_credentials_from_the_environment(server, swept)
     assert again.out.startswith("0 records sent to http://127.0.0.1:")
 
 
+@pytest.mark.slow
 def test_the_same_report_is_made_from_the_server_alone(server, swept, tmp_path):
     words = ("report", *SWEEP, f"tracking.uri={server.uri}")
     here = ask(*words, cwd=swept[0], variables=server.variables())
