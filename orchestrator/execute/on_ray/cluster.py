@@ -12,11 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import ray
-from ray._private import ray_constants, services, worker
-from ray._private.node import Node as RayNode
-
-# ray 2.60: a driver that joins a cluster has no public way to be told its token late
-from ray._raylet import Config  # type: ignore[attr-defined] # it is compiled
 
 import orchestrator
 import workloads
@@ -26,6 +21,14 @@ from orchestrator.core.inventory import Inventory
 from orchestrator.core.pool import Cluster
 from orchestrator.execute.machine import gpus
 from orchestrator.execute.on_ray.fake_cluster import fake_cluster
+from orchestrator.execute.on_ray.ray_internals import (
+    listening_on_loopback,
+    raylet_below,
+    reload_token,
+    set_variable,
+    without_messages,
+    without_services,
+)
 from orchestrator.execute.on_ray.raylet_guard import guarded
 from orchestrator.train.process.temp_dirs import temporary_folder
 
@@ -40,9 +43,6 @@ _SETTINGS = {
     "TUNE_DISABLE_SIGINT_HANDLER": "1",  # Ctrl-C is the command line's
     "TUNE_WARN_SLOW_EXPERIMENT_CHECKPOINT_SYNC_THRESHOLD_S": "86400",
 }
-
-_SERVICES = ("start_api_server", "start_log_monitor", "start_monitor")
-"""Methods of Ray's node that start the processes that serve others than this driver."""
 
 _NOT_SHIPPED = ["**/__pycache__/**"]
 
@@ -78,7 +78,7 @@ def connected(
     with temporary_folder("ray-") as folder, contextlib.ExitStack() as held:
         try:
             if address == "local":
-                held.enter_context(_without_messages())
+                held.enter_context(without_messages())
                 _embed(inventory.host, folder)
             elif address == "fake":
                 assert cluster is not None, "pools are declared for it"
@@ -104,7 +104,7 @@ def _share_a_token() -> None:
     """
     os.environ["RAY_AUTH_MODE"] = "token"
     os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
-    Config.initialize("")  # it was read when Ray was imported
+    reload_token()
 
 
 def _embed(node: Node, folder: Path) -> None:
@@ -128,8 +128,14 @@ def _embed(node: Node, folder: Path) -> None:
     tpu_chips = sum(
         accelerators.chips * len(accelerators.ids) for accelerators in held if accelerators.kind == "tpu"
     )
-    gpus_of_ray = _variable(gpus.VARIABLE, ",".join(gpu_ids))  # it takes them as it starts
-    with gpus_of_ray, _on_loopback(), _without_services(), _guarded_raylet(), _refusing_slow_start():
+    gpus_of_ray = set_variable(gpus.VARIABLE, ",".join(gpu_ids))  # it takes them as it starts
+    with (
+        gpus_of_ray,
+        listening_on_loopback(),
+        without_services(),
+        raylet_below(guarded),
+        _refusing_slow_start(),
+    ):
         ray.init(
             address="local",
             num_cpus=node.cpus,
@@ -140,53 +146,6 @@ def _embed(node: Node, folder: Path) -> None:
             logging_level=logging.ERROR,
             _temp_dir=str(folder / "r"),
         )
-
-
-@contextlib.contextmanager
-def _on_loopback() -> Iterator[None]:
-    """Let what Ray starts listen at the loopback address alone, as it does on a Mac.
-
-    ray 2.60 has no other way on Linux: it takes 127.0.0.1 for the host's own address where it is told that.
-    """
-    before = ray_constants.ENABLE_RAY_CLUSTER
-    ray_constants.ENABLE_RAY_CLUSTER = False  # of this process; the variable is for those that it starts
-    try:
-        with _variable(ray_constants.ENABLE_RAY_CLUSTERS_ENV_VAR, "0"):
-            yield
-    finally:
-        ray_constants.ENABLE_RAY_CLUSTER = before
-
-
-@contextlib.contextmanager
-def _without_services() -> Iterator[None]:
-    """Let Ray start no API server, no autoscaler and no log monitor, which a driver on one host never asks.
-
-    They take two fifths of the CPU time of a start, and ray 2.60 has no public way to leave them out.
-    """
-    before = {name: getattr(RayNode, name) for name in _SERVICES}
-    for name in _SERVICES:
-        setattr(RayNode, name, lambda *_, **__: None)
-    try:
-        yield
-    finally:
-        for name, start in before.items():
-            setattr(RayNode, name, start)
-
-
-@contextlib.contextmanager
-def _guarded_raylet() -> Iterator[None]:
-    """Let it start the raylet below a guard: ray 2.60 has no public way to end its agents with the driver."""
-    before = services.start_ray_process
-
-    def start(command: list[str], process_type: str, *args: Any, **kwargs: Any) -> Any:
-        is_raylet = process_type == ray_constants.PROCESS_TYPE_RAYLET
-        return before(guarded(command) if is_raylet else command, process_type, *args, **kwargs)
-
-    services.start_ray_process = start
-    try:
-        yield
-    finally:
-        services.start_ray_process = before
 
 
 @contextlib.contextmanager
@@ -201,33 +160,6 @@ def _refusing_slow_start() -> Iterator[None]:
             "Ray did not start within its 30 s, for this host is busy; run the same command again, or set "
             "executor=inline"
         ) from error
-
-
-@contextlib.contextmanager
-def _without_messages() -> Iterator[None]:
-    """Print nothing that Ray's processes say: why a trial failed is in its record.
-
-    ray 2.60 has no public way to keep the log of a raylet that was killed from standard output.
-    """
-    before = worker.print_to_stdstream
-    worker.print_to_stdstream = lambda *_, **__: None
-    try:
-        yield
-    finally:
-        worker.print_to_stdstream = before
-
-
-@contextlib.contextmanager
-def _variable(name: str, value: str) -> Iterator[None]:
-    """Set an environment variable; the driver gets its own back."""
-    before = os.environ.get(name)
-    os.environ[name] = value
-    try:
-        yield
-    finally:
-        del os.environ[name]
-        if before is not None:
-            os.environ[name] = before
 
 
 def _modules(packages: Iterable[Path]) -> list[str]:

@@ -13,8 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-# ray 2.60: how nodes of one host find each other is not public, so the minor version is pinned
-from ray._private.services import get_node_ip_address
+import ray
 
 from orchestrator.core.errors import PlacementError
 from orchestrator.core.pool import Cluster, Pool
@@ -49,7 +48,7 @@ def fake_cluster(cluster: Cluster, *, folder: Path) -> Iterator[str]:
     Raises:
         PlacementError: the head does not start.
     """
-    host = get_node_ip_address()  # type: ignore[no-untyped-call] # Ray has no type there
+    host = ray.util.get_node_ip_address()  # type: ignore[no-untyped-call] # Ray has no type there
     port, *others = _free_ports(3)
     config = folder / "autoscaler.json"
     config.write_text(json.dumps(_autoscaler_config(cluster, gcs_address=f"{host}:{port}")))

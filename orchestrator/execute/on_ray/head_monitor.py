@@ -14,8 +14,7 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import NoReturn
 
-# ray 2.60: no public way to ask for the processes of an embedded cluster
-from ray._private import worker
+from orchestrator.execute.on_ray.ray_internals import list_embedded_processes
 
 _EVERY_SECONDS = 1.0
 _ANSWER_SECONDS = 5.0
@@ -28,18 +27,11 @@ _NO_RESULT = 1
 def head_monitor(address: str) -> Iterator[None]:
     """Ask the head at HOST:PORT beside everything else. When it is gone this process says so, and ends."""
     ended = threading.Event()
-    threading.Thread(target=_watch, args=(address, _embedded_processes(), ended), daemon=True).start()
+    threading.Thread(target=_watch, args=(address, list_embedded_processes(), ended), daemon=True).start()
     try:
         yield
     finally:
         ended.set()
-
-
-def _embedded_processes() -> "dict[str, subprocess.Popen[bytes]]":
-    """Return the processes of a cluster that this process has started; none of one that it has joined."""
-    node = worker.global_worker.node
-    assert node is not None, "this process uses Ray"
-    return {kind: started.process for kind, of_kind in node.all_processes.items() for started in of_kind}
 
 
 def _watch(address: str, processes: "Mapping[str, subprocess.Popen[bytes]]", ended: threading.Event) -> None:

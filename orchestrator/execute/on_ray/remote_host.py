@@ -8,9 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import ray
-
-# ray 2.60: no public way to ask which nodes drain, so the minor version is pinned
-from ray._private.state import state
 from ray.util.placement_group import PlacementGroup
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
@@ -21,6 +18,7 @@ from orchestrator.execute.executor import SweepContext
 from orchestrator.execute.machine.network import LOOPBACK
 from orchestrator.execute.on_ray.agent import end_own_agent, this_process_agent
 from orchestrator.execute.on_ray.file_transfer import DriverFiles, staged_inputs
+from orchestrator.execute.on_ray.ray_internals import list_draining_nodes
 from orchestrator.execute.on_ray.stop_requests import stop_requested
 from orchestrator.execute.on_ray.tunnel import Chunk, ForwarderPeer, SocketForwarder
 from orchestrator.execute.trial.host import ForkServerOf, HostSession, LocalHost
@@ -169,7 +167,7 @@ def local_host(
 def is_draining(node_id: str) -> bool:
     """Return whether Ray was told to drain the node; False where the head does not answer."""
     with contextlib.suppress(ray.exceptions.RayError, RuntimeError, OSError):
-        return node_id in state.get_draining_nodes()
+        return node_id in list_draining_nodes()
     return False
 
 

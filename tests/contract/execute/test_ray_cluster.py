@@ -154,6 +154,7 @@ def test_a_trial_over_two_pools_asks_ray_for_a_node_of_each_and_shows_it(tmp_pat
 @pytest.mark.more
 def test_an_embedded_cluster_listens_on_loopback_alone_and_knows_no_stranger(monkeypatch):
     import ray
+    from ray._private import ray_constants
 
     from orchestrator.execute.on_ray import cluster as ray_cluster
 
@@ -174,7 +175,7 @@ def test_an_embedded_cluster_listens_on_loopback_alone_and_knows_no_stranger(mon
         ):
             stranger.unary_unary("/ray.rpc.NodeInfoGcsService/GetClusterId")(b"", timeout=10)
         assert refused.value.code() == grpc.StatusCode.UNAUTHENTICATED
-    assert ray_cluster.ray_constants.ENABLE_RAY_CLUSTER
+    assert ray_constants.ENABLE_RAY_CLUSTER
 
 
 def test_two_kinds_of_gpu_are_refused_because_ray_mixes_them():
