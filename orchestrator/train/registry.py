@@ -208,7 +208,7 @@ _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(
             ),
             TrainerInfo(
                 name="script",
-                version=3,
+                version=4,
                 path="orchestrator.train.trainers.script.trainer:ScriptTrainer",
                 packages=("numpy",),
                 install="pip install 'numpy>=1.26,<3'",

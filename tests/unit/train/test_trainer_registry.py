@@ -25,8 +25,9 @@ _KERNEL_SPLIT = ("trainer", "shares", "balance", "rebalancing", "convolution", "
 FILES = {
     "kernel_split": (*(f"trainers/kernel_split/{name}.py" for name in _KERNEL_SPLIT), *_SHARED),
     "noop": ("trainers/noop_trainer.py",),
-    "script": tuple(
-        f"trainers/script/{name}.py" for name in ("trainer", "part", "variables", "connection", "guard")
+    "script": (
+        *(f"trainers/script/{name}.py" for name in ("trainer", "part", "variables", "connection", "guard")),
+        *(f"../callback/orchestrator_{name}.py" for name in ("callback", "observer")),
     ),
     "tensorflow": (
         "trainers/tensorflow_trainer.py",
