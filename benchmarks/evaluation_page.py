@@ -1,7 +1,7 @@
 """Write the page on the accuracy of transfers between GPUs from an evaluation.
 
 python -m orchestrator predict evaluate data=$ORCHESTRATOR_DATA/profet --json > evaluation.json
-python benchmarks/evaluation_page.py evaluation.json > docs/prediction/evaluation.md
+python benchmarks/evaluation_page.py evaluation.json > docs/findings/transfer_evaluation.md
 """
 
 import json
@@ -35,7 +35,7 @@ def page_of(found: Mapping[str, Mapping[str, Mapping[str, Any]]], *, written: st
     lines = [
         "# Transfers between GPUs, evaluated",
         "",
-        "Written by `python benchmarks/evaluation_page.py FILE > docs/prediction/evaluation.md`; FILE has",
+        "Written by `python benchmarks/evaluation_page.py FILE > docs/findings/transfer_evaluation.md`; FILE has",
         "the output of `python -m orchestrator predict evaluate data=$ORCHESTRATOR_DATA/profet --json`.",
         f"{written}.",
         "",
@@ -43,8 +43,8 @@ def page_of(found: Mapping[str, Mapping[str, Mapping[str, Any]]], *, written: st
         "each split. By model: every model is predicted by training on all others. By family: by training",
         "on no model of its family. Errors are |predicted / measured - 1|, on average. Coverage: share of",
         "measurements in the interval that is to hold 90%.",
-        "[How predictions are made](models.md#from-one-device-to-another),",
-        "[how to read these figures](accuracy.md#from-one-device-to-another).",
+        "[How predictions are made](prediction_models.md#from-one-device-to-another),",
+        "[how to read these figures](prediction_accuracy.md#from-one-device-to-another).",
     ]
     lines += ["", "## Methods", "", *_methods(found)]
     kinds = {

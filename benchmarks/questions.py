@@ -1,9 +1,9 @@
 """Ask `predict` what a user would ask, and count the answers, the refusals and the errors.
 
-    python benchmarks/questions.py > docs/prediction/questions.md
+    python benchmarks/questions.py > docs/findings/prediction_questions.md
 
 Some questions have a published answer. The bundled models are fitted to these rates too: their errors are no
-test on unseen data, which docs/prediction/accuracy.md has. It takes a minute or two.
+test on unseen data, which docs/findings/prediction_accuracy.md has. It takes a minute or two.
 """
 
 import math
@@ -161,7 +161,7 @@ def page_of(replies: list[Reply]) -> str:
     lines = [
         "# Questions, and what `predict` answers",
         "",
-        "Written by `python benchmarks/questions.py > docs/prediction/questions.md` on "
+        "Written by `python benchmarks/questions.py > docs/findings/prediction_questions.md` on "
         f"{datetime.now(UTC):%Y-%m-%d},",
         f"Python {platform.python_version()}. Nothing was measured for it, and no own records were used.",
         "",
@@ -170,7 +170,7 @@ def page_of(replies: list[Reply]) -> str:
         f"{statistics.median(off):.2f}, nine of ten lie within {off[math.ceil(0.9 * len(off)) - 1]:.2f},",
         f"and {inside} published times lie in their 90% intervals. The bundled models are fitted to these "
         "rates too:",
-        "this is no test on unseen data. [Accuracy](accuracy.md) has those.",
+        "this is no test on unseen data. [Accuracy](prediction_accuracy.md) has those.",
         "",
         "| question | answer | published ms | predicted / published | source |",
         "|---|---|---|---|---|",

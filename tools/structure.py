@@ -50,7 +50,7 @@ LIMITS: Mapping[str, tuple[float, float]] = {
     "files in one folder": (34, 24),
     "odd docstrings, %": (10, 1.5),
     "odd names of tests, %": (10.5, 1.5),
-    "words of pages for users": (48_200, 30_000),
+    "words of pages for users": (39_300, 30_000),
 }
 """Figure -> the most that it may be today, and its goal."""
 
