@@ -92,7 +92,7 @@ def test_what_does_not_fit_is_left_out_and_a_larger_budget_runs_it(capsys):
     assert "of 2 node-hours spent, none left out" in second
 
 
-def test_without_a_cap_nothing_is_said_of_a_budget(capsys):
+def test_a_plan_without_caps_has_no_line_of_a_budget(capsys):
     assert main(["plan", *NOOP]) == 0
     assert "budget" not in told(capsys)
 
@@ -107,7 +107,7 @@ def test_a_plan_that_costs_much_is_refused_where_no_one_answers_and_shows_how_to
     assert main(["--yes", *RENTED]) == 0
 
 
-def test_who_does_not_agree_starts_nothing(terminal, folder, capsys):
+def test_an_answer_of_no_starts_no_trial(terminal, folder, capsys):
     shown = terminal("n\n")
     assert main(RENTED) == 2
     assert ASKED in " ".join(shown.getvalue().split())
@@ -130,7 +130,7 @@ def test_no_one_is_asked_about_a_price_that_no_one_pays(capsys):
 
 
 @pytest.mark.more
-def test_a_plan_without_caps_tells_the_time_and_cost_of_a_setting_that_was_measured(capsys):
+def test_a_plan_without_caps_shows_time_and_cost_of_a_measured_setting(capsys):
     words = (*NOOP, "sweep.repeats=1")
     assert main(["plan", *words]) == 0
     assert "time and cost: 1 trial at most 0.55 h" in told(capsys)

@@ -214,7 +214,7 @@ def test_each_trial_has_its_life_in_the_journal(working_directory, monkeypatch):
     assert stages == ["queued"] * 2 + ["starting", "running", "finished"] + ["starting", "running", "failed"]
 
 
-def test_a_plan_for_programs_is_json_and_nothing_else(working_directory, monkeypatch, capsys):
+def test_plan_with_json_prints_only_json(working_directory, monkeypatch, capsys):
     monkeypatch.setenv("ORCHESTRATOR_CACHE", str(working_directory / "cache"))
     assert main(["plan", "--json", *NOOP]) == 0
     out, err = capsys.readouterr()

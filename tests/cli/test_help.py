@@ -61,7 +61,7 @@ def test_help_of_an_unknown_command_names_the_nearest(tmp_path: Path) -> None:
     assert answer.err.startswith("error: unknown command 'reprt'; did you mean 'report'? ")
 
 
-def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
+def test_help_imports_no_heavy_module(tmp_path: Path) -> None:
     program = (
         "import sys; from orchestrator.cli import main; main(['--help']); main([]); main(['run', '--help']); "
         f"sys.exit(', '.join(sorted(sys.modules.keys() & set({HEAVY!r}))))"

@@ -64,7 +64,7 @@ def test_two_lengths_of_one_job_are_refused(
 
 
 @pytest.mark.more
-def test_the_plan_that_a_report_leaves_tells_every_full_training(folder: Path) -> None:
+def test_the_plan_file_of_a_report_has_every_full_training(folder: Path) -> None:
     words = [*WORDS, "workload=mnist_cnn,unsized", "report.samples=200000"]
     assert [main([*verb, *words]) for verb in (["plan"], [], ["report"])] == [0, 0, 0]
     told = json.loads((folder / "outputs/smoke/plan.json").read_text())

@@ -140,7 +140,7 @@ def test_sync_shows_what_it_sent(tmp_path: Path) -> None:
 
 
 @pytest.mark.more
-def test_predictions_say_where_they_are_from(tmp_path: Path) -> None:
+def test_predictions_name_their_provenance(tmp_path: Path) -> None:
     answer = ask("predict", "workload=vgg16", "device=t4,tpu_v3_8", "prices=none", "--json", cwd=tmp_path)
     assert (answer.code, answer.err) == (0, "")
     found = document_of(answer)["predictions"]

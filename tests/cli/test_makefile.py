@@ -30,7 +30,7 @@ def dry(*words: str) -> str:
     ("words", "python"),
     [((), ".venv-xla/bin/python"), (("XLA_VENV=/else",), "/else/bin/python"), (("XLA=0",), "")],
 )
-def test_torch_xlas_python_is_told_unless_it_is_left_out(words: tuple[str, ...], python: str) -> None:
+def test_torch_xlas_python_is_set_unless_it_is_left_out(words: tuple[str, ...], python: str) -> None:
     lines = [line.rstrip() for line in dry("sweep", *words).splitlines()]
     assert f"ORCHESTRATOR_XLA_PYTHON := {python}".rstrip() in lines
 

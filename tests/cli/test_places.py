@@ -132,7 +132,7 @@ def test_a_server_that_is_away_is_shown_before_the_first_trial(here: Path) -> No
 
 
 @pytest.mark.more
-def test_a_server_that_is_silent_is_told_within_seconds(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_silent_server_is_reported_within_seconds(caplog: pytest.LogCaptureFixture) -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as silent:
         began = time.monotonic()
         uri = f"http://127.0.0.1:{silent.getsockname()[1]}"
@@ -142,7 +142,7 @@ def test_a_server_that_is_silent_is_told_within_seconds(caplog: pytest.LogCaptur
     assert line.startswith(f"MLflow at {uri} does not answer: no answer within 3 s; ")
 
 
-def test_a_server_is_not_asked_where_nothing_is_tracked(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_server_is_not_asked_when_tracking_is_off(caplog: pytest.LogCaptureFixture) -> None:
     assert main(["plan", *BASE]) == DONE
     assert not caplog.records
 

@@ -208,6 +208,6 @@ def test_imported_prices_take_the_place_of_those_that_come_along(site: Site, tmp
     assert list_offers(capsys, "device=h100", "sellers=aws") == [("aws", "lam_h100", 20.0)]
 
 
-def test_a_device_that_no_seller_is_known_to_have_is_said(site: Site, capsys) -> None:
+def test_a_device_without_any_known_price_gives_one_line_and_exit_1(site: Site, capsys) -> None:
     assert main(["prices", "list", "device=rtx_4090"]) == 1
     assert "no known price is of device=rtx_4090; `prices refresh` fetches more" in capsys.readouterr().out

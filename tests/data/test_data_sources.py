@@ -101,14 +101,14 @@ def test_a_real_file_in_its_usual_place_is_taken_without_a_download(
     assert ref.path.name == f"numbers-v3-real-{hashlib.sha256(b'100').hexdigest()}.npz"
 
 
-def test_every_source_tells_the_size_of_the_full_training_set(data_set: DataSet, means: Means) -> None:
+def test_every_source_has_the_size_of_the_full_training_set(data_set: DataSet, means: Means) -> None:
     data_set = replace(data_set, train_samples=60_000)
     refs = [prepare(data_set, source, means) for source in ("real", "standin", "synthetic", "auto")]
     assert [ref.train_samples for ref in refs] == [60_000] * 4
     assert prepare(replace(data_set, train_samples=None), "real", means).train_samples is None
 
 
-def test_a_download_is_kept_told_and_not_repeated(data_set: DataSet, means: Means, site: Site) -> None:
+def test_a_download_is_kept_reported_and_not_repeated(data_set: DataSet, means: Means, site: Site) -> None:
     told: list[tuple[int, int | None]] = []
     means = replace(means, progress=lambda done, total: told.append((done, total)))
     first = prepare(data_set, "real", means)
@@ -137,7 +137,7 @@ def test_a_file_that_no_one_publishes_is_shown_with_its_places_and_the_way_out(
         prepare(without_url(data_set), "real", means)
 
 
-def test_a_download_with_another_hash_is_refused_and_leaves_nothing(
+def test_a_download_with_another_hash_is_refused_and_leaves_no_file(
     data_set: DataSet, means: Means, site: Site
 ) -> None:
     site.files["/first.txt"] = b"1000"
@@ -164,7 +164,7 @@ def test_a_real_file_that_cannot_be_read_is_named(data_set: DataSet, means: Mean
         prepare(without_url(data_set), "real", means)
 
 
-def test_the_second_form_is_taken_where_the_first_is_missing_and_told_where_it_is_wrong(
+def test_the_second_form_is_used_if_the_first_is_absent_and_wrong_forms_are_named(
     data_set: DataSet, means: Means, tmp_path: Path
 ) -> None:
     other = published("150", place=tmp_path / "usual")

@@ -62,7 +62,7 @@ def test_what_was_kept_of_another_file_is_thrown_away(site: Site, tmp_path: Path
     assert get(site, tmp_path) == CONTENT
 
 
-def test_another_file_than_expected_is_refused_and_leaves_nothing(site: Site, tmp_path: Path) -> None:
+def test_a_file_other_than_expected_is_refused_and_leaves_no_file(site: Site, tmp_path: Path) -> None:
     site.files["/data.bin"] = b"not what was published"
     with pytest.raises(DownloadError, match=r"^download of .*/data\.bin failed: it is another file$"):
         get(site, tmp_path)
@@ -89,7 +89,7 @@ def test_a_server_that_does_not_exist_is_shown(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_user_and_password_are_sent_as_a_header_and_told_to_no_one(site: Site) -> None:
+def test_user_and_password_are_sent_as_a_header_and_are_not_in_messages(site: Site) -> None:
     site.files["/page"] = b"hello"
     secret = site.url.replace("//", "//me:s%20ecret@")
     assert text_at(f"{secret}/page") == "hello"
@@ -100,7 +100,7 @@ def test_user_and_password_are_sent_as_a_header_and_told_to_no_one(site: Site) -
 
 
 @pytest.mark.parametrize("tells", [True, False])
-def test_a_file_that_is_too_large_is_refused_and_leaves_nothing(
+def test_a_file_that_is_too_large_is_refused_and_leaves_no_file(
     site: Site, tmp_path: Path, tells: bool
 ) -> None:
     site.tells_length = tells
@@ -120,7 +120,7 @@ def test_a_password_follows_a_redirect_on_its_server_and_to_no_other(site: Site)
 
 
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://127.0.0.1/x", "data:,x", "x"])
-def test_nothing_is_read_but_what_the_web_offers(url: str) -> None:
+def test_a_url_that_is_neither_http_nor_https_is_refused(url: str) -> None:
     with pytest.raises(DownloadError, match=r"cannot be read: '\w*' is neither http nor https$"):
         text_at(url)
 

@@ -119,7 +119,7 @@ def test_another_part_is_made_from_the_first_batch_that_was_not_taken() -> None:
     assert 13 not in made_anew
 
 
-def test_nothing_is_made_anew_where_nothing_was_begun() -> None:
+def test_restart_makes_no_batch_if_none_was_begun() -> None:
     train = Numbers()
     made = batches(train)
     made.restart(range(5, 8))

@@ -140,7 +140,7 @@ def test_numbers_of_keras_become_ids_by_their_frequency_in_the_training_half(
     ]
 
 
-def test_written_reviews_are_the_same_each_time_and_their_words_tell_the_label(means: Means) -> None:
+def test_synthetic_reviews_are_the_same_each_time_and_their_words_predict_the_label(means: Means) -> None:
     ref = prepare(IMDB, "synthetic", means)
     data = batches(ref.path, length=60)
     assert (len(data.train), data.num_held_out) == (2000, 500)

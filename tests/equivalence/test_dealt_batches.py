@@ -93,7 +93,7 @@ def test_even_shares_are_torch_ddp_bit_for_bit_what_dropout_draws_too() -> None:
 
 
 @pytest.mark.parametrize("name", UNEQUAL)
-def test_every_rank_says_its_share_and_how_fast_it_is_and_a_checkpoint_counts_its_samples(name: str) -> None:
+def test_every_rank_reports_its_share_and_speed_and_a_checkpoint_counts_its_samples(name: str) -> None:
     _, _, precision, workers, _ = TRAININGS[name]
     ranks = outcomes()[name]
     facts = [from_plain(DeviceFacts, rank["facts"]) for rank in ranks]

@@ -202,7 +202,7 @@ def test_one_kernel_computes_an_lstm_on_a_cpu_in_torch_and_none_a_gru_or_anythin
     assert keras_recurrent.fused_recurrent(gru_in_keras) is False
 
 
-def test_a_network_without_recurrent_layers_says_nothing_of_kernels() -> None:
+def test_a_network_without_recurrent_layers_has_no_fused_kernels() -> None:
     ours, theirs = twins(sequential((3,), Dense(units=2)))
     assert torch_recurrent.fused_recurrent(ours) is None
     assert keras_recurrent.fused_recurrent(theirs) is None

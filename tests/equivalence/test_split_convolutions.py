@@ -42,7 +42,7 @@ def test_every_rank_has_the_weights_of_a_training_on_one_device(name: str) -> No
     assert sum(rank["kernels"][1] for rank in ranks) == CASES[name].convolution.get("out_channels", 12)
 
 
-def test_a_share_may_be_nothing_the_masters_too() -> None:
+def test_a_share_may_be_empty_even_that_of_the_master() -> None:
     assert outcomes()["nothing for the slow"][1]["kernels"] == [0, 0]
     assert outcomes()["nothing for the master"][0]["kernels"] == [0, 0]
     assert outcomes()["more workers than kernels"][3]["kernels"] == [1, 0]
@@ -95,7 +95,7 @@ def test_bf16_rounds_little_more_than_under_torch_ddp() -> None:
 
 
 @pytest.mark.parametrize("name", SPLIT)
-def test_all_ranks_tell_one_loss_and_one_quality_and_count_their_shares_of_the_samples(name: str) -> None:
+def test_all_ranks_report_one_loss_and_quality_and_their_share_of_the_samples(name: str) -> None:
     first, *others = outcomes()[name]
     assert len(set(first["losses"])) > STEPS // 2
     for rank in others:
@@ -120,7 +120,7 @@ def test_every_rank_shows_what_it_holds_how_fast_it_is_and_in_which_precision(na
 
 
 @pytest.mark.parametrize("name", SPLIT)
-def test_the_master_tells_the_rest_of_a_step_and_every_other_rank_its_link(name: str) -> None:
+def test_the_master_reports_the_rest_of_a_step_and_every_other_rank_its_link(name: str) -> None:
     master, *others = [from_plain(DeviceFacts, rank["facts"]) for rank in outcomes()[name]]
     assert master.kernel_link is None
     assert master.kernel_rest_seconds > 0
@@ -231,7 +231,7 @@ def outcome(way: str, seconds: float, *, speed_up: float | None = None) -> Outco
     )
 
 
-def test_a_row_of_the_benchmark_predicts_nothing_where_speeds_change() -> None:
+def test_a_row_of_the_benchmark_has_no_prediction_where_speeds_change() -> None:
     rest = "25:25, 300:200 | {} | 0.75 | {} | 0.5 |"
     assert row_of(outcome("even", 0.75, speed_up=1.5)).endswith(rest.format("-", "1.50 | 1.50 | 1.50"))
     assert row_of(outcome(STAYS, 0.75)).endswith(rest.format("12, 22", "1.25 | - | -"))

@@ -195,7 +195,7 @@ def test_compiled_steps_are_observed_as_the_others_are(task: str, trainer: str) 
         *((task, "torch_xla", name) for task in WORKLOADS for name in runs_over_hosts("torch_xla", task)),
     ],
 )
-def test_processes_that_exchange_nothing_learn_of_their_own_share_alone(task, trainer, name) -> None:
+def test_processes_without_an_exchange_learn_from_their_own_share_only(task, trainer, name) -> None:
     outcomes = run(task, trainer, name)
     first, second = (outcome.state for outcome in outcomes)
     assert all((first[name] == second[name]).all() for name in first)

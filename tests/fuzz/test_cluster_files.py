@@ -48,7 +48,7 @@ def test_a_damaged_file_is_looked_through_or_refused(pools: str, data: st.DataOb
 
 @many(120)
 @given(pools=st.sampled_from(("gcp", "gke")), data=st.data())
-def test_a_file_may_say_anything(pools: str, data: st.DataObject) -> None:
+def test_a_mutated_cluster_file_is_checked_or_refused(pools: str, data: st.DataObject) -> None:
     documents = data.draw(mutated(json.loads(iterate_texts(pools)[1])))
     content = "\n---\n".join(json.dumps(document) for document in documents)
     with outcome(ConfigError):

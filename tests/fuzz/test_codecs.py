@@ -72,7 +72,7 @@ def test_a_plan_with_anything_in_it_is_read_or_refused(changed: Any) -> None:
 
 @many(250)
 @given(st.lists(mutated(RECORD), min_size=1, max_size=3))
-def test_whatever_records_are_read_a_report_is_made_of_them(changed: list[Any]) -> None:
+def test_mutated_records_give_a_report_or_are_refused(changed: list[Any]) -> None:
     with outcome(RecordError):
         records = [from_plain(TrialRecord, item) for item in changed]
         assert all(table.rows for table in collect_findings(records, plan_of(records)).tables)
@@ -98,7 +98,7 @@ def test_a_damaged_ledger_loses_no_line_that_is_whole(content: bytes) -> None:
 
 @many(150)
 @given(content=st.one_of(st.binary(max_size=60), damaged(ARRAYS_OF_A_CHECKPOINT)))
-def test_whatever_its_arrays_are_it_is_read_or_refused(tmp_path_factory: Any, content: bytes) -> None:
+def test_a_checkpoint_with_any_arrays_is_read_or_refused(tmp_path_factory: Any, content: bytes) -> None:
     folder = tmp_path_factory.mktemp("checkpoint")
     whole = Meta(
         trial_id="t", packages={}, arrays_sha256=hashlib.sha256(content).hexdigest(), progress=PROGRESS

@@ -56,7 +56,7 @@ names = st.sampled_from(sorted(WORDS))
 
 @many(160)
 @given(name=names, data=st.data())
-def test_a_file_may_say_anything(
+def test_a_mutated_config_file_is_planned_or_refused(
     tmp_path_factory: pytest.TempPathFactory, name: str, data: st.DataObject
 ) -> None:
     said = json.loads(json.dumps(yaml.safe_load(shipped(name)), default=str))

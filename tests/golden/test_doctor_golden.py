@@ -25,7 +25,7 @@ def stable(text: str, folder: Path) -> str:
 @pytest.mark.more_except("eight_l4")
 @pytest.mark.slow_cases("h100_pcie", "two_kinds", "h100_nvl", "h100_sxm", "a100_40", "a100_80")
 @pytest.mark.parametrize("name", MACHINES)
-def test_doctor_shows_what_it_said(name, tmp_path):
+def test_output_of_doctor_is_unchanged(name, tmp_path):
     compare(name, MACHINES[name], tmp_path, ("doctor",))
 
 
@@ -45,7 +45,7 @@ def compare(name: str, machine: Machine, folder: Path, words: Sequence[str]) -> 
     ("pools", "programs", "has_token"),
     [("gcp", ("gcloud", "ray"), True), ("gcp", (), False), ("gke", ("gcloud", "kubectl"), False)],
 )
-def test_doctor_says_of_a_cluster_what_it_said(pools, programs, has_token, tmp_path):
+def test_output_of_doctor_cluster_is_unchanged(pools, programs, has_token, tmp_path):
     if has_token:
         (tmp_path / ".ray").mkdir()
         (tmp_path / ".ray" / "auth_token").touch()

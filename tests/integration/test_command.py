@@ -13,7 +13,7 @@ from cli_process import NOOP, ask, command, environment, records_in, start, wait
 from orchestrator.cli import main
 
 
-def test_a_sweep_runs_once_and_the_same_command_runs_nothing(tmp_path: Path) -> None:
+def test_a_sweep_runs_once_and_the_same_command_repeats_no_trial(tmp_path: Path) -> None:
     first = ask(*NOOP, "sweep.repeats=3", cwd=tmp_path)
     assert (first.code, first.err) == (0, "")
     ledger = tmp_path / "outputs/smoke/records.jsonl"
@@ -52,7 +52,7 @@ def test_a_result_of_another_sweep_is_adopted_and_not_run_again(tmp_path: Path) 
 
 
 @pytest.mark.more
-def test_plan_starts_nothing_and_imports_no_framework(tmp_path: Path) -> None:
+def test_plan_writes_no_file_and_imports_no_framework(tmp_path: Path) -> None:
     script = (
         "import sys; from orchestrator.cli import main\n"
         "code = main(['plan', '+sweep=tpu_vs_gpu', 'data=synthetic'])\n"
@@ -169,7 +169,7 @@ def test_outputs_that_cannot_be_written_are_refused_before_anything_runs(tmp_pat
 
 
 @pytest.mark.more
-def test_a_second_driver_is_told_who_holds_the_sweep_and_an_interrupt_keeps_what_is_finished(
+def test_a_second_driver_is_refused_and_an_interrupt_keeps_finished_trials(
     tmp_path: Path,
 ) -> None:
     words = (*NOOP, "trainer.fault=none,hang", "checkpoint.grace_seconds=1")
@@ -261,7 +261,7 @@ def test_without_ray_and_mlflow_trials_run_inline_and_untracked(tmp_path: Path) 
     )
 
 
-def test_help_tells_verbs_and_the_words_of_a_sweep(tmp_path: Path) -> None:
+def test_help_lists_verbs_and_the_words_of_a_sweep(tmp_path: Path) -> None:
     told = ask("--help", cwd=tmp_path)
     assert told.code == 0
     for word in ("run ", "plan ", "report ", "sync ", "+sweep=", "sweep.repeats="):

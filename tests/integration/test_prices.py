@@ -79,7 +79,7 @@ def test_a_price_that_looks_like_an_error_stops_the_command(tmp_path: Path) -> N
 
 
 @pytest.mark.more
-def test_failed_attempts_are_billed_and_a_plan_tells_prices(tmp_path: Path) -> None:
+def test_failed_attempts_are_billed_and_a_plan_shows_prices(tmp_path: Path) -> None:
     words = (*NOOP, "trainer.fault=raise")
     assert "n2-standard-8 on demand" in said("plan", *words, cwd=tmp_path)
     assert ask(*words, cwd=tmp_path).code == 1

@@ -104,7 +104,7 @@ def test_mlflow_holds_a_parent_and_a_child_for_each_trial(smoke: tuple[Path, Ans
     assert by_trial == {}
 
 
-def test_typed_again_it_runs_nothing_and_the_other_verbs_agree(
+def test_the_same_command_again_repeats_no_trial_and_the_other_verbs_agree(
     smoke: tuple[Path, Answer], words: tuple[str, ...], precisions: str
 ) -> None:
     folder, _ = smoke
@@ -135,7 +135,7 @@ def driving(words: tuple[str, ...], folder: Path) -> Iterator["subprocess.Popen[
 
 
 @pytest.mark.slow
-def test_a_killed_driver_leaves_nothing_alive_and_the_same_command_runs_what_is_missing(
+def test_a_killed_driver_leaves_no_process_and_the_same_command_runs_the_rest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     words = ("+sweep=smoke", "trainer=noop", "precision=fp32", "sweep.include=[]", "data=synthetic")

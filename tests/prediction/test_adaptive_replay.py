@@ -44,7 +44,7 @@ def drawn(cases):
 
 
 @pytest.mark.more
-def test_a_search_is_right_as_often_as_it_says_for_less_than_half_of_the_grid(told):
+def test_an_adaptive_search_is_right_in_95_percent_for_less_than_half_of_the_grid(told):
     assert told["adaptive"]["right"] >= 0.95
     assert told["the best alone"]["share"] < told["adaptive"]["share"] < 0.5
 

@@ -33,7 +33,7 @@ def test_a_model_that_was_not_seen_is_predicted_within_its_interval(pair):
         assert found.in_range.all()
 
 
-def test_its_members_are_told_beside_it_and_it_is_their_geometric_mean(pair):
+def test_a_blend_is_the_geometric_mean_of_its_members_and_lists_them(pair):
     (fitted,) = fit_blend([pair])
     found = {name: each.step_seconds for name, each in fitted.predict(pair.profiles).items()}
     members = [found.pop(f"orchestrator_{name}") for name in ("trees", "composition", "process")]
@@ -65,7 +65,7 @@ def test_intervals_hold_nine_in_ten_of_a_family_that_was_not_seen(pair):
     assert np.mean(held) > 0.75
 
 
-def test_of_a_single_model_nothing_is_known(pair):
+def test_a_blend_of_a_single_model_has_an_unbounded_interval(pair):
     (fitted,) = fit_blend([only(pair, "VGG16")])
     found = fitted.predict(pair.profiles)["orchestrator"]
     assert not found.in_range.any()

@@ -57,7 +57,7 @@ def test_what_the_host_did_is_in_no_class():
     assert features[0, 2] == 0.5  # the busy share
 
 
-def test_counts_add_the_physics_of_the_step_to_what_its_profile_tells():
+def test_counts_add_the_physics_of_the_step_to_the_features_of_its_profile():
     """8 operations, 4 bytes of features, 2 of weights, 1 layer and 3 images of 4 pixels in 4 s."""
     profiles = Profiles(
         ops=("Device_MatMul",),
@@ -86,7 +86,7 @@ def test_a_class_that_training_lacks_goes_at_the_middle_ratio(pair):
     assert found.factors[OP_CLASSES.index("transfer")] == pytest.approx(0.5)
 
 
-def test_a_step_that_takes_its_time_for_pixels_is_told_by_counts_alone(pair):
+def test_a_step_time_that_depends_on_pixels_is_predicted_only_with_counts(pair):
     planted = replace(pair, target_seconds=pair.profiles.counts[:, COUNTS.index("pixels")] / 1e7)
     errors = [
         np.abs(found.step_seconds(planted.profiles) / planted.target_seconds - 1).mean()

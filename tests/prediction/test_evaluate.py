@@ -51,7 +51,7 @@ def test_every_method_is_judged_under_both_splits(found, told):
     ]
 
 
-def test_the_figures_for_programs_are_told_per_model_pair_and_quartile_too(found):
+def test_the_json_figures_are_given_per_model_pair_and_quartile_too(found):
     for splits in convert_to_plain(found).values():
         for whole in splits.values():
             assert list(whole["pairs"]) == [f"{SLOW} -> {FAST}", f"{FAST} -> {SLOW}"]
@@ -91,7 +91,7 @@ def test_the_tables_have_a_row_for_each_method_pair_and_family(found):
     ]
 
 
-def test_ours_less_theirs_is_told_for_each_split(found):
+def test_the_difference_of_both_errors_is_shown_for_each_split(found):
     first, second = format_sentences(found)
     assert first.startswith("leave_one_model_out: mean error of orchestrator less that of profet: -")
     assert second.startswith("leave_one_family_out: ")

@@ -41,14 +41,14 @@ def test_published_op_times_of_two_steps_become_seconds_of_one(tmp_path):
     assert table.op_seconds.loc[vgg, "Device_Conv2D"] == pytest.approx(0.008)
 
 
-def test_files_of_a_folder_say_one_measurement_once(tmp_path):
+def test_one_measurement_in_several_files_is_read_once(tmp_path):
     table = both_ways(tmp_path)
     assert len(table.rows) == 2 * MEASUREMENTS
     assert table.profiled_devices == (SLOW, FAST)
     assert len(table.op_seconds) == len(table.rows)
 
 
-def test_a_file_in_the_schema_says_the_same_as_the_published_one(tmp_path):
+def test_a_file_in_the_schema_is_read_like_the_published_one(tmp_path):
     published, declared = read(published_frame(), tmp_path), read(schema_frame(), tmp_path, "mine.csv.gz")
     assert declared.devices == ("t4",)
     own = published.rows[published.rows["device"] == SLOW]
@@ -104,7 +104,7 @@ def test_a_workload_in_another_unit_than_its_device_is_an_error(tmp_path):
     assert "LeNet5, batch 16: g4dn.xlarge takes" in refused(frame, tmp_path)
 
 
-def test_a_latency_that_two_files_tell_differently_is_an_error(tmp_path):
+def test_a_latency_that_differs_between_two_files_is_an_error(tmp_path):
     published_frame().to_csv(tmp_path / "one.csv", index=False)
     other = published_frame(FAST)
     other[SLOW] *= 1.05
@@ -183,7 +183,7 @@ def test_a_published_column_that_is_missing_is_named(tmp_path):
         ("3dnet", "3dnet"),
     ],
 )
-def test_a_name_tells_a_family(model, family):
+def test_a_family_is_found_by_the_name_of_a_model(model, family):
     assert find_family(model) == family
 
 
@@ -195,7 +195,7 @@ def test_a_name_tells_a_family(model, family):
         (b"\xff\xfe" * 100, "cannot read "),
     ],
 )
-def test_a_table_that_is_not_what_its_header_says_is_refused(tmp_path, content, message):
+def test_a_table_that_contradicts_its_header_is_refused(tmp_path, content, message):
     (tmp_path / "some.csv").write_bytes(content)
     with pytest.raises(ConfigError, match=message):
         read_latencies(tmp_path)

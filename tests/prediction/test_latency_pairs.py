@@ -74,7 +74,7 @@ class Recall:
         return {"recall": PredictedSteps(step_seconds=np.full(len(profiles.step_seconds), self.middle))}
 
 
-def test_nothing_of_a_model_is_known_to_who_predicts_it(pair):
+def test_a_held_out_model_or_family_is_not_in_the_training_data(pair):
     trainings = []
 
     def fit(parts):

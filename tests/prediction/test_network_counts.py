@@ -53,7 +53,7 @@ def test_an_unknown_network_is_predicted_as_if_no_network_were_known(pair):
     assert not np.allclose(known[~is_known], unknown[~is_known])
 
 
-def test_counts_tell_what_profiles_do_not(pair):
+def test_counts_lower_the_error_where_profiles_are_alike(pair):
     """The target's time is that of its operations, of which profiles with one class of ops say nothing."""
     random = np.random.default_rng(0)
     step_seconds = random.uniform(0.01, 0.02, len(pair.models))

@@ -60,7 +60,7 @@ def test_ops_that_took_no_time_were_not_seen():
     assert seen_ops(profiles(OPS, [(1, 0, 0, 2), (1, 0, 3, 2)])) == [OPS[0], OPS[2], OPS[3]]
 
 
-def test_a_network_computes_what_its_numbers_say():
+def test_a_network_computes_the_output_of_its_weights():
     one = np.ones((1, 1), dtype=np.float32)
     kernels, biases = (2 * one, -3 * one), (one, 4 * one)
     network = ProfetNetwork(kernels=kernels, biases=biases)

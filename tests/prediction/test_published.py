@@ -39,7 +39,7 @@ def test_clusters_of_op_names_are_the_authors_but_for_a_tie(table):
 
 
 @pytest.mark.more
-def test_scalers_reach_about_what_the_paper_says(table):
+def test_the_error_of_scalers_is_about_that_of_the_paper(table):
     def mean_error(axis):
         curves = (list(build_curves(table, device=item, axis=axis)) for item in table.devices)
         return np.concatenate([held_out_errors(curve) for curve in curves]).mean()

@@ -34,7 +34,7 @@ def test_the_cpu_of_this_host_trains(capsys):
     assert found["host"]["cores"] >= 1
 
 
-def test_it_writes_nothing(capsys, working_directory):
+def test_doctor_writes_no_files(capsys, working_directory):
     diagnosis(capsys)
     assert list(working_directory.iterdir()) == []
 
@@ -102,9 +102,7 @@ def test_kept_errors_and_folders_of_killed_processes_are_shown_with_the_command_
     ]
 
 
-def test_clear_removes_kept_errors_and_folders_of_killed_processes_and_nothing_else(
-    capsys, tmp_path, leftovers
-):
+def test_clear_removes_only_kept_errors_and_folders_of_killed_processes(capsys, tmp_path, leftovers):
     main(["doctor", "--clear", "tracking=none"])
     lines = capsys.readouterr().out.splitlines()
     assert f"errors       {tmp_path}/cache/errors, none kept" in lines, lines

@@ -46,7 +46,7 @@ def test_no_secret_and_no_open_port_is_in_it(file):
 
 
 @pytest.mark.more
-def test_a_file_differs_from_nothing_until_it_is_changed(file, capsys):
+def test_an_unchanged_file_has_no_diff_and_a_changed_one_shows_its_lines(file, capsys):
     assert main([*GCP, "--diff", str(file)]) == 0
     assert capsys.readouterr().out == ""
     file.write_text(file.read_text().replace("max_workers: 8", "max_workers: 80"))
@@ -63,7 +63,7 @@ def test_manifests_are_checked_without_ray(working_directory, capsys):
 
 
 @pytest.mark.more
-def test_all_that_is_wrong_with_a_file_is_told_each_in_a_line_that_names_it(file, capsys):
+def test_every_fault_of_a_file_is_one_line_that_names_the_file(file, capsys):
     broken = file.read_text().replace("project_id: my-project", "project_id: null")
     file.write_text(broken.replace("max_workers: 8", "max_workers: -1"))
     assert main(["cluster", "--check", str(file)]) == 2

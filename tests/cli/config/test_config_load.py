@@ -54,13 +54,13 @@ def test_a_batch_divides_over_the_workers_unless_the_trainer_deals_it_out():
 
 @pytest.mark.more_except("0.9", "workload")
 @pytest.mark.parametrize("target", [0.9, 1, "workload", None])
-def test_a_target_is_a_number_a_word_or_nothing(target):
+def test_a_target_is_a_number_a_word_or_null(target):
     said = "null" if target is None else target
     (point,) = loaded(SMOKE, *ONE, "sweep.include=[]", f"measure.target={said}").sweep.points
     assert point.timing.target == target
 
 
-def test_what_the_command_line_says_replaces_what_files_say():
+def test_values_of_the_command_line_replace_values_of_files():
     settings = loaded(
         *(SMOKE, "executor=inline", "tracking=none", "cluster.missing_device=skip", "retry.oom=2"),
         *("executor.run_seconds=5", "sweep.repeats=2", "sweep.name=mine", "outputs=/elsewhere"),
@@ -340,7 +340,7 @@ def test_devices_that_are_alike_are_one_device_so_many_times(tmp_path):
 
 
 @pytest.mark.more
-def test_an_unknown_device_among_several_is_told_the_nearest(tmp_path):
+def test_an_unknown_device_among_several_names_the_nearest_one(tmp_path):
     with pytest.raises(
         ConfigError, match=r"^unknown device 'cpu_slw'; did you mean 'cpu_slow'\? known: a100"
     ):

@@ -16,7 +16,7 @@ def build_search(*words, folder: Path):
     return settings.search, settings.sweep.repeats
 
 
-def test_a_sweep_is_a_grid_where_nothing_is_shown(tmp_path):
+def test_a_sweep_without_a_search_config_is_a_grid(tmp_path):
     assert build_search(folder=tmp_path) == (GRID, 2)
 
 

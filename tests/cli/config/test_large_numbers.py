@@ -128,7 +128,7 @@ def test_a_sweep_whose_ledger_has_such_a_record_is_run_and_reported(
 
 
 @pytest.mark.parametrize("number", [2**63, 2**64, 10**25])
-def test_a_report_tells_of_such_a_record(tmp_path: Path, number: int) -> None:
+def test_a_report_includes_records_with_large_numbers(tmp_path: Path, number: int) -> None:
     ledger = Ledger(tmp_path / "smoke/records.jsonl")
     ledger.path.parent.mkdir()
     kept = [old_record(seed=number), old_record(seed=3), old_record(global_batch_size=number, steps=number)]

@@ -59,7 +59,7 @@ def test_every_device_that_google_sells_has_a_price_somewhere_but_two(devices):
     ]
 
 
-def test_the_list_holds_nothing_but_what_device_files_name(devices):
+def test_the_price_list_holds_only_instances_that_device_files_name(devices):
     named = {instance for device in devices.values() for instance in device.instances.values()}
     held = {instance for rows in prices_of().rows.values() for instance in rows}
     assert named - held == {"a3-ultragpu-8g", "tpu7x-8"}

@@ -51,7 +51,7 @@ BOOT = "Boot and install of a rented machine are not included (prices.start_seco
 
 @pytest.mark.parametrize("command", [["predict"], ["predict", "explain"]])
 @pytest.mark.more_cases("command1")
-def test_boot_is_told_of_devices_that_are_not_here_alone(capsys, command):
+def test_boot_is_mentioned_only_for_absent_devices(capsys, command):
     words = [*command, "workload=mnist_cnn", "report.epochs=5"]
     assert main([*words, "device=cpu"]) == 0
     assert "boot" not in capsys.readouterr().out
@@ -171,7 +171,7 @@ def test_own_records_of_the_very_step_are_what_is_predicted_and_of_trainers_the_
     )
 
 
-def test_what_tells_points_apart_stands_in_their_rows(working_directory):
+def test_rows_name_the_values_in_which_points_differ(working_directory):
     words = ("device=t4", "num_workers=2", "num_hosts=1,2", "data.source=auto,synthetic")
     rows = prediction_table(asked(working_directory, "workload=lenet5", *words)).rows
     assert [(row[0], row[4]) for row in rows] == [
@@ -304,7 +304,7 @@ def test_a_wrong_request_is_one_line_and_exit_2(capsys, words, message):
     assert message in err
 
 
-def test_the_models_that_travel_with_the_code_say_whose_data_it_was_and_what_makes_them():
+def test_bundled_models_name_the_licence_of_their_data_and_the_command_that_made_them():
     models = default_models()
     assert "MIT License, Copyright (c) 2021 anonymous-profet" in models.notice
     assert "MLPerf" in models.notice

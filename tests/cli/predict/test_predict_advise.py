@@ -73,7 +73,7 @@ def test_what_to_measure_is_shown_with_its_cost_until_the_winner_is_clear(workin
     assert all(errand.usd > 0 and errand.gain > 0 for errand in found.errands)
 
 
-def test_boot_is_not_told_of_a_device_that_is_here(working_directory, capsys):
+def test_boot_is_not_mentioned_for_a_present_device(working_directory, capsys):
     measure(working_directory, "cpu", 0.1, host_cpu=local_node(()).host_cpu)
     words = (*VGG[:-1], "device=cpu", "report.epochs=5")
     assert main(["predict", *words]) == 0
@@ -192,7 +192,7 @@ def test_with_a_target_what_measuring_takes_is_at_most_that(working_directory, c
     assert "until accuracy 0.9, which no training reached yet: compared on" in out
 
 
-def test_of_a_training_in_phases_nothing_is_predicted_for_its_last_steps_are_not_all(
+def test_a_training_in_phases_is_not_predicted_because_only_its_last_steps_are_timed(
     working_directory, capsys
 ):
     ledger = Ledger(working_directory / "outputs/mine/records.jsonl")
@@ -209,7 +209,7 @@ def test_of_a_training_in_phases_nothing_is_predicted_for_its_last_steps_are_not
 
 
 @pytest.mark.more
-def test_trials_of_several_lengths_tell_of_one_job_and_a_target_is_another_one(working_directory):
+def test_trials_of_several_lengths_are_one_job_and_each_target_is_another_job(working_directory):
     def jobs(*words):
         found = advised((*VGG, *words), confidence=0.9, working_directory=working_directory)
         return {item.job: len(item.standings) for item in found}
@@ -230,7 +230,7 @@ def test_batch_sizes_are_settings_too_and_compared_by_the_sample(working_directo
     assert "Batch sizes differ" in found.caveats[0]
 
 
-def test_a_deadline_that_nothing_keeps_is_shown(working_directory, capsys):
+def test_a_deadline_that_no_setting_meets_is_shown(working_directory, capsys):
     assert main(["predict", "advise", *VGG, "report.goal=cheapest", "report.deadline_hours=0.000001"]) == 0
     out = " ".join(capsys.readouterr().out.split())
     assert "No setting keeps to the limits, for vgg16 image_size=64 (cheapest within 1e-06 h). Fastest" in out

@@ -35,7 +35,7 @@ def keep(working_directory, records, *, host_cpu=HERE):
         ledger.append(replace(record, trial_id=name, spec=spec, placement=placement))
 
 
-def test_trials_of_another_hosts_processor_say_nothing_of_this_one(working_directory, capsys):
+def test_trials_on_another_host_processor_are_not_used_for_this_one(working_directory, capsys):
     fast, slow = ([split_record(workers=value, speeds=speeds) for value in (1, 2)] for speeds in SPEEDS_OF)
     keep(working_directory, fast, host_cpu="Server CPU x64")
     assert main(["predict", "split", *WORDS]) == 2
@@ -77,7 +77,7 @@ def test_points_that_were_never_run_are_predicted_too(working_directory):
     assert found.predicted.verdict == "pays"
 
 
-def test_the_only_measured_setting_is_told_by_its_own_calibration_and_not_compared_with_it(working_directory):
+def test_the_only_measured_setting_is_predicted_by_its_own_calibration_and_not_compared(working_directory):
     keep(working_directory, [split_record(workers=value) for value in (1, 2)])
     found = {outlook.setting: outlook for outlook in outlooks(working_directory)}[
         "kernels 5:50, batch 32, 2 workers"
@@ -87,7 +87,7 @@ def test_the_only_measured_setting_is_told_by_its_own_calibration_and_not_compar
     assert found.off_by is None
 
 
-def test_what_is_not_worth_it_says_from_where_on_it_pays(working_directory, capsys):
+def test_a_split_that_is_not_worth_it_shows_from_where_on_it_pays(working_directory, capsys):
     slow = KernelLink(bytes_per_second=2e8, latency_seconds=1e-4)
     settings = [((5, 50), 32), ((5, 50), 64), ((30, 100), 32), ((30, 100), 64)]
     keep(working_directory, [split_record(kernels=k, batch=b, workers=1) for k, b in settings])
@@ -131,7 +131,7 @@ def test_for_programs_each_row_shows_that_it_is_predicted(working_directory, cap
         ((*WORDS, "--yes"), "unknown flag of 'predict split': '--yes'; did you mean '--json'?"),
     ],
 )
-def test_where_nothing_can_be_said_that_is_one_line_and_exit_2(capsys, words, message):
+def test_words_that_allow_no_prediction_give_one_line_and_exit_2(capsys, words, message):
     assert main(["predict", "split", *words]) == 2
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1)

@@ -278,7 +278,7 @@ def test_what_it_starts_ends_with_the_command(lines, started: Family, then: str)
     assert started.pids() == set()
 
 
-def test_a_command_that_is_killed_leaves_nothing(own: Path, started: Family) -> None:
+def test_a_killed_command_leaves_no_process(own: Path, started: Family) -> None:
     write(own, {"mine/spec.py": at_import(f"{DAEMON}\nopen('{own}/here', 'w')\nwhile True: pass")})
     with subprocess.Popen(
         [sys.executable, "-m", "orchestrator", *WORDS], env={**os.environ, SECONDS_VARIABLE: "60"}

@@ -64,7 +64,7 @@ def test_a_distribution_names_its_workloads_by_entry_points(
     forget()
 
 
-def test_with_its_origin_it_is_found_without_looking_and_nothing_beside_it_is(
+def test_a_workload_is_found_by_its_origin_and_modules_beside_it_are_not(
     own: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(own, {"beside.py": "", "mine/inner.py": "import beside"})
@@ -115,7 +115,7 @@ def test_a_word_without_a_folder_is_refused() -> None:
         extract_workload_overrides(["workload_path="])
 
 
-def test_a_misspelt_word_is_told_the_right_one(tmp_path: Path) -> None:
+def test_a_misspelt_key_names_the_right_one(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"^unknown key 'workload_pat'; did you mean 'workload_path'\?"):
         load(["+sweep=smoke", "workload_pat=own"], working_directory=tmp_path)
 

@@ -132,7 +132,7 @@ def test_a_network_that_xla_cannot_take_is_one_line(tmp_path):
     assert "\n" not in fit.reason
 
 
-def test_a_deadline_and_a_memory_limit_are_classified_and_nothing_is_kept(tmp_path):
+def test_a_deadline_and_a_memory_limit_are_classified_and_no_file_is_kept(tmp_path):
     late = compiler(tmp_path, seconds=0.2).find_fit(step())
     assert late == NoFit(reason="it took longer than 0.2 s")
     small = compiler(tmp_path, gib=0.05).find_fit(step())

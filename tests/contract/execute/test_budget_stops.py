@@ -95,7 +95,7 @@ def test_what_the_cap_stops_goes_on_from_its_checkpoint_under_a_larger_one(
 
 @pytest.mark.more_cases("on_ray")
 @pytest.mark.parametrize("executor", [inline, on_ray])
-def test_the_cap_stops_a_trial_wherever_it_runs_and_nothing_starts_after_it(
+def test_the_cap_stops_a_trial_on_every_executor_and_no_trial_starts_after_it(
     executor: Callable[[], Executor], tmp_path: Path
 ) -> None:
     told = context(tmp_path, retry_limits={"preempted": 10})
@@ -108,7 +108,7 @@ def test_the_cap_stops_a_trial_wherever_it_runs_and_nothing_starts_after_it(
     assert [cap for cap, _ in tracker.balance.left_out] == ["budget.hours=0.000277778"]
 
 
-def test_a_sweep_of_which_nothing_fits_ends_at_once(tmp_path: Path) -> None:
+def test_a_sweep_without_a_trial_that_fits_the_budget_ends_at_once(tmp_path: Path) -> None:
     nothing = budget_tracker(context(tmp_path), noop(), hours=0.0)
     assert run(inline(), context(tmp_path), noop(), noop(seed=1), tracker=nothing) == []
     assert len(nothing.balance.left_out) == 2

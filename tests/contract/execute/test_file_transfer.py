@@ -42,7 +42,7 @@ def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SweepContext:
 ATTEMPT = Attempt(placement=noop(), number=1)
 
 
-def test_who_sees_all_is_given_nothing(told, tmp_path):
+def test_a_worker_that_sees_all_files_is_given_no_copies(told, tmp_path):
     with staged_inputs(ATTEMPT, told, driver_files=NearDepot(tmp_path / "data.npz", is_seen=True)) as here:
         assert here == told
 
@@ -56,7 +56,7 @@ def test_who_sees_the_sweeps_folder_and_not_the_cache_is_sent_the_data_alone(tol
     assert driver_files.logs == {}
 
 
-def test_who_sees_nothing_keeps_logs_for_itself_and_gives_them_back(told, tmp_path):
+def test_a_worker_that_sees_no_files_keeps_its_logs_and_gives_them_back(told, tmp_path):
     hidden = replace(told, folder=Path("/nowhere/example"))
     driver_files = NearDepot(tmp_path / "data.npz", is_seen=False)
     with staged_inputs(ATTEMPT, hidden, driver_files=driver_files) as here:

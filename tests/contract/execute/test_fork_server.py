@@ -161,7 +161,7 @@ def test_the_variables_of_a_request_are_in_its_workers_environment_alone(fork_se
     assert told(plain, "describe")["variable"] is None
 
 
-def test_a_worker_reads_nothing_from_standard_input_and_writes_to_its_log(fork_server, tmp_path):
+def test_the_input_of_a_worker_is_empty_and_its_output_goes_to_its_log(fork_server, tmp_path):
     channel, _ = fork_server.worker()
     assert told(channel, "describe")["input"] == ""
     told(channel, "print", text="hello")

@@ -91,7 +91,9 @@ def test_a_trial_that_cannot_win_is_ended_between_two_blocks_and_the_next_one_ru
 
 @pytest.mark.slow_cases("on_ray")
 @pytest.mark.parametrize("executor", [inline, on_ray])
-def test_a_training_tells_every_block_in_its_order(executor: Callable[[], Executor], tmp_path: Path) -> None:
+def test_a_training_reports_every_block_in_its_order(
+    executor: Callable[[], Executor], tmp_path: Path
+) -> None:
     told = context(tmp_path, needs_progress=True)
     trial = noop(workers=2)
     search = InOrder(trial, pruned=None)
@@ -112,7 +114,7 @@ def test_two_workers_are_ended_together(tmp_path: Path, monkeypatch: pytest.Monk
     assert early.failure == Failure(kind="pruned", message=WHY)
 
 
-def test_a_grid_hears_nothing_and_prunes_nothing(tmp_path: Path) -> None:
+def test_a_grid_gets_no_progress_and_prunes_no_trial(tmp_path: Path) -> None:
     trial = noop()
     search = InOrder(trial, pruned=trial)
     [record] = run(inline(), context(tmp_path), trial, search=search)

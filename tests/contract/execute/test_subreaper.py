@@ -33,14 +33,14 @@ def test_a_daemon_ends_when_the_owner_lets_go(relatives):
     relatives.wait_until_gone()
 
 
-def test_a_daemon_ends_when_its_keeper_is_told_to(relatives):
+def test_a_daemon_ends_when_its_keeper_gets_sigterm(relatives):
     with checkpoint_options("sh", "-c", DAEMON) as keeper:
         assert keeper.stdout.readline() == "ready\n"
         os.kill(keeper.pid, signal.SIGTERM)
         relatives.wait_until_gone()
 
 
-def test_a_command_that_fails_is_never_ready_and_leaves_nothing(relatives):
+def test_a_command_that_fails_is_never_ready_and_leaves_no_process(relatives):
     with checkpoint_options("sh", "-c", f"{DAEMON} exit 3") as keeper:
         assert keeper.stdout.readline() == ""
     relatives.wait_until_gone()

@@ -305,7 +305,7 @@ def test_what_a_worker_has_started_does_not_outlive_its_trial(tmp_path, family, 
     family.wait_until_gone(but=fork_servers)
 
 
-def test_fork_servers_listen_where_only_their_owner_can_and_leave_nothing_there():
+def test_sockets_of_fork_servers_are_for_their_owner_only_and_are_removed():
     with HostAgent() as agent:
         folder = Path(fork_server(agent).path).parent
         assert folder.stat().st_mode & 0o777 == 0o700
@@ -350,7 +350,7 @@ def test_a_fork_server_inherits_neither_the_token_nor_the_threads_of_ray(monkeyp
     assert {"RAY_AUTH_TOKEN", "OMP_NUM_THREADS"}.isdisjoint(psutil.Process(pid).environ())
 
 
-def test_a_wrong_token_starts_nothing(tmp_path, family, agent):
+def test_a_wrong_token_starts_no_process(tmp_path, family, agent):
     address = fork_server(agent)
     before = family.pids()
     with (

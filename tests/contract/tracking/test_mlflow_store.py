@@ -347,9 +347,7 @@ def test_a_later_report_takes_the_place_of_the_first_and_the_sweep_s_state_stays
     assert Path(shown).read_text() == "second"
 
 
-def test_a_report_of_a_sweep_that_was_never_tracked_is_shown_and_nothing_is_left_running(
-    uri, sweep, tmp_path
-):
+def test_a_report_of_an_untracked_sweep_is_attached_and_no_run_stays_open(uri, sweep, tmp_path):
     report = tmp_path / "report.html"
     report.write_text("a report")
     MlflowStore(uri).attach([report], outline=outline(sweep), kept=[])
@@ -406,7 +404,7 @@ def test_a_bare_mlflow_ui_shows_the_default_database_with_its_artifacts(server, 
         assert from_json(TrialRecord, answer.read().decode()) == record()
 
 
-def test_an_unreachable_server_loses_nothing_and_shows_it_in_two_lines(database, sweep, caplog):
+def test_an_unreachable_server_loses_no_record_and_gives_two_warnings(database, sweep, caplog):
     store = MlflowStore(f"http://someone:hunter2@127.0.0.1:{free_port()}")
     with caplog.at_level(logging.WARNING, logger="orchestrator"):
         store.begin(outline(sweep))
@@ -534,7 +532,7 @@ def test_a_uri_of_another_kind_is_refused_with_what_is_possible(wrong):
 
 
 @pytest.mark.more
-def test_a_first_start_prints_nothing(tmp_path):
+def test_a_first_start_prints_no_output(tmp_path):
     code = (
         "from pathlib import Path\n"
         "from orchestrator.record.tracking.mlflow_store import MlflowStore\n"
@@ -550,6 +548,6 @@ def test_a_first_start_prints_nothing(tmp_path):
 
 
 @pytest.mark.more
-def test_nothing_of_mlflow_is_imported_before_a_store_is_made():
+def test_mlflow_is_not_imported_before_a_store_is_made():
     code = "import sys, orchestrator.record.tracking.mlflow_store; assert 'mlflow' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)

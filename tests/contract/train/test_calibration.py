@@ -97,7 +97,7 @@ def test_all_processes_of_a_trial_multiply(trainer: str) -> None:
 
 
 @pytest.mark.more
-def test_a_trainer_that_computes_nothing_calibrates_nothing(tmp_path: Path) -> None:
+def test_a_trainer_without_arithmetic_has_no_calibration(tmp_path: Path) -> None:
     place = noop()
     timing = replace(place.trial.timing, calibrate=True)
     (record,) = run(context(tmp_path), replace(place, trial=replace(place.trial, timing=timing)))

@@ -47,7 +47,7 @@ def train(tmp_path):
 @pytest.mark.more
 @pytest.mark.slow_cases("tensorflow", "torch_xla")
 @pytest.mark.parametrize("trainer", ROUNDING)
-def test_a_variable_that_rounds_float32_changes_nothing(train, monkeypatch, trainer):
+def test_a_variable_that_rounds_float32_does_not_change_losses(train, monkeypatch, trainer):
     before = train(trainer)
     for name, value in ROUNDING[trainer].items():
         monkeypatch.setenv(name, value)

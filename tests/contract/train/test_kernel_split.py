@@ -50,7 +50,7 @@ def first_held(rank: DeviceFacts) -> Iterator[int]:
 
 @pytest.mark.slow_cases("two workers in bf16", "four workers", "one worker")
 @pytest.mark.more
-def test_a_record_tells_the_shares_of_each_rank_and_what_they_follow(result: TrainResult) -> None:
+def test_a_record_has_the_kernel_shares_of_each_rank_proportional_to_its_speed(result: TrainResult) -> None:
     again = codec.from_json(TrainResult, codec.to_json(result))
     assert [kernel_share.layer for kernel_share in again.devices[0].kernel_shares] == ["model.0", "model.3"]
     held = zip(*map(first_held, again.devices), strict=True)

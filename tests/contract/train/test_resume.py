@@ -210,9 +210,7 @@ def test_a_notice_to_leave_makes_a_checkpoint_at_once(
 
 
 @pytest.mark.more
-def test_a_worker_that_is_told_to_leave_and_does_not_is_ended_after_its_grace(
-    tmp_path: Path, relatives: Family
-) -> None:
+def test_a_worker_that_ignores_sigterm_is_ended_after_its_grace(tmp_path: Path, relatives: Family) -> None:
     url = str(tmp_path / "checkpoints")
     checkpointing = Checkpointing(every_seconds=60.0, grace_seconds=0.5, url=url)
     [left] = run(inline(), context(tmp_path, checkpointing=checkpointing), noop("hang"), Notifier(relatives))

@@ -43,14 +43,14 @@ def test_a_dealt_trial_passes_every_gate_and_learns(result: TrainResult) -> None
 
 @pytest.mark.parametrize("result", REHEARSAL, indirect=True)
 @pytest.mark.more
-def test_a_rehearsal_does_not_say_of_how_many_samples_its_quality_is(result: TrainResult) -> None:
+def test_a_rehearsal_has_no_number_of_held_out_samples(result: TrainResult) -> None:
     assert result.quality["accuracy"] >= 0
     assert result.held_out_samples is None
 
 
 @pytest.mark.slow_cases("four workers in bf16", "one worker")
 @pytest.mark.more
-def test_a_record_tells_the_share_of_each_rank_and_what_it_follows(result: TrainResult) -> None:
+def test_a_record_has_the_batch_share_of_each_rank_proportional_to_its_speed(result: TrainResult) -> None:
     shares = [rank.batch_share for rank in codec.from_json(TrainResult, codec.to_json(result)).devices]
     speed = sum(share.samples_per_second for share in shares)
     assert sum(share.samples for share in shares) == 64

@@ -34,5 +34,5 @@ def test_a_trial_that_is_faster_than_its_device_can_be_is_refused(tmp_path: Path
     assert failure.refused.peaks.flops_per_second == 2.0
 
 
-def test_a_rehearsal_says_nothing_of_the_device_that_is_missing(tmp_path: Path) -> None:
+def test_a_rehearsal_has_no_peaks_of_the_absent_device(tmp_path: Path) -> None:
     assert trained(tmp_path, peak=1.0, provenance="rehearsed").result.peaks is None

@@ -66,7 +66,7 @@ def test_more_records_than_one_call_reads_come_back(tmp_path):
 
 
 @pytest.mark.more
-def test_a_new_head_with_an_empty_disk_runs_nothing_again(server, tmp_path):
+def test_a_new_head_with_an_empty_disk_repeats_no_trial(server, tmp_path):
     first = ask(*WORDS, cwd=tmp_path, variables=server.variables)
     assert (first.code, first.err) == (0, "")
     assert first.out.startswith(f"records: outputs/smoke/records.jsonl and {URL}/smoke\n")

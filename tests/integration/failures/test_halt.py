@@ -64,7 +64,7 @@ def test_a_cancelled_sweep_ends_with_a_report_of_what_it_has(
 
 
 @pytest.mark.more
-def test_a_paused_sweep_ends_when_nothing_runs_and_the_same_command_runs_exactly_the_rest(
+def test_a_paused_sweep_ends_after_its_running_trials_and_the_same_command_runs_the_rest(
     tmp_path: Path, driven: Driven
 ) -> None:
     ask("--version", cwd=tmp_path)  # the first command imports for seconds, in which the sweep would end

@@ -36,7 +36,7 @@ def relatives(monkeypatch):
 @pytest.mark.slow_cases("ray-terminate")
 @pytest.mark.parametrize("interrupt", [ctrl_c, terminate])
 @pytest.mark.parametrize("executor", ["inline", "ray"])
-def test_an_interrupted_sweep_says_one_line_and_leaves_nothing_alive(
+def test_an_interrupted_sweep_prints_one_line_and_leaves_no_process(
     tmp_path, relatives: Family, executor, interrupt
 ):
     driver = subprocess.Popen(

@@ -112,7 +112,7 @@ def test_words_that_a_full_disk_cannot_take_are_one_line_and_exit_code_one(
     assert num_results(tmp_path) == (3 if words[0] != "plan" and words[0] != "--help" else 0)
 
 
-def test_a_refusal_that_cannot_be_told_keeps_its_exit_code(tmp_path: Path) -> None:
+def test_a_refusal_that_cannot_be_printed_keeps_its_exit_code(tmp_path: Path) -> None:
     assert redirected("2> /dev/full", ["plan", "+sweep=smok"], cwd=tmp_path).code == 2
 
 

@@ -18,7 +18,7 @@ def notebook(tmp_path_factory):
 
 
 @pytest.mark.more
-def test_a_plan_is_a_value_and_starts_nothing(notebook):
+def test_a_plan_is_a_value_and_starts_no_trial(notebook):
     kernel, folder, _ = notebook
     shown = kernel.run(f"planned = plan({WORDS}); planned")
     totals, expected = shown.splitlines()
@@ -32,7 +32,7 @@ def test_a_plan_is_a_value_and_starts_nothing(notebook):
 
 @pytest.mark.more
 @pytest.mark.parametrize(("num_repeats", "executor"), [(1, "ray"), (2, "ray"), (3, "inline")])
-def test_sweeps_run_one_after_the_other_in_one_process_and_say_plain_lines(notebook, num_repeats, executor):
+def test_sweeps_run_in_sequence_in_one_process_and_print_plain_lines(notebook, num_repeats, executor):
     kernel, folder, _ = notebook
     words = f"{WORDS}, 'executor={executor}', 'sweep.repeats={num_repeats}'"
     kernel.said = ""
@@ -92,7 +92,7 @@ def test_a_cluster_that_the_notebook_uses_is_left_alone(notebook):
 
 @pytest.mark.more_except("inline")
 @pytest.mark.parametrize("executor", ["inline", "ray"])
-def test_an_interrupted_cell_leaves_nothing_alive_and_the_next_one_goes_on(notebook, executor):
+def test_an_interrupted_cell_leaves_no_process_and_the_next_one_resumes(notebook, executor):
     kernel, folder, started = notebook
     before = started.pids()
     seed = {"inline": 1, "ray": 2}[executor]

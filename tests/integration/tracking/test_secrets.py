@@ -22,7 +22,7 @@ PLANTED = (IN_URI, *VARIABLES.values())
 
 
 @pytest.mark.more
-def test_no_secret_is_written_or_said_or_on_the_command_line_of_a_child(
+def test_no_secret_is_written_or_printed_or_on_the_command_line_of_a_child(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in VARIABLES.items():

@@ -13,7 +13,7 @@ TRACKED = [word for word in NOOP if word != "tracking=none"]
 @pytest.mark.parametrize(
     "verb", [[], ["plan"], ["report"], ["sync"]], ids=lambda verb: "".join(verb) or "run"
 )
-def test_the_variable_is_followed_and_said(verb: list[str], tmp_path: Path) -> None:
+def test_the_tracking_variable_is_used_and_shown(verb: list[str], tmp_path: Path) -> None:
     place = f"sqlite:///{tmp_path}/store/mine.db"
     if verb in (["report"], ["sync"]):
         assert ask(*NOOP, cwd=tmp_path).code == 0
