@@ -61,7 +61,7 @@ def test_unknown_is_a_dash():
         ("", ""),
     ],
 )
-def test_data_says_its_kind_first(data, name):
+def test_a_name_of_data_begins_with_its_kind(data, name):
     assert data_name(data) == name
 
 

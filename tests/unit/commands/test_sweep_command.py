@@ -43,13 +43,13 @@ def test_a_workload_that_was_edited_is_read_anew(own):
     assert compute_version(OWN) == 40
 
 
-def test_a_workload_is_unknown_to_a_command_that_does_not_say_where_it_lies(own):
+def test_an_own_workload_is_unknown_to_a_command_without_its_path(own):
     compute_version(OWN)
     with pytest.raises(ConfigError, match=r"^unknown workload 'mine'; "):
         compute_version(OWN[:2])
 
 
-def test_what_is_planned_of_a_workload_that_was_edited_is_what_its_files_say(own):
+def test_a_plan_of_an_edited_workload_uses_its_current_files(own):
     for version in (3, 40):
         write(own / "mine", {"spec.py": SPEC.replace("VERSION = 3", f"VERSION = {version}")})
         with parsed_arguments(OWN) as words:

@@ -62,7 +62,7 @@ def test_a_child_that_takes_too_much_memory_is_killed(tmp_path):
         run(code, tmp_path, limits=Limits(seconds=20, memory_bytes=200 * 2**20))
 
 
-def test_a_child_is_ended_as_soon_as_it_told_enough(tmp_path):
+def test_a_child_is_ended_as_soon_as_its_answers_are_enough(tmp_path):
     code = f"open({str(tmp_path / 'done')!r}, 'w').close(); import time; time.sleep(60)"
     started = time.monotonic()
     assert run(code, tmp_path, is_enough=(tmp_path / "done").exists) == []

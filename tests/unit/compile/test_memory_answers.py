@@ -82,7 +82,7 @@ def test_seed_and_length_change_no_memory(changes):
     assert with_fit(MISFIT, **changes).placements == ()
 
 
-def test_an_unknown_memory_stops_nothing_and_is_counted_by_its_reason():
+def test_an_unknown_memory_stops_no_trial_and_is_counted_by_its_reason():
     plan = with_fit(NoFit(reason="there is no TPU compiler"))
     assert len(plan.placements) == 1
     assert memory_lines(plan.memory.values()) == ("memory of 1 step not checked: there is no TPU compiler",)
@@ -153,7 +153,7 @@ def test_a_spoiled_answer_is_asked_for_again(tmp_path):
         assert cache.program("b") is None
 
 
-def test_a_cache_that_cannot_be_written_keeps_nothing_and_stops_nothing(tmp_path):
+def test_a_cache_that_cannot_be_written_is_ignored(tmp_path):
     (tmp_path / "file").write_text("")
     cache = CompileCache(tmp_path / "file")
     cache.keep_fit("a", FITS)
@@ -248,7 +248,7 @@ def test_tensors_that_take_all_but_the_context_are_tight():
         ({"environment": TrainerEnvironment(python="p", versions={}, missing="no torch")}, "no torch"),
     ],
 )
-def test_tensors_that_cannot_be_counted_say_why(tmp_path, changes, reason):
+def test_tensors_that_cannot_be_counted_give_the_reason(tmp_path, changes, reason):
     counter = GpuTensorCounter(
         folder=tmp_path, limits=Limits(seconds=1, memory_bytes=GIB), code_sha256="code", compiles=True
     )

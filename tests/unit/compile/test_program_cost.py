@@ -28,7 +28,7 @@ def entry(*lines: str, before: str = "") -> str:
     return f"HloModule m, is_scheduled=true\n{before}\n{opening}\n{body}\n}}\n"
 
 
-def test_cycles_of_the_entry_are_summed_and_names_cost_nothing():
+def test_cycles_of_the_entry_are_summed_and_names_have_no_cost():
     text = entry(
         "%a = f32[1024]{0:T(256)} parameter(0)",
         f"%b = (f32[1024]{{0:T(256)}}, f32[8]{{0}}) fusion(%a), kind=kLoop, calls=%f, {_PRICED % 100}",
@@ -98,6 +98,6 @@ def test_exchanges_count_their_bytes_once():
         (entry("%a = f32[2] parameter(0)"), "no cycles"),
     ],
 )
-def test_a_text_that_tells_nothing_is_refused(text, reason):
+def test_a_program_without_an_entry_or_cycles_is_refused(text, reason):
     with pytest.raises(UnpricedProgramError, match=reason):
         program_cost(text)

@@ -27,7 +27,7 @@ def combinations(*words, **parts):
     return [dict(combination) for combination in grid(*words, **parts).combinations()]
 
 
-def test_what_no_axis_says_comes_from_the_base():
+def test_a_value_without_an_axis_comes_from_the_base():
     assert combinations(grid={"device": ["cpu", "t4"]}) == [BASE, {**BASE, "device": "t4"}]
 
 
@@ -56,7 +56,7 @@ def test_what_is_common_holds_for_included_points_too():
     ]
 
 
-def test_a_value_of_the_command_line_replaces_the_axis_and_what_includes_say():
+def test_a_value_of_the_command_line_replaces_that_of_the_axis_and_of_includes():
     found = combinations(
         "precision=bf16",
         grid={"device": ["cpu", "t4"], "precision": ["fp32", "fp16"]},
@@ -165,7 +165,7 @@ def test_a_list_in_the_place_of_a_name_is_refused():
         combinations("precision=[fp32,bf16]")
 
 
-def test_only_so_many_devices_are_told_one_by_one():
+def test_more_than_64_devices_one_by_one_are_refused():
     with pytest.raises(ConfigError) as raised:
         combinations(grid={"devices": [["cpu", "t4"] * 33]})
     assert str(raised.value) == (

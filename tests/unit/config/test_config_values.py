@@ -195,7 +195,7 @@ def test_a_missing_value_names_its_file():
         ("noop", "fault", "rise", "did you mean 'raise'? known: die, exhaust, hang, nan, none, raise"),
     ],
 )
-def test_a_knob_of_a_trainer_has_one_of_the_values_that_the_registry_tells(trainer, knob, value, said):
+def test_a_knob_of_a_trainer_takes_only_the_values_of_the_registry(trainer, knob, value, said):
     conf = trainer_conf(trainer_info(trainer))
     with pytest.raises(UnknownNameError) as raised:
         convert_to_plain(OmegaConf.structured(conf(name=trainer, **{knob: value})), group="trainer")
@@ -210,7 +210,7 @@ def test_a_switch_may_be_written_without_quotes(value, meant):
 
 
 @pytest.mark.parametrize(("group", "schema"), [("device", "schema"), ("workload", "NAME_schema")])
-def test_a_file_without_a_schema_is_told_its_first_line(group, schema):
+def test_a_file_without_a_schema_is_refused_with_its_right_first_line(group, schema):
     with pytest.raises(ConfigError) as raised:
         check_schema(OmegaConf.create({"name": "mine"}), group=group, option="mine")
     assert str(raised.value) == (

@@ -15,7 +15,7 @@ def name_of_script(command: str, **options: str) -> str:
     )
 
 
-def test_the_name_is_that_of_the_workloads_whatever_else_a_command_lists() -> None:
+def test_the_name_is_that_of_the_workloads_alone() -> None:
     one = [point(workload="mine", precision=precision) for precision in ("fp32", "bf16")]
     assert name_of_jobs("single", one) == "single-mine"
     assert name_of_jobs("single", [*one, point(workload="yours")]) == "single-mine-yours"

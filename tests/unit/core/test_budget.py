@@ -80,7 +80,7 @@ def test_a_cap_is_passed_by_what_comes_on_top_of_the_rest(caps, passed):
     assert Budget(**caps).passed_by(HALF_HOUR, spent=spent, of_trial=HALF_HOUR) == passed
 
 
-def test_what_costs_nothing_passes_no_cap_of_money_that_is_passed_already():
+def test_a_free_trial_passes_no_cap_of_money_even_if_it_is_spent():
     free = Spend(node_hours=1.0)
     assert Budget(usd=1).passed_by(free, spent=Spend(usd=2.0), of_trial=Spend()) is None
 
@@ -132,7 +132,7 @@ def test_a_trial_without_a_record_likely_takes_its_predicted_steps_and_what_its_
     assert unknown_setup == replace(predicted, expected=steps_alone, is_without_setup=True)
 
 
-def test_a_resumed_attempt_and_a_failed_one_do_not_tell_how_long_a_trial_takes():
+def test_a_resumed_attempt_and_a_failed_one_do_not_quote_the_time_of_a_trial():
     part = train_result(resumed_from_step=60)
     told = [ran(gpu(), 10, result=part), ran(gpu(), 10, failure=Failure(kind="error", message="no"))]
     assert not Quotes(told, price_book=Market(), deadlines=DEADLINES).of(gpu()).is_recorded
@@ -181,7 +181,7 @@ def test_what_runs_must_leave_when_the_cap_is_passed_and_not_before():
     assert set(held_back.over_budget()) == {gpu().trial_id}
 
 
-def test_what_was_never_begun_costs_nothing():
+def test_a_dropped_attempt_that_never_began_costs_no_money():
     clock = [0.0]
     queue = Queue(
         [gpu(0), gpu(1)],
@@ -207,7 +207,7 @@ def test_only_what_costs_money_leaves_for_money():
     assert set(held_back.over_budget()) == {gpu().trial_id}
 
 
-def test_one_that_was_made_to_leave_failed_for_the_budget_and_any_other_for_what_it_says():
+def test_a_trial_stopped_for_the_budget_fails_with_that_cause_and_others_keep_theirs():
     clock = [0.0]
     held_back = tracker(now=lambda: clock[0], usd=1.0)
     held_back.start(gpu())

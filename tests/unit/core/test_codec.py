@@ -122,7 +122,7 @@ def test_not_a_number_and_infinities_survive_in_standard_json():
     assert (second, third) == (math.inf, -math.inf)
 
 
-def test_a_value_is_one_line_whatever_its_texts_hold():
+def test_a_value_is_one_line_with_any_texts():
     value = record(failure=Failure(kind="error", message="first\nsecond\u2028third é"))
     assert "\n" not in to_json(value)
     assert from_json(TrialRecord, to_json(value)) == value
@@ -222,12 +222,12 @@ def test_a_long_wrong_value_is_cut():
     assert len(str(caught.value)) < 110
 
 
-def test_text_that_is_not_json_is_said_to_be_none():
+def test_text_that_is_not_json_is_refused():
     with pytest.raises(RecordError, match=r"^not JSON: Expecting property name"):
         from_json(TrialSpec, "{")
 
 
-def test_a_rule_of_the_value_itself_is_told_as_it_is():
+def test_a_violated_rule_of_the_value_itself_is_shown_unchanged():
     plain = _changed(record(), "result", None)
     with pytest.raises(RecordError, match=r"needs exactly one of result and failure"):
         from_plain(TrialRecord, plain)
@@ -268,7 +268,7 @@ def test_a_whole_number_that_is_no_float_is_refused():
         from_plain(TrialRecord, _changed(record(), "started_at", 10**400))
 
 
-def test_a_plan_of_before_full_trainings_were_told_is_read():
+def test_a_plan_without_full_trainings_is_read():
     plain = to_plain(_PLAN)
     del plain["trainings"]
     assert from_plain(Plan, plain) == replace(_PLAN, trainings={})

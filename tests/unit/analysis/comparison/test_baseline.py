@@ -97,12 +97,12 @@ def against_of(records, *, keys, chosen):
     )
 
 
-def test_what_trains_nothing_is_no_baseline_and_has_none():
+def test_a_setting_without_training_is_no_baseline_and_has_none():
     idle = measured(precision="bf16", step_seconds=1e-6, placed={"trains": False})
     assert against([measured(), idle], precision="fp32") == AgainstBaseline()
 
 
-def test_without_a_baseline_nothing_is_compared_with_it():
+def test_without_a_baseline_no_setting_is_compared():
     assert against_baseline(find_measured(build_frame([measured()])), None) == AgainstBaseline()
 
 

@@ -125,7 +125,7 @@ def test_results_on_different_data_are_never_compared():
     }
 
 
-def test_a_trainer_that_trains_nothing_wins_nothing():
+def test_a_trainer_without_training_is_not_compared():
     idle = measured("torch_xla", step_seconds=1e-6, placed={"trains": False})
     assert compared([measured("torch_ddp"), idle]) == ()
 

@@ -18,7 +18,7 @@ def table_of(records, **baseline):
     )
 
 
-def test_cells_are_speed_ups_over_the_baseline_and_dashes_where_nothing_was_measured():
+def test_cells_are_speed_ups_over_the_baseline_and_dashes_if_not_measured():
     records = [
         *repeats(rates=FAST),
         *repeats(rates=SLOW, precision="bf16"),
@@ -66,6 +66,6 @@ def test_cpus_of_two_hosts_never_share_a_matrix():
     assert table_of(records).rows == ()
 
 
-def test_what_trains_nothing_has_no_matrix():
+def test_a_trainer_without_training_has_no_matrix():
     records = [measured(precision=name, placed={"trains": False}) for name in ("fp32", "bf16")]
     assert table_of(records).rows == ()

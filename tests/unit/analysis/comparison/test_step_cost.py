@@ -89,7 +89,7 @@ def test_larger_batches_that_took_less_time_are_shown():
     assert row_of({64: 0.03, 128: 0.02, 256: 0.01})[7].startswith("larger batches took less time")
 
 
-def test_a_fixed_part_whose_interval_holds_nothing_is_shown():
+def test_a_fixed_part_whose_interval_contains_0_is_not_shown():
     assert row_of({64: 0.010, 128: 0.017, 256: 0.038})[7] == "no fixed part is shown: its interval contains 0"
 
 

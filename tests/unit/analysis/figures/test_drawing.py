@@ -105,7 +105,7 @@ def test_no_role_is_left_inside_an_image():
     assert not re.search(r"role=|aria-", draw_svg(figure(), width=700))
 
 
-def test_a_png_is_white_where_nothing_is_drawn_and_scaled():
+def test_a_png_has_a_white_background_and_is_scaled():
     svg = draw_svg(figure(), width=700)
     with Image.open(io.BytesIO(draw_png(svg, scale=2))) as image:
         assert image.convert("RGB").getpixel((1, 1)) == (255, 255, 255)

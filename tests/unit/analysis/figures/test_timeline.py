@@ -60,7 +60,7 @@ def test_phases_go_no_further_than_their_attempt():
     assert stretches(ran(0, 0.7)) == [(0, "launch", 0, 0.6), (0, "first step", 0.6, 0.1)]
 
 
-def test_a_failure_is_one_stretch_whatever_was_measured_before():
+def test_a_failure_is_one_stretch_even_after_a_measurement():
     failed = ran(0, 3, failure=Failure(kind="invalid_measurement", message="no", refused=train_result()))
     assert stretches(failed) == [(0, "failed", 0, 3)]
 
@@ -90,7 +90,7 @@ def test_attempts_beside_each_other_have_a_row_each_and_are_not_idle():
     assert IDLE not in {stretch.phase for stretch in found.stretches}
 
 
-def test_a_long_pause_is_left_out_and_told():
+def test_a_long_pause_is_left_out_and_listed():
     found = build_timeline([ran(0, 3), ran(3603, 3606), ran(7206, 7209)], build_name)
     assert found.pauses == ((3, 3600), (6, 3600))
     assert [stretch.start for stretch in found.stretches if stretch.phase == "launch"] == [0, 3, 6]
@@ -109,7 +109,7 @@ def test_attempts_of_other_sweeps_are_counted():
     assert figure.alternative.startswith("Timeline of 1 attempt on 1 node.")
 
 
-def test_a_sweep_that_measured_nothing_has_no_timeline():
+def test_a_sweep_without_measurements_has_no_timeline():
     assert timeline_figures([rehearsed()], build_name) == ()
 
 

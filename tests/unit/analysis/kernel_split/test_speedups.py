@@ -119,7 +119,7 @@ def test_more_workers_are_taken_to_be_like_those_that_were_calibrated():
     assert model.stretched == "more workers taken to be as fast, each on a device of its own"
 
 
-def test_a_trial_tells_of_its_own_number_of_threads():
+def test_a_source_names_the_threads_of_each_trial():
     two = split_record(threads=1)
     model = family([split_record(workers=1, threads=2), two, split_record(batch=64)]).splits[0].model
     assert model.source == "1 trial of 1 worker x 2 threads and 1 trial of 2 workers x 1 thread"
@@ -200,7 +200,7 @@ def test_over_the_least_link_several_workers_are_as_fast_as_one():
         ),
     ],
 )
-def test_what_records_do_not_tell_is_shown_and_what_was_measured_stays(records, reason):
+def test_an_unknown_prediction_gives_its_reason_and_the_measured_value_stays(records, reason):
     row = split_table(families(records())).rows[0]
     assert row[6].endswith("x")
     assert row[7] == "\N{EN DASH}"
@@ -261,7 +261,7 @@ def test_the_report_has_both_tables_and_four_figures():
     assert "### Split convolutions" in format_markdown("example", findings)
 
 
-def test_a_sweep_that_splits_nothing_has_none_of_that():
+def test_a_sweep_without_a_split_has_no_family_figure_or_row():
     records = [split_record(workers=value, trainer="torch_ddp") for value in (1, 2)]
     assert families(records) == ()
     assert split_figures(()) == ()
@@ -327,7 +327,7 @@ def test_kernels_go_on_to_those_of_the_paper_and_each_network_has_its_tick():
     assert axis["values"][:3] == [sum(kernel) for kernel in KERNELS]
 
 
-def test_over_a_wider_link_nothing_is_slower_and_the_mark_lies_at_the_measured_one():
+def test_over_a_wider_link_no_speed_up_falls_and_the_mark_is_at_the_measured_one():
     curves, _, marks, *_ = figure("bandwidth")["layer"]
     lines = {}
     for value in values_in(curves):
@@ -341,7 +341,7 @@ def test_batches_go_on_beyond_the_largest():
     assert figure("batch")["encoding"]["x"]["axis"]["values"] == [32, 64, 128, 256, 512, 1024]
 
 
-def test_these_figures_can_be_drawn_and_words_tell_them():
+def test_split_figures_can_be_drawn_and_have_a_text_alternative():
     for found in split_figures(families(split_sweep()[0])):
         assert draw_svg(found, width=1000).count("<path") >= 2
         assert "measured" in found.alternative

@@ -26,7 +26,7 @@ LAYER = SplitLayer(
 )
 
 
-def test_the_paper_sized_network_has_the_work_that_its_layers_say():
+def test_the_paper_sized_network_has_the_work_of_its_layers():
     first, second = find_layers(workload("cifar10_cnn", {}).networks["model"], batch=64)
     assert first.flops == 2 * (2 * 64 * 32 * 32 * 500 * 3 * 25)  # no gradient of the images
     assert second.flops == 3 * (2 * 64 * 16 * 16 * 1500 * 500 * 25)

@@ -91,7 +91,7 @@ def test_a_variable_that_was_set_for_some_repeats_alone_keeps_them_apart():
     assert {measurement.setting.ran_with for measurement in found} == {"", "OMP_PROC_BIND spread"}
 
 
-def test_versions_that_differ_between_trainers_are_not_told():
+def test_versions_that_differ_between_trainers_are_not_shown():
     found = find_measured(build_frame([measured("torch_ddp"), measured("tensorflow")]))
     assert {measurement.setting.ran_with for measurement in found} == {""}
 
@@ -102,7 +102,7 @@ def test_repeats_from_another_host_or_another_commit_are_still_repeats():
     assert only.num_repeats == 2
 
 
-def test_what_trains_nothing_comes_last():
+def test_a_trainer_without_training_comes_last():
     idle = measured("noop", step_seconds=1e-6, placed={"trains": False})
     found = find_measured(build_frame([idle, measured()]))
     assert [(measurement.setting.trainer, measurement.trains) for measurement in found] == [

@@ -54,7 +54,7 @@ def in_blocks(cpu_seconds, wait_seconds, *, busy_seconds=0.2, **changes):
     )
 
 
-def test_two_threads_that_lost_half_of_two_cores_were_disturbed_whatever_the_load_average():
+def test_two_threads_that_lost_half_of_two_cores_were_disturbed_at_any_load_average():
     assert in_blocks([0.095] * 6, [0.105] * 6, load_average=(0.0, 0.08)) == "52% waiting for a core"
 
 
@@ -108,7 +108,7 @@ def test_a_trial_on_an_accelerator_may_leave_its_cores_idle():
     assert noise(placed=GPU, load_average=(11, 9)) == "load 11.00 on 8 cores"
 
 
-def test_what_trains_nothing_or_was_not_timed_is_not_judged():
+def test_a_trial_without_training_or_timing_is_not_judged():
     assert noise(placed=placement(trains=False), cpu_seconds=(0.0,)) == ""
     assert noise(block_seconds=(), load_average=(9, 9)) == ""
 

@@ -38,7 +38,7 @@ def collect_rows(title, records, **changes):
     return [dict(zip((column.header for column in table.columns), row, strict=True)) for row in table.rows]
 
 
-def test_a_setting_is_named_alike_in_all_its_seeds_and_repeats_and_in_nothing_else():
+def test_only_seeds_and_repeats_share_the_id_of_a_setting():
     first = trial_spec()
     assert {setting_id(replace(first, seed=seed, repeat=seed)) for seed in SEEDS} == {trial_id(first)}
     assert setting_id(replace(first, precision="bf16")) != setting_id(first)
@@ -58,7 +58,7 @@ def test_one_measurement_pools_all_seeds_and_shows_which_were_quiet():
     assert only.points == tuple(trial_id(replace(record.spec, repeat=0)) for record in records[::2])
 
 
-def test_the_table_has_one_row_and_says_of_how_many_seeds():
+def test_the_table_has_one_row_with_the_number_of_seeds():
     (row,) = collect_rows("Measured", seeded())
     assert "seed" not in row
     assert row["over"] == "6 repeats of 3 seeds"
@@ -89,7 +89,7 @@ def test_what_would_have_been_predicted_of_one_seed_stands_beside_all_of_them():
     assert row["in the interval"] == "yes"
 
 
-def test_speed_ups_have_one_row_whatever_the_seeds():
+def test_speed_ups_have_one_row_for_all_seeds():
     records = [*seeded(), *seeded(rates=(2000, 2020), precision="bf16")]
     (row,) = collect_rows("Speed-up by device and precision", records)
     assert (row["fp32"], row["bf16"][:5]) == ("1x, reference", "2.00x")
@@ -119,12 +119,12 @@ def test_scaling_is_over_all_seeds():
     assert rows[1]["speed-up"].startswith("1.80x")
 
 
-def test_money_is_told_of_a_setting_with_all_its_seeds():
+def test_cost_is_shown_per_setting_with_all_its_seeds():
     (row,) = collect_rows("Cost", seeded(price=price()))
     assert (row["of"], row["trials"]) == ("mnist_cnn cpu torch_ddp fp32", "6")
 
 
-def test_utilisation_is_told_of_a_setting_with_all_its_seeds():
+def test_utilisation_is_shown_per_setting_with_all_its_seeds():
     peak = Calibration(size=2048, seconds=((0.1,),))
     records = [measured(seed=seed, recorded={"calibration": peak}) for seed in SEEDS]
     (row,) = collect_rows("Utilisation", records)

@@ -72,7 +72,7 @@ def test_no_two_different_trials_of_a_sweep_share_a_name(several):
         ]
 
 
-def test_a_name_is_short_where_nothing_else_differs():
+def test_a_name_is_short_if_no_other_value_differs():
     trial = trial_spec()
     assert namer([trial])(trial) == "mnist_cnn cpu torch_ddp fp32"
 
@@ -96,7 +96,7 @@ def test_the_command_of_a_script_is_in_its_name_only_where_commands_differ():
     assert namer([first, other])(other) == "script cpu torch_ddp fp32 script.command=python b.py"
 
 
-def test_what_follows_from_the_trainer_is_told_only_where_nothing_else_differs():
+def test_values_implied_by_the_trainer_are_shown_only_if_no_other_value_differs():
     ddp = trial_spec()
     xla = trial_spec(trainer="torch_xla", trainer_version=3, process_model="per_host")
     assert namer([ddp, xla])(xla) == "mnist_cnn cpu torch_xla fp32"
@@ -104,7 +104,7 @@ def test_what_follows_from_the_trainer_is_told_only_where_nothing_else_differs()
     assert namer([ddp, xla, newer])(newer) == "mnist_cnn cpu torch_xla fp32 trainer version 4"
 
 
-def test_a_label_says_the_fields_that_it_is_asked_for():
+def test_a_label_has_the_fields_that_are_asked_for():
     setting = build_setting(trial_spec(num_workers=1, data="standin:1f2e3d4c5b"))
     names = ("trainer", "num_workers", "global_batch_size", "data", "trainer_options")
     assert format_label(setting, names) == "torch_ddp, 1 worker, batch 64, stand-in 1f2e3d4c"

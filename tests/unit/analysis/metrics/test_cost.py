@@ -75,7 +75,7 @@ def test_a_refused_result_is_a_failed_attempt():
     assert compute_bill(attempt(8, failure=refused)).failed_seconds == 8
 
 
-def test_who_waited_in_vain_for_hardware_owes_nothing():
+def test_a_wait_for_hardware_that_never_came_costs_no_money():
     assert compute_bill(attempt(600, failure=Failure(kind="infeasible", message="not free"))) == Bill()
 
 

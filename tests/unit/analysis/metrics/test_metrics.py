@@ -55,7 +55,7 @@ def test_a_measurement_has_its_times_its_last_loss_and_its_quality():
     assert collect_metrics(record())["accuracy"] == 0.97
 
 
-def test_a_training_to_a_target_says_when_it_reached_it_and_its_best():
+def test_a_training_to_a_target_has_the_time_to_it_and_its_best_quality():
     metrics = collect_metrics(record(result=train_result(pursuit=pursuit(0.5, 0.9, 0.95))))
     assert [metrics[key] for key in OF_A_TARGET] == [2.0, 20, 0.95, 0.5]
 
@@ -65,7 +65,7 @@ def test_a_target_that_was_not_reached_has_no_time():
     assert [metrics.get(key) for key in OF_A_TARGET] == [None, None, 0.7, 0.5]
 
 
-def test_a_rehearsal_has_nothing_that_could_be_compared():
+def test_a_rehearsal_has_no_metric_that_could_be_compared():
     assert collect_metrics(record(placement=placement(provenance="rehearsed"))) == {"final_loss": 0.1}
 
 
@@ -79,7 +79,7 @@ def test_a_trial_that_read_no_loss_has_none():
     assert "final_loss" not in collect_metrics(record(result=train_result(losses=())))
 
 
-def test_a_measurement_has_every_metric_that_its_framework_can_say():
+def test_a_measurement_has_every_metric_that_its_framework_reports():
     unsaid = {
         "steady_tokens_per_second",
         "peak_device_bytes",
@@ -135,7 +135,7 @@ def test_a_gigaflop_in_ten_milliseconds_is_half_of_a_calibrated_fifth_of_a_teraf
     assert "mfu" not in metrics
 
 
-def test_a_disturbed_calibration_says_nothing_of_utilisation():
+def test_a_disturbed_calibration_gives_no_utilisation():
     disturbed = Calibration(size=1000, seconds=((0.03, 0.04),))
     metrics = collect_metrics(record(result=train_result(calibration=disturbed)))
     assert metrics["calibrated_flops_per_second"] == pytest.approx(2e9 / 0.03)

@@ -54,7 +54,7 @@ def test_another_metric_has_students_interval_over_seeds():
 
 
 @pytest.mark.parametrize("found", [loss(0.1), accuracy(0.9, samples=None), accuracy(97.0)])
-def test_of_one_seed_and_no_known_share_of_samples_nothing_bounds_the_quality(found):
+def test_one_seed_with_an_unknown_number_of_samples_has_an_unbounded_quality(found):
     assert (found.low, found.high) == (-math.inf, math.inf)
 
 
@@ -86,7 +86,7 @@ def test_intervals_that_overlap_a_little_may_show_a_difference():
     assert shown_better(better, worse, higher_is_better=True)
 
 
-def test_nothing_is_better_than_what_nothing_bounds():
+def test_a_quality_without_bounds_is_never_shown_better_or_worse():
     assert not shown_better(loss(0.1), loss(9.0), higher_is_better=False)
     assert not shown_better(accuracy(0.99), accuracy(0.1, samples=None), higher_is_better=True)
 

@@ -50,7 +50,7 @@ def test_what_a_resumed_repeat_cost_is_not_that_of_a_job():
     assert math.isnan(alone[0].job_usd.median)
 
 
-def test_results_and_their_note_say_resumed():
+def test_results_and_their_note_are_marked_as_resumed():
     records = [measured(), measured("tensorflow", recorded=RESUMED)]
     assert sorted(cells(records, "Measured", "over")) == ["15 blocks", "15 blocks, resumed"]
     (table,) = (one for one in collect_findings(records, plan_of(records)).tables if one.title == "Measured")
@@ -67,7 +67,7 @@ def test_a_verdict_over_a_resumed_side_is_marked():
     assert format_verdict(only) == "too few repeats, resumed"
 
 
-def test_a_training_to_a_target_says_resumed_and_has_no_cost_to_it():
+def test_a_resumed_training_to_a_target_is_marked_and_has_no_cost_to_it():
     timing = TimingSpec(target=0.9, evaluate_every_steps=10)
     told = measured(recorded=RESUMED | {"pursuit": pursuit(0.5, 0.9)}, timing=timing)
     assert cells([told], "Time to target", "over") == ["1 training, 1 seed, 1 resumed"]
@@ -77,7 +77,7 @@ def test_a_training_to_a_target_says_resumed_and_has_no_cost_to_it():
     assert "usd_to_target" not in compute_costs(resumed)
 
 
-def test_a_whole_timing_says_zero():
+def test_a_timing_that_was_not_resumed_has_zeros():
     assert [collect_metrics(record())[name] for name in RESUMED] == [0, 0]
     assert [collect_metrics(record(result=train_result(**RESUMED)))[name] for name in RESUMED] == [50, 10.0]
 

@@ -56,7 +56,7 @@ def test_of_one_measurement_both_numbers_are_shown():
     )
 
 
-def test_of_several_it_is_told_how_often_the_intervals_held():
+def test_several_measurements_show_how_often_the_intervals_held():
     records = [measured(step_seconds=0.0020), measured("tensorflow", step_seconds=0.0050)]
     findings = found(records, torch_ddp=0.0019, tensorflow=0.0019)
     told = (

@@ -68,7 +68,7 @@ def test_the_total_is_of_every_trial_that_is_predicted_and_of_dollars_only_if_al
     assert last["from, or why not"].endswith("; without a price: no row")
 
 
-def test_time_and_dollars_of_absent_devices_say_that_boot_is_not_included():
+def test_time_and_dollars_of_absent_devices_name_boot_as_not_included():
     known = predicted_table(list_predicted([forecast(price=price(least_billing_seconds=60.0)), TPU]))
     assert known.note.endswith(
         "Boot and install of a rented machine are not included (prices.start_seconds=[LOW,HIGH] adds them). "
@@ -153,7 +153,7 @@ def test_what_was_noisy_shows_it_beside_a_prediction():
     assert f"Noisy: {NOISY}." in table(records, [forecast()], SETTINGS).note
 
 
-def test_of_costs_it_says_the_cheapest_if_that_is_asked_for():
+def test_the_goal_cheapest_compares_predicted_costs_and_not_times():
     dear = forecast(device="v100", step_seconds=0.001, price=price(node_usd_per_hour=36.0))
     records = [measured(step_seconds=0.01, price=price())]
     told = answered(records, [dear, forecast()], "cheapest")
@@ -181,7 +181,7 @@ def test_predictions_with_overlapping_intervals_share_the_chance(goal):
     assert "v100" not in reason
 
 
-def test_nothing_is_recommended_on_a_prediction():
+def test_no_setting_is_recommended_on_a_prediction():
     records = [*repeats(rates=(1300.0,)), *repeats("tensorflow", rates=(1000.0,))]
     (answer,) = found(records, [forecast()]).recommendations
     assert (answer.winner.setting, answer.winner.provenance) == ("t4, fp32", "predicted")

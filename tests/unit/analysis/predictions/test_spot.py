@@ -87,7 +87,7 @@ def test_a_training_without_an_end_is_shown():
 @pytest.mark.parametrize(
     "unknown", [{"interruptions_per_day": None}, {"other_node_usd_per_hour": None}, {"beside": (price(),)}]
 )
-def test_without_both_prices_and_a_rate_nothing_is_shown(unknown):
+def test_without_both_prices_and_a_rate_no_spot_price_is_shown(unknown):
     assert on_spot(**unknown) is None
     assert describe_spot(None) == ""
 

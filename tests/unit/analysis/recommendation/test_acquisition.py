@@ -115,13 +115,13 @@ def test_a_plan_begins_with_the_assessment_that_is_shown():
     assert not list(measurement_plan(posterior((1.0, 1.0), (0.2, 0.2)), fastest(), np.ones(2), **known))
 
 
-def test_of_two_that_tell_as_much_the_cheaper_is_measured_and_a_costly_one_not_at_all():
+def test_of_two_equal_gains_the_cheaper_is_measured_and_a_costly_one_is_not():
     three = posterior((1.0, 1.1, 1.1), (0.05, 0.2, 0.2))
     assert advised(three, (1.0, 5.0, 4.0), confidence=0.99)[0] == 2
     assert advised(three, (9.0, 9.0, 9.0), left=8.0) == []
 
 
-def test_a_cheap_measurement_leaves_enough_for_the_one_that_tells_most():
+def test_a_cheap_measurement_leaves_enough_for_the_most_informative_one():
     probes = tuple(Probe(settings=(index,), gain=gain) for index, gain in enumerate((0.02, 0.2, 0.0)))
     assessment = assessed(0.5, 0.3, 0.2)
 
@@ -132,7 +132,7 @@ def test_a_cheap_measurement_leaves_enough_for_the_one_that_tells_most():
     assert [chosen(left) for left in (2.0, 2.2, 1.0, 0.05)] == [1, 0, 0, None]
 
 
-def test_two_that_err_alike_are_both_measured_though_one_of_them_tells_nothing():
+def test_two_settings_with_correlated_errors_are_both_measured():
     alike = GaussianPosterior(mean=np.zeros(2), covariance=0.09 * np.array(((1.0, 0.9), (0.9, 1.0))))
     probes = find_probes(assess(alike, fastest()), (0, 1), repeat=REPEAT)
     gains = {probe.settings: probe.gain for probe in probes}
@@ -185,7 +185,7 @@ def test_a_measurement_moves_most_what_is_most_alike():
     assert all(after.deviation <= before.deviation)
 
 
-def test_nothing_measured_changes_nothing():
+def test_a_posterior_without_measurements_is_unchanged():
     before = compute_posterior((prior(), prior(hardware="t4")), CORRELATION)
     after = before.given({}, deviation=())
     assert np.array_equal(before.mean, after.mean)
@@ -268,7 +268,7 @@ def test_a_tied_setting_that_is_hardly_ever_good_is_not_taken_for_its_lower_cost
     assert found.tied == ("t4", "cpu")
 
 
-def test_repeats_of_one_setting_tell_how_far_single_runs_of_others_can_be_trusted():
+def test_repeats_of_one_setting_bound_the_error_of_single_runs_of_others():
     """The squares of five runs within 1% are 2e-4, with four degrees of freedom; 0.15 has 0.25."""
     often, once = candidate(1.0, 1.01, 0.99, 1.0, 1.0), candidate(1.1, label="cpu, bf16")
     criteria = Criteria(objective=Objective(), learns=True)
@@ -294,7 +294,7 @@ def test_brackets_hold_the_next_measurement_and_not_what_many_of_them_would_come
 
 
 @pytest.mark.parametrize("known", [None, prior(device=8.0), prior(log_seconds=-3.0)])
-def test_a_measurement_counts_once_whether_others_tell_about_its_setting_or_not(known):
+def test_a_measurement_counts_once_with_or_without_a_prior_from_others(known):
     one = candidate(2.0, prior=known)
     model = build_model([one], job(one), Criteria(objective=Objective()), ERRORS)
     assert math.exp(model.steps.mean[0]) == pytest.approx(200.0)  # a hundred steps of 2 s

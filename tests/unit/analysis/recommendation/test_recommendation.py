@@ -180,7 +180,7 @@ class TestDevicesThatAreNotHereCount:
         assert found.best_measured.setting == "cpu, torch_ddp, fp32"
         assert found.winner.chance + found.best_measured.chance == pytest.approx(1.0, abs=0.1)
 
-    def test_a_tie_of_what_was_measured_is_told_of_the_best_measured_and_not_of_the_prediction(self):
+    def test_a_tie_is_shown_for_the_best_measured_setting_and_not_for_the_prediction(self):
         both = (*self.records, *trainings(64, 0.001, trainer="tensorflow"))
         found = answer(both, forecasts=[forecast(data="synthetic:1", step_seconds=0.0005)])
         verdict, _ = build_cards(found)
@@ -215,7 +215,7 @@ class TestDevicesThatAreNotHereCount:
         found = self.found(step_seconds=0.1)
         assert (found.state, found.chosen) == ("settled", "cpu, torch_ddp, fp32")
 
-    def test_a_device_of_which_nothing_can_be_predicted_leaves_it_open(self):
+    def test_a_device_without_a_prediction_leaves_the_choice_open(self):
         found = self.found(step_seconds=None, source="no TPU was measured", device="tpu_v3_8")
         assert found.state == "not settled"
         assert found.next_step.why == "measure it there (tpu_v3_8, fp32)"
@@ -256,7 +256,7 @@ class TestATie:
         found = answer(self.records(**qualities))
         assert (found.state, found.chosen, found.chosen_by) == ("tie", "cpu, tensorflow, fp32", "accuracy")
 
-    def test_a_quality_within_its_interval_decides_nothing(self):
+    def test_a_quality_within_its_interval_does_not_decide(self):
         """0.957 and 0.967 of 1,000 digits: each is known to about 0.012."""
         qualities = {
             "torch_ddp": {"recorded": {"quality": {"accuracy": 0.957}, "held_out_samples": 1_000}},
@@ -390,7 +390,7 @@ class TestFailures:
         assert found.next_step.why.startswith("raise the cap that stopped")
         assert found.next_step.command == ""
 
-    def test_where_all_settings_failed_nothing_qualifies_and_that_is_shown(self):
+    def test_a_job_of_failed_settings_shows_that_none_qualifies(self):
         failed = record(spec=trial_spec(steps=70), failure=Failure(kind="oom", message="no memory"))
         findings = collect_findings([failed], plan_of([failed]))
         assert build_headline(findings)[0].startswith(
@@ -487,7 +487,7 @@ class TestGoalsAndLimits:
         found = answer(self.records, Objective(samples=640_000, **objective))
         assert (found.state, found.chosen) == ("settled", f"cpu, torch_ddp, {chosen}")
 
-    def test_limits_that_nothing_keeps_are_shown_with_the_nearest(self):
+    def test_limits_that_no_setting_meets_are_shown_with_the_nearest_settings(self):
         found = answer(self.records, Objective(samples=640_000, deadline_hours=0.01, budget_usd=0.01))
         assert (found.state, found.chosen) == ("none", None)
         told = build_headline(
@@ -530,7 +530,7 @@ class TestGoalsAndLimits:
         assert found.reasons == ("1 setting not judged: no row of cpu-box",)
 
 
-def test_one_setting_is_no_choice_and_its_job_is_still_told():
+def test_a_single_setting_is_no_choice_and_its_job_is_shown():
     records = trainings(64, 0.010)
     assert build_headline(collect_findings(records, plan_of(records)))[0].startswith(
         "The only setting: cpu, torch_ddp, fp32, for mnist_cnn (fastest). Full training (15 epochs x "
@@ -642,7 +642,7 @@ def test_a_wish_is_shown_in_words(objective, words):
         ),
     ],
 )
-def test_a_wish_that_nothing_can_meet_is_refused(objective, message):
+def test_an_objective_that_no_setting_can_meet_is_refused(objective, message):
     with pytest.raises(ConfigError) as raised:
         Objective(**objective)
     assert str(raised.value) == message
@@ -655,7 +655,7 @@ def test_trainings_on_other_data_or_of_another_workload_are_other_jobs():
     assert sorted(len(item.standings) for item in found) == [1, 1, 2]
 
 
-def test_what_trains_nothing_is_no_job():
+def test_a_trial_without_training_is_no_job():
     records = [measured(placed={"trains": False})]
     assert collect_findings(records, plan_of(records)).recommendations == ()
 
@@ -681,7 +681,7 @@ class TestStartOfARentedMachine:
         )
         assert included in format_legend(found)
 
-    def test_without_measurements_no_set_up_is_said_to_be_included(self):
+    def test_without_measurements_set_up_is_shown_as_not_included(self):
         found = answer((), forecasts=(forecast(),))
         assert (
             "Launch and first step are not included, as none was measured, and boot of a rented machine "

@@ -17,7 +17,7 @@ def test_titles_that_would_be_named_alike_are_numbered():
 
 
 @given(st.lists(st.text(), max_size=8))
-def test_whatever_titles_hold_their_names_are_plain_and_unlike(titles):
+def test_anchors_of_any_titles_are_plain_and_distinct(titles):
     names = list(names_for(titles))
     assert len(set(names)) == len(titles)
     assert all(re.fullmatch("[a-z0-9]+(-[a-z0-9]+)*", name) for name in names)

@@ -83,7 +83,7 @@ def test_details_and_what_has_no_room_are_shown_on_demand():
     assert markup.startswith('<label class="columns"><input type="checkbox">')
 
 
-def test_headers_say_that_they_are_of_columns():
+def test_headers_have_the_scope_of_columns():
     assert '<th scope="col" class="number"><span class="name">samples/s</span></th>' in table_markup(
         table(), named_by="t"
     )

@@ -103,7 +103,7 @@ def test_an_attack_inside_a_figure_is_a_text_of_it():
     assert "<img" not in page
 
 
-def test_the_page_refers_to_nothing_outside_itself():
+def test_the_page_refers_only_to_itself_and_its_files():
     page = Page(page_of(tpu_vs_gpu))
     named = {attributes.get("id") for _, attributes in page.elements}
     links = [attributes["href"] for _, attributes in page.elements if "href" in attributes]
@@ -148,7 +148,7 @@ def many_settings(count):
     ]
 
 
-def test_a_page_of_many_settings_lists_all_and_its_figures_say_what_they_leave_out():
+def test_a_page_of_many_settings_lists_all_and_its_figures_name_what_they_leave_out():
     records = many_settings(70)
     page = Page(render(sweep="example", findings=collect_findings(records, plan_of(records))))
     rows = [attributes for tag, attributes in page.elements if tag == "tr" and "id" in attributes]
@@ -184,7 +184,7 @@ def test_an_empty_sweep_is_a_page_too_and_shows_what_to_do():
     assert "python -m orchestrator +sweep=example" in page
 
 
-def test_without_scripts_a_figure_is_drawn_and_told_in_words():
+def test_a_figure_without_scripts_is_drawn_and_has_a_text_alternative():
     page = Page(page_of(tpu_vs_gpu))
     figures = [attributes for _, attributes in page.elements if attributes.get("role") == "img"]
     told = [attributes["aria-label"] for attributes in figures]
@@ -202,11 +202,11 @@ def test_the_head_names_the_command_the_version_and_the_files():
     assert all(f'href="{name}"' in page for name in FILES)
 
 
-def test_a_stand_in_is_told_plainly():
+def test_a_stand_in_is_named_plainly():
     assert "The data is a declared stand-in" in page_of(tpu_vs_gpu)
 
 
-def test_a_version_that_differs_between_trainers_says_whose_it_is():
+def test_a_version_that_differs_between_trainers_names_its_trainer():
     records = [record(environment={"torch": "2.13", "python": "3.11"})]
     records += [record(spec=trial_spec(trainer="torch_xla"), environment={"torch": "2.9", "python": "3.11"})]
     rows = dict(environment_table(records).rows)
@@ -215,5 +215,5 @@ def test_a_version_that_differs_between_trainers_says_whose_it_is():
     assert rows["cpu, as its driver says"] == "Some CPU"
 
 
-def test_what_a_rehearsal_ran_on_is_not_told_as_the_device():
+def test_the_hardware_of_a_rehearsal_is_not_shown_as_the_device():
     assert "t4, as its driver says" not in dict(environment_table([rehearsed()]).rows)

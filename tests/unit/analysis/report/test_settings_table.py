@@ -90,7 +90,7 @@ def test_a_single_value_has_a_place():
     assert axis.ticks == [5]
 
 
-def test_nothing_has_no_axis():
+def test_values_that_are_nan_have_no_axis():
     nothing = spread(float("nan"), float("nan"), float("nan"))
     assert axis_over([nothing], is_log=True) is axis_over([], is_log=False) is None
 

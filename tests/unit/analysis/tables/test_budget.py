@@ -34,7 +34,7 @@ def test_what_was_left_out_is_shown_with_its_cheapest_and_the_cap_to_raise():
     )
 
 
-def test_what_was_stopped_and_the_other_cap_that_was_met_are_told_too():
+def test_stopped_trials_and_the_second_cap_are_shown_too():
     told = balance(
         caps={"hours": 2.0},
         stopped=("budget.hours=2",),
@@ -49,7 +49,7 @@ def test_what_was_stopped_and_the_other_cap_that_was_met_are_told_too():
     )
 
 
-def test_where_everything_ran_there_is_nothing_to_raise():
+def test_a_sweep_that_ran_completely_asks_for_no_larger_budget():
     assert spent_line(balance(is_hypothetical=True)) == (
         "budget: $4.800 of $5 (hypothetical) and 1.250 node-hours spent, none left out"
     )
@@ -72,7 +72,7 @@ def test_a_person_is_asked_above_the_limit_alone_and_about_money_that_is_paid():
     )
 
 
-def test_trials_measured_before_tell_the_time_and_cost_of_a_plan():
+def test_a_plan_shows_time_and_cost_by_trials_measured_before():
     assert expected_line((KNOWN, KNOWN)) == (
         "time and cost: about 13 min (10 to 14) and $0.80, one trial after the other: "
         "2 trials 13 min (10 to 14) as trials of the same setting took"
@@ -91,7 +91,7 @@ def test_every_part_of_an_expected_time_names_its_provenance():
     )
 
 
-def test_a_plan_of_which_nothing_is_known_has_an_upper_bound_alone():
+def test_a_plan_without_measured_trials_has_only_an_upper_bound():
     assert expected_line((UNKNOWN,)) == (
         "time and cost: 1 trial at most 0.50 h and $3.6, the time limit, as nothing like it ran"
     )

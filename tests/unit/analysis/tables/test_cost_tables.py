@@ -116,7 +116,7 @@ def test_several_points_have_a_sum():
     ]
 
 
-def test_points_at_different_prices_say_theirs():
+def test_points_at_different_prices_name_their_price():
     records = [record(price=price()), record(price=HYPOTHETICAL, spec=trial_spec(steps=121))]
     rows = collect_rows(tables(records)["Cost"])
     assert [row["priced as"] for row in rows] == [LABEL, f"{LABEL}, list price", ""]

@@ -36,5 +36,5 @@ def test_an_unknown_start_is_left_out_and_named():
     )
 
 
-def test_where_nothing_is_rented_nothing_is_shown():
+def test_without_rented_machines_no_start_is_shown():
     assert describe_start([]) == ""

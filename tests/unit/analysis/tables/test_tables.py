@@ -50,7 +50,7 @@ def test_a_sweep_has_a_table_for_each_fate_and_none_that_is_empty():
     ]
 
 
-def test_records_are_shown_in_the_order_of_the_plan_in_whatever_order_they_came():
+def test_records_are_shown_in_the_order_of_the_plan():
     records, plan = tpu_vs_gpu()
     first, second = (collect_findings(value, plan) for value in (records, records[::-1]))
     assert list(second.frame["trial_id"]) == [cached_trial.trial_id for cached_trial in plan.cached]
@@ -149,7 +149,7 @@ def test_a_trial_that_the_budget_stopped_needs_more_of_it():
     assert row["to run it again"] == "the same command with a higher cap (see the cause)"
 
 
-def test_how_all_failed_trials_are_run_again_is_told_only_where_the_same_command_does_not_do_it():
+def test_the_option_to_rerun_failed_trials_is_shown_only_if_the_same_command_does_not():
     own, hosts = (Failure(kind=kind, message="no luck") for kind in ("diverged", "worker_lost"))
     assert "--rerun-failed runs all of them again" in tables([record(failure=own)])["Failed"].note
     assert "--rerun" not in tables([record(failure=hosts)])["Failed"].note
@@ -216,7 +216,7 @@ def test_a_trial_that_something_disturbed_is_marked_and_the_mark_is_explained():
     assert "oisy" not in tables([measured()])["Measured"].note
 
 
-def test_a_trainer_that_trains_nothing_is_shown_and_wins_nothing():
+def test_a_trainer_without_training_is_shown_and_not_compared():
     records = [measured(), measured("noop", step_seconds=1e-6, placed={"trains": False})]
     assert [row["trainer"] for row in collect_rows(tables(records)["Measured"])] == ["torch_ddp", "noop"]
     assert "Not compared, because it trains nothing: noop." in tables(records)["Measured"].note
@@ -231,7 +231,7 @@ def test_any_quality_has_a_column_that_no_other_column_is_called():
     assert (row["precision"], row["precision (quality)"], row["kappa"]) == ("fp32", "0.8000", "0.7000")
 
 
-def test_the_headline_tells_failures_and_devices_that_are_not_here():
+def test_the_headline_names_failures_and_absent_devices():
     told = facts([rehearsed(), rehearsed(device="tpu_v3_8", failure=FAILED)])
     assert told[1:] == (
         "Failed: 1 oom. Causes and logs are in the table of failures.",

@@ -46,7 +46,7 @@ def test_published_and_calibrated_peaks_are_never_one_row():
     assert [row[3] for row in rows(record(result=both))] == ["published: its datasheet", CALIBRATED]
 
 
-def test_no_peak_no_row_and_nothing_of_a_rehearsal():
+def test_a_record_without_peaks_and_a_rehearsal_have_no_row():
     rehearsed = placement(provenance="rehearsed")
     assert rows(record(), record(placement=rehearsed, result=train_result(peaks=PUBLISHED))) == []
 
