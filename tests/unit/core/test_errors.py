@@ -19,7 +19,7 @@ def test_an_unknown_name_is_shown_with_the_nearest_one_and_all_that_exist():
     )
 
 
-def test_a_name_that_resembles_nothing_gets_no_guess():
+def test_a_name_without_a_similar_one_gets_no_guess():
     error = UnknownNameError("device", "quantum", known=("cpu", "t4"))
     assert str(error) == "unknown device 'quantum'; known: cpu, t4"
 
@@ -29,7 +29,7 @@ def test_a_name_that_shares_digits_alone_gets_no_guess(name):
     assert "did you mean" not in str(UnknownNameError("device", name, known=("h100", "v100", "t4")))
 
 
-def test_where_nothing_exists_that_is_shown():
+def test_an_unknown_name_without_known_ones_shows_none():
     assert str(UnknownNameError("sweep", "smoke", known=())) == "unknown sweep 'smoke'; known: none"
 
 

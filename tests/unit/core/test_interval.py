@@ -34,11 +34,11 @@ def test_fifteen_values_lose_three_at_each_end():
     assert interval.coverage == pytest.approx(0.9648, abs=1e-4)  # table of the sign test, n = 15
 
 
-def test_five_values_say_that_they_cover_less_than_asked():
+def test_five_values_have_a_lower_coverage_than_asked():
     assert median_interval([1.0, 2.0, 3.0, 4.0, 5.0]).coverage == 1 - 2 / 32
 
 
-def test_one_value_is_its_own_interval_and_covers_nothing():
+def test_one_value_is_its_own_interval_with_a_coverage_of_0():
     assert median_interval([7.0]) == Interval(median=7.0, low=7.0, high=7.0, coverage=0.0)
 
 

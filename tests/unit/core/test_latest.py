@@ -37,7 +37,7 @@ def test_a_measurement_that_failed_is_not_hidden_by_an_earlier_rehearsal():
     assert the_one_of(record(placement=REHEARSED), record(failure=FAILURE)).failure == FAILURE
 
 
-def test_a_rehearsal_that_failed_hides_nothing():
+def test_a_failed_rehearsal_does_not_hide_another_record():
     failed = record(placement=REHEARSED, failure=Failure(kind="error", message="rehearsed"))
     assert the_one_of(record(failure=FAILURE), failed).failure == FAILURE
     assert the_one_of(record(placement=REHEARSED), failed).failure is None

@@ -49,7 +49,7 @@ def test_a_calibration_survives_a_ledger():
     assert from_json(Calibration, to_json(calibration)) == calibration
 
 
-def test_devices_that_are_not_alike_can_do_what_all_of_them_can_and_nothing_is_known_beside_a_processor():
+def test_peaks_of_different_devices_are_summed_and_unknown_beside_a_device_without_peaks():
     fast, slow = (
         Peaks(flops_per_second=flops, memory_bytes_per_second=1.0, tdp_watts=watts, source=source)
         for flops, watts, source in ((3.0, 4.0, "one"), (2.0, None, "another"))

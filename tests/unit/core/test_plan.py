@@ -42,7 +42,7 @@ def test_an_impossible_point_is_skipped_once_with_its_reason():
     assert skipped.trial is not None
 
 
-def test_trials_of_a_device_that_is_not_at_hand_are_told_whether_they_are_rehearsed_or_skipped():
+def test_trials_of_an_absent_device_are_listed_when_rehearsed_or_skipped():
     points = (point(), point(device=T4), point(device=T4, precision="bf16"))
     rehearsed, skipped = (planned(*points, missing_device=name) for name in ("rehearse", "skip"))
     (absent,) = rehearsed.absent
@@ -104,14 +104,14 @@ def test_a_trial_that_failed_is_placed_again_once_what_it_ran_with_has_changed(c
     assert planned(point(), records=[failed(first, environment=AS_NOW | changed)]).placements == (first,)
 
 
-def test_of_two_failures_the_newer_one_says_whose_doing_it_was():
+def test_the_newer_of_two_failures_decides_whether_a_trial_runs_again():
     (first,) = planned(point()).placements
     old = failed(first)
     new = failed(first, kind="preempted", ended_at=old.ended_at + 1)
     assert planned(point(), records=[new, old]).placements == (first,)
 
 
-def test_a_result_stands_whatever_failed_after_it():
+def test_a_result_stands_in_spite_of_a_later_failure():
     (first,) = planned(point()).placements
     done = finished(first)
     found = planned(point(), records=[done, failed(first, ended_at=done.ended_at + 1)])
@@ -135,7 +135,7 @@ def test_what_failed_is_run_again_when_that_is_asked_for_and_what_has_a_result_i
     assert len(found.cached) == 1
 
 
-def test_a_trial_is_run_again_by_its_id_whatever_the_records_say():
+def test_a_trial_is_run_again_by_its_id_in_spite_of_its_record():
     first, second = planned(point(), repeats=2).placements
     known = [finished(first), finished(second)]
     asked = Rerun(trial_ids=frozenset({first.trial_id}))
@@ -248,7 +248,7 @@ def test_options_that_make_another_task_have_an_aim_and_a_full_training_of_their
     assert found.find_training(trials["gpt2"]).epochs == 1
 
 
-def test_a_plan_stored_by_workload_alone_still_tells_the_aim_and_the_full_training():
+def test_a_plan_stored_by_workload_alone_has_its_aim_and_full_training():
     found = planned(point(workload_options={"dense_units": 64}), repeats=1)
     (aim,), (training,) = found.aims.values(), found.trainings.values()
     stored = replace(found, aims={"mnist_cnn": aim}, trainings={"mnist_cnn": training})

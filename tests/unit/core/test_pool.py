@@ -33,7 +33,7 @@ def test_what_is_rented_follows_from_the_device_and_how_many_of_it():
     assert (POOL.instance, POOL.hosts) == ("n1-standard-8+2xT4", 1)
 
 
-def test_a_slice_has_as_many_hosts_as_its_shape_says():
+def test_a_slice_has_the_number_of_hosts_of_its_shape():
     assert replace(POOL, device=V5E, count=1, topology="4x4").hosts == 4
 
 

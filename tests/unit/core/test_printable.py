@@ -28,6 +28,6 @@ def test_a_long_text_keeps_its_ends() -> None:
     assert (len(cut), cut[0], cut[-1]) == (MOST_CHARACTERS + 3, "a", "z")
 
 
-def test_an_error_is_one_line_whatever_is_in_it() -> None:
+def test_an_error_with_any_text_is_one_line() -> None:
     assert str(ConfigError("steps='a\n\x1b[2Jb' is not a number")) == r"steps='a\n\x1b[2Jb' is not a number"
     assert len(str(UnknownNameError("key", "x" * 10_000, known=()))) == MOST_CHARACTERS + 3

@@ -107,7 +107,7 @@ def test_a_checkpoint_that_takes_longer_than_machines_live_is_made_once_in_their
     assert find_checkpoint_interval(10 * HOUR, 1 / HOUR) == HOUR
 
 
-def test_spot_is_cheaper_in_no_world_at_an_equal_price_and_in_all_at_a_price_of_next_to_nothing():
+def test_spot_is_never_cheaper_at_an_equal_price_and_always_at_a_hundredth_of_it():
     assert predict_spot(training(), price_ratio=1.0).chance_cheaper == 0.0
     assert predict_spot(training(), price_ratio=0.01).chance_cheaper == pytest.approx(1.0)
 

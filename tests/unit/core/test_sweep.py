@@ -16,7 +16,7 @@ def deadlines(**changes):
     return Deadlines(**{"resources_seconds": 1, "start_seconds": 1, "run_seconds": 1, **changes})
 
 
-def test_a_points_name_has_the_axes_that_tell_it_apart():
+def test_a_points_name_has_the_axes_that_distinguish_it():
     named = point(label={"device": "cpu", "num_workers": 1, "workload.filters": (8, 16)})
     assert named.name == "mnist_cnn cpu torch_ddp fp32 num_workers=1 workload.filters=[8,16]"
 

@@ -131,7 +131,7 @@ def test_the_composed_server_is_reached_from_its_host_alone():
     assert ports == ["127.0.0.1:5000:5000"]
 
 
-def test_nothing_of_kubernetes_is_open_or_root():
+def test_no_service_or_pod_of_kubernetes_is_open_or_runs_as_root():
     assert {manifest["spec"]["type"] for manifest in MANIFESTS if manifest["kind"] == "Service"} == {
         "ClusterIP"
     }

@@ -104,7 +104,7 @@ def test_an_interpreter_that_does_not_answer_is_ended_with_all_that_it_started(p
     assert found.versions == {}
 
 
-def test_an_interpreter_that_has_answered_leaves_nothing_behind(program, monkeypatch):
+def test_an_interpreter_that_has_answered_leaves_no_process(program, monkeypatch):
     python = program("sleep 600 &", f'exec {sys.executable} "$@"')
     with process_tracking.family(monkeypatch):
         found = trainer_environment(needing("numpy"), python=python)

@@ -24,7 +24,7 @@ def visible(setting: str | None) -> list[str]:
     return [gpu.index for gpu in find_visible(read_gpus(_TWO), setting=setting)]
 
 
-def test_the_driver_tells_of_each_gpu_its_index_uuid_and_name():
+def test_the_driver_lists_index_uuid_and_name_of_each_gpu():
     assert read_gpus(_TWO)[1] == Gpu(index="1", uuid="GPU-89aa0000-1111", name="NVIDIA A100-SXM4-40GB")
 
 
@@ -33,7 +33,7 @@ def test_a_name_may_have_commas():
     assert gpu.name == "Quadro, of some make"
 
 
-def test_an_answer_that_is_no_table_is_told_as_it_is():
+def test_an_answer_that_is_no_table_is_shown_unchanged():
     with pytest.raises(PlacementError) as caught:
         read_gpus("No devices were found\n")
     assert str(caught.value) == (

@@ -69,27 +69,27 @@ def test_a_host_has_the_gpus_that_its_environment_leaves(two_gpus):
     )
 
 
-def test_a_wrong_choice_of_gpus_is_told_only_where_gpus_are_asked_for(two_gpus, monkeypatch):
+def test_a_wrong_choice_of_gpus_is_refused_only_if_gpus_are_asked_for(two_gpus, monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "7")
     assert local_node([device()]).holdings == "no accelerator"
     with pytest.raises(ConfigError, match="CUDA_VISIBLE_DEVICES='7'"):
         local_node([device(), T4])
 
 
-def test_a_host_without_chips_is_no_slice_whatever_its_environment_says(tmp_path, monkeypatch):
+def test_a_host_without_chips_is_no_slice_in_spite_of_its_environment(tmp_path, monkeypatch):
     monkeypatch.setenv("TPU_ACCELERATOR_TYPE", "v3-8")
     assert find_slice_type(tmp_path) is None
 
 
 @pytest.mark.parametrize("chip", ["accel0", "vfio/0", "accel3", "vfio/7"])
-def test_a_host_with_chips_is_the_slice_that_its_environment_says(tmp_path, monkeypatch, chip):
+def test_a_host_with_chips_is_the_slice_of_its_environment(tmp_path, monkeypatch, chip):
     (tmp_path / chip).parent.mkdir(exist_ok=True)
     (tmp_path / chip).touch()
     monkeypatch.setenv("TPU_ACCELERATOR_TYPE", "v3-8")
     assert find_slice_type(tmp_path) == "v3-8"
 
 
-def test_a_virtual_machine_with_chips_is_the_slice_that_its_metadata_server_says(tmp_path, monkeypatch):
+def test_a_virtual_machine_with_chips_is_the_slice_of_its_metadata_server(tmp_path, monkeypatch):
     (tmp_path / "accel0").touch()
     monkeypatch.delenv("TPU_ACCELERATOR_TYPE", raising=False)
     values = {"instance/attributes/accelerator-type": "v5litepod-8"}

@@ -106,7 +106,7 @@ def test_out_of_patience_in_training_shows_which_deadline_ended_it():
     )
 
 
-def test_after_a_failure_one_more_second_is_given_to_hear_its_cause():
+def test_after_a_failure_the_monitor_waits_one_more_second_for_its_cause():
     trial_monitor = tell(monitor(), (0, _TRAINING), (1, _TRAINING), (0, failed("error")), now=105.0)
     assert not trial_monitor.is_finished
     assert trial_monitor.until == 106.0
@@ -135,7 +135,7 @@ def test_a_failure_is_not_forgiven_because_the_other_rank_only_now_begins():
     assert trial_monitor.until == 102.0
 
 
-def test_a_failed_trial_is_told_when_every_rank_is_gone():
+def test_a_failed_trial_is_finished_when_every_rank_is_gone():
     trial_monitor = tell(monitor(), (0, failed("oom")), (0, {"event": "exited", "code": 1}))
     assert not trial_monitor.is_finished
     assert tell(trial_monitor, (1, _KILLED)).is_finished
@@ -151,7 +151,7 @@ def test_a_failure_after_another_rank_has_reported_is_a_failure():
     assert find_cause(trial_monitor) == ("diverged", "the cause")
 
 
-def test_a_killed_rank_is_the_cause_of_what_the_others_say():
+def test_a_killed_rank_is_the_cause_of_the_failures_of_the_others():
     trial_monitor = tell(monitor(), (0, failed("error", "connection closed by peer")), (1, _KILLED))
     assert find_cause(trial_monitor) == ("worker_lost", "rank 1 was killed")
 
@@ -175,7 +175,7 @@ def test_of_two_errors_the_first_is_the_cause():
     assert find_cause(trial_monitor) == ("error", "the cause")
 
 
-def test_what_a_rank_said_comes_before_how_it_left():
+def test_the_failure_of_a_rank_precedes_its_exit_code():
     trial_monitor = tell(monitor(1), (0, failed("error")), (0, {"event": "exited", "code": 1}))
     assert find_cause(trial_monitor) == ("error", "the cause")
 
@@ -208,7 +208,7 @@ def test_an_error_beside_which_the_kernel_killed_somebody_else_keeps_its_class()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGALRM])
-def test_a_rank_that_was_told_to_leave_was_preempted_whether_it_heeded_that_or_not(number):
+def test_a_rank_that_dies_of_a_stop_signal_was_preempted(number):
     trial_monitor = tell(monitor(), (0, _TRAINING), (1, _TRAINING), (1, {"event": "exited", "code": -number}))
     assert find_cause(trial_monitor) == ("preempted", f"rank 1 died of {number.name}")
 

@@ -152,12 +152,12 @@ def test_idle_nodes_of_two_pools_cost_what_each_of_them_costs():
     assert idle.owed(BOTH, rate, now=4.0).usd == pytest.approx((4 * 3.6 + 10 * 1.8) / 3600)
 
 
-def test_parts_of_one_host_owe_nothing_to_idle_nodes():
+def test_parts_on_one_host_have_no_costs_of_idle_nodes():
     both = placed(unequal(CPU, T4), inventory=here(devices={"t4": held(1)}))
     assert IdleNodes(10.0).owed(both, CostRate(nodes=1, price=None), now=0.0) == Spend()
 
 
-def test_the_tracking_server_is_told_all_devices_and_all_that_is_rented():
+def test_the_tracking_server_gets_all_devices_and_all_rented_machines():
     ran = record(placement=BOTH, price=MARKET.find_price(BOTH))
     assert build_params(ran.spec)["device"] == "cpu_fast+cpu_slow"
     tags = build_tags(ran)

@@ -19,7 +19,7 @@ def test_no_one_is_asked_before_it_is_time():
     assert poller.due == 4.0
 
 
-def test_nothing_is_polled_after_a_stop_request():
+def test_preemption_is_not_polled_after_a_stop_request():
     asked = []
     poller = PreemptionPoller(lambda: asked.append(None) or True)
     assert poller.poll(now=1.0)

@@ -57,11 +57,11 @@ def test_the_first_that_waits_starts_on_an_idle_host():
     assert started(measured(0), measured(1)) == measured(0)
 
 
-def test_nothing_starts_where_nothing_waits():
+def test_an_empty_queue_starts_no_trial():
     assert started() is None
 
 
-def test_nothing_runs_beside_a_trial_measured_on_the_processor():
+def test_no_trial_runs_beside_one_measured_on_the_processor():
     assert started(measured(1), on_gpus(1), rehearsal(), beside=(measured(0),)) is None
 
 
@@ -96,7 +96,7 @@ def test_a_rehearsal_never_runs_beside_a_measured_trial():
     assert started(on_gpus(1), beside=(rehearsal(),)) is None
 
 
-def test_a_queue_is_drained_when_nothing_waits_and_nothing_runs():
+def test_a_queue_is_drained_when_no_trial_waits_or_runs():
     queue = queue_of(measured())
     assert not queue.is_drained
     attempt = queue.take()
@@ -161,7 +161,7 @@ def test_a_trial_rests_before_it_starts_again_and_others_go_before_it():
     assert queue.take() == Attempt(placement=measured(0), number=2)
 
 
-def test_what_rests_is_not_started_once_nothing_is():
+def test_a_trial_that_waits_for_its_retry_is_not_started_after_a_pause():
     objective = [None]
     queue = queue_of(measured(), backoff_seconds=10.0, requested=lambda: objective[0])
     queue.end(failed(queue.take(), "worker_lost"))
@@ -170,7 +170,7 @@ def test_what_rests_is_not_started_once_nothing_is():
     assert queue.is_drained
 
 
-def test_nothing_is_started_again_once_nothing_is_started():
+def test_a_trial_that_a_cancel_ended_is_not_started_again():
     objective = [None]
     queue = queue_of(measured(), measured(1), requested=lambda: objective[0])
     first = queue.take()

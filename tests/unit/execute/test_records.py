@@ -14,7 +14,7 @@ def test_a_trial_that_was_never_tried_has_no_attempt():
     assert attempts_made([], []) == {}
 
 
-def test_the_latest_of_a_trials_records_tells_its_attempts():
+def test_attempts_are_counted_by_the_latest_record_of_a_trial():
     records = [record(attempt=value) for value in (2, 5, 3)]
     assert attempts_made(records, []) == {record().trial_id: 5}
 

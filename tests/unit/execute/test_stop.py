@@ -25,7 +25,7 @@ def test_no_one_wishes_anything_at_first(stop_signals, said):
 
 
 @pytest.mark.parametrize("halt", ["pause", "cancel"])
-def test_a_wish_from_another_terminal_is_heard_and_said_once(stop_signals, said, tmp_path, halt):
+def test_a_request_from_another_terminal_is_followed_and_shown_once(stop_signals, said, tmp_path, halt):
     with stop_signals.accepting_requests():
         request(tmp_path, halt)
         assert (stop_signals.requested(), stop_signals.requested()) == (halt, halt)

@@ -55,7 +55,7 @@ def heard_to_the_end(connection: socket.socket) -> bytes:
     return b"".join(iter(lambda: connection.recv(100), b""))
 
 
-def test_what_is_said_is_answered_and_an_end_is_heard_at_the_other_end(fork_server, tmp_path):
+def test_a_tunnel_carries_messages_both_ways_and_the_end_of_a_connection(fork_server, tmp_path):
     with tunnel_to(fork_server, tmp_path) as (way, _), connected(way) as connection:
         connection.sendall(b"hello")
         assert connection.recv(100) == b"HELLO"
@@ -63,7 +63,7 @@ def test_what_is_said_is_answered_and_an_end_is_heard_at_the_other_end(fork_serv
         assert heard_to_the_end(connection) == b"bye"
 
 
-def test_connections_do_not_hear_each_other(fork_server, tmp_path):
+def test_connections_do_not_receive_data_of_each_other(fork_server, tmp_path):
     with tunnel_to(fork_server, tmp_path) as (way, _), connected(way) as one, connected(way) as other:
         one.sendall(b"one")
         other.sendall(b"other")

@@ -30,7 +30,7 @@ def test_every_combination_comes_exactly_once_in_the_order_of_the_axes(grid):
 
 
 @given(grids_with_an_entry())
-def test_exclude_takes_what_has_all_of_an_entrys_values_and_nothing_else(drawn):
+def test_exclude_removes_only_combinations_with_all_values_of_an_entry(drawn):
     grid, entry = drawn
     matching = [combination for combination in expand(grid) if entry.items() <= combination.items()]
     kept = expand(grid, exclude=[entry], include=[{"device": "kept"}])[:-1]
@@ -39,7 +39,7 @@ def test_exclude_takes_what_has_all_of_an_entrys_values_and_nothing_else(drawn):
 
 
 @given(grids_with_an_entry())
-def test_what_is_included_comes_last_and_nothing_excludes_it(drawn):
+def test_included_combinations_come_last_and_are_not_excluded(drawn):
     grid, entry = drawn
     everything = [{axis: values} for axis, values in grid.items()]
     assert expand(grid, exclude=everything, include=[entry]) == (entry,)
@@ -80,7 +80,7 @@ def test_without_axes_there_is_only_what_is_included():
         ),
     ],
 )
-def test_a_grid_that_gives_nothing_shows_why(arguments, message):
+def test_an_empty_grid_is_refused_with_the_reason(arguments, message):
     with pytest.raises(ConfigError) as raised:
         expand(arguments.pop("grid"), **arguments)
     assert str(raised.value) == message

@@ -37,7 +37,7 @@ def test_each_round_has_an_order_of_its_own_that_is_not_the_grids():
     assert len({tuple(item) for item in rounds}) == 3
 
 
-def test_the_same_seed_gives_the_same_order_whatever_order_the_trials_come_in():
+def test_the_same_seed_gives_the_same_order_for_trials_in_any_order():
     placements = grid()
     assert running_order(placements, seed=5) == running_order(placements[::-1], seed=5)
 

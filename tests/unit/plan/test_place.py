@@ -64,7 +64,7 @@ def test_more_processes_than_cores_is_placed_with_a_warning():
     assert found.warnings == ("8 worker processes share 4 cores",)
 
 
-def test_a_placement_tells_a_trainer_that_trains_nothing():
+def test_a_placement_marks_a_trainer_without_training():
     idle = torch_like(trains=False)
     assert [placed(point(device=value), trainer=idle).trains for value in (device(), T4)] == [False, False]
     assert placed(point()).trains
@@ -89,7 +89,7 @@ def test_a_device_is_here_when_there_are_as_many_as_asked_for():
     assert placed(point(device=T4, num_workers=2), here=here).provenance == "rehearsed"
 
 
-def test_a_rehearsal_says_all_that_it_substitutes():
+def test_a_rehearsal_lists_all_its_substitutions():
     found = placed(point(device=T4, precision="fp16", num_workers=2))
     assert (found.provenance, found.kind, found.precision, found.cpus, found.threads) == (
         "rehearsed",

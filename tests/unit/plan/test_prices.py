@@ -28,7 +28,7 @@ def price_book(**devices):
     return PriceBook(devices=devices, prices=price_list(), today=TODAY)
 
 
-def test_a_price_has_all_that_its_row_and_its_list_say():
+def test_a_price_has_all_values_of_its_row_and_its_list():
     assert of(CPU, interruptions_per_day=(0.1, 0.2)) == price(
         node_usd_per_hour=3.0,
         other_node_usd_per_hour=1.0,

@@ -191,7 +191,7 @@ def test_what_no_pool_has_is_skipped_with_the_pools_of_that_device():
     )
 
 
-def test_what_one_host_would_have_to_have_is_said_of_a_trainer_that_knows_one():
+def test_a_trainer_that_cannot_span_hosts_is_skipped_for_lack_of_one_large_host():
     alone = {"torch_ddp": torch_like(spans_hosts=())}
     asked = point(device=T4S, num_workers=8)
     (skipped,) = planned(asked, inventory=inventory(*POOLS), trainers=alone).skipped

@@ -87,7 +87,7 @@ def forecast(told: CompiledStep | NotCompiled, own=()):
     return found.step
 
 
-def test_a_compiled_step_comes_before_published_data_and_a_refusal_changes_nothing():
+def test_a_compiled_step_precedes_published_data_and_a_refusal_leaves_them():
     assert forecast(STEP) == compiled_estimate(STEP)
     published = forecast(NotCompiled(reason="no compiler"))
     assert not isinstance(published, Refusal)

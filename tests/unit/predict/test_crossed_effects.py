@@ -60,7 +60,7 @@ def test_what_a_laboratory_does_to_all_steps_is_not_promised_to_others():
     assert found.device_common == 0.0
 
 
-def test_what_a_device_does_to_all_networks_is_told_from_what_it_shares_with_other_devices():
+def test_the_effect_of_a_device_on_all_networks_is_separated_from_its_other_effects():
     effects = CrossedEffects([], {**NOTHING, "device": 0.3, "laboratory": 0.4, "network on a device": 0.5})
     found = effects.posterior(ASKED)
     assert found.device_variance == pytest.approx(0.09 + 0.16 + 0.25)

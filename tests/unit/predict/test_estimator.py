@@ -124,7 +124,7 @@ def test_workloads_that_disagree_widen_the_interval():
         {"device": RATED, "precision": "fp16", "global_batch_size": 128},
     ],
 )
-def test_one_own_record_of_a_network_like_no_published_one_tells_of_it_elsewhere(changes):
+def test_one_own_record_of_an_unpublished_network_narrows_its_predictions_elsewhere(changes):
     """Of another batch, precision or device: its error at least halves, where nobody measured it before."""
     asked = trial(workload="mnist_gan")
     unseen = replace(MODELS, steps=tuple(one for one in MODELS.steps if one.labels.family is not None))
@@ -156,7 +156,7 @@ def test_own_measurements_of_another_network_correct_what_others_published(chang
     assert found.source == f"own records on this device of vgg16: 1 of sweep zoo; {before.source}"
 
 
-def test_rates_of_the_very_device_tell_more_than_those_of_others():
+def test_rates_of_the_same_device_narrow_more_than_those_of_others():
     there, elsewhere = (estimate(trial(**VGG, device=value, precision="fp16")) for value in (RATED, GPU))
     assert there.source == "other networks on this device in 16 bit (NVIDIA, Lambda, Sako and 1 more)"
     assert elsewhere.source == "rough: vgg11 on other devices (PROFET, Wightman)"
@@ -253,7 +253,7 @@ def test_a_hindcast_sees_no_record_of_its_workload_and_all_others():
     assert blind(trial(**VGG)) == estimate(trial(**VGG), records[0])
 
 
-def test_the_track_record_has_each_step_once_by_predictions_that_know_nothing_of_its_workload():
+def test_the_track_record_has_each_step_once_by_predictions_without_its_workload():
     near, far = slowed(1.0, **BIG), slowed(50.0, **VGG)
     repeat = took(replace(trial(**BIG), repeat=1, seed=3), 1.1 * BASIS(trial(**BIG)).seconds)
     own = step_measurements([near, repeat, far], devices=DEVICES)
@@ -266,13 +266,13 @@ def test_a_step_far_larger_than_all_that_were_measured_stays_refused():
     assert isinstance(estimate(asked, slowed(3.0, **BIG)), Refusal)
 
 
-def test_of_a_device_that_nothing_is_known_of_the_mean_is_taken_as_it_is():
+def test_with_an_unknown_variance_of_the_device_its_mean_is_not_shrunk():
     found = learned_from([0.0, 2.0], device=math.inf, workload=1.0, freedom=7)
     assert found.mean == 1.0
     assert found.deviation == pytest.approx(math.sqrt((7 * 1.0 + 2.0) / 8 * 1.5))
 
 
-def test_of_repeats_of_one_step_those_that_decide_tell_its_time():
+def test_repeats_of_one_step_are_estimated_from_those_that_decide():
     current = {"workload_version": workload("mnist_cnn", {}).version}
     busy = {"load_average": (9.0, 9.0)}
     records = [

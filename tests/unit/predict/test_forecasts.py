@@ -52,7 +52,7 @@ def test_every_point_of_a_device_that_is_not_here_has_a_forecast_rehearsed_or_sk
     assert forecasts(*points, missing_device="skip") == (gpu, tpu)
 
 
-def test_what_is_here_or_runs_nowhere_or_trains_nothing_has_none():
+def test_a_point_that_is_here_impossible_or_without_training_has_no_forecast():
     assert not forecasts(point(device=GPU), inventory=here(devices={"t4": held(1)}))
     assert not forecasts(point(device=GPU, precision="bf16"))
     plan = planned(point(device=GPU))

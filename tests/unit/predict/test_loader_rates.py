@@ -37,7 +37,7 @@ def test_a_refusal_names_the_limit_that_holds_for_every_device():
     assert rates(100.0).limit(refusal, trial_spec(workload="vgg11")) == refusal
 
 
-def test_a_faster_loader_changes_nothing():
+def test_a_loader_faster_than_the_step_does_not_limit_it():
     assert rates(500_000.0).limit(STEP, GPU) == STEP
     assert rates(100.0).limit(STEP, trial_spec(workload="vgg11")) == STEP
 
@@ -52,6 +52,6 @@ def test_the_middle_of_several_measurements_counts():
     assert rates(90.0, 100.0, 400.0).rate(GPU) == 100.0
 
 
-def test_a_pipeline_beside_a_training_on_the_same_cpu_limits_nothing():
+def test_a_pipeline_beside_a_training_on_the_same_cpu_sets_no_limit():
     assert rates(100.0, data="standin:cifar10:1").rate(GPU) is None
     assert rates(100.0, data="standin:cifar10:1", device="t4", host_cpu=None).rate(GPU) == 100.0

@@ -65,7 +65,7 @@ def test_adam_has_two_slots_and_a_generator_counts_both_of_its_networks(v100):
     assert found.slot_bytes == 2 * found.gradient_bytes
 
 
-def test_contrastive_divergence_keeps_nothing_for_a_backward_pass(v100):
+def test_contrastive_divergence_keeps_no_activations_for_a_backward_pass(v100):
     spec = workload("mnist_dbn", {})
     first = replace(spec, phases=spec.phases[:1])
     found = count_memory_need(first, device=v100, precision="fp32", replicas=1, global_batch_size=64)

@@ -103,12 +103,12 @@ def test_one_small_and_one_large_step_halve_the_errors_of_all_others(world):
     assert after < 0.6 * before
 
 
-def test_own_steps_that_came_as_predicted_move_nothing_and_narrow_the_interval():
+def test_own_steps_that_match_predictions_do_not_move_them():
     asked, measured = LARGE_JOBS[1], LARGE_JOBS[0]
     assert abs(error(asked, (measured,), device=1.0, host=1.0)) < 0.01
 
 
-def test_steps_of_one_cpu_tell_nothing_of_the_speed_of_another():
+def test_steps_of_one_cpu_move_its_own_predictions_more_than_those_of_another():
     """Each is predicted from its own calibration; what networks and the user do is common."""
 
     def of_cpu(cpu, rate):

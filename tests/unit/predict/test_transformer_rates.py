@@ -18,7 +18,7 @@ MODELS = default_models()
 CATALOGUE = shipped_catalogue()
 
 
-def test_a_transformer_that_no_one_published_is_predicted_roughly_and_says_by_what():
+def test_an_unpublished_transformer_is_predicted_roughly_with_its_source():
     step = build_published_estimate(query("llama_style", "a100_80", size="160m"), MODELS).step
     assert isinstance(step, Estimate)
     assert step.source == "other networks on this device in 16 bit (NVIDIA, Lambda, MosaicML and 1 more)"

@@ -204,7 +204,7 @@ def test_every_device_of_a_mix_has_to_go_with_the_trainer_and_the_precision():
     assert skipped(unequal(CPU, TPU, global_batch_size=90)).startswith("kernel_split does not train on a TPU")
 
 
-def test_a_rehearsal_in_other_pools_says_nothing_of_these():
+def test_a_rehearsal_in_other_pools_is_not_reused_for_these():
     pools = inventory(FAST_POOL, SLOW_POOL, is_fake=True)
     before = placed(unequal(FAST, SLOW), inventory=pools)
     made = record(placement=before)
@@ -256,7 +256,7 @@ def test_a_plan_names_all_devices_and_where_each_part_is():
     assert list(plan_frame(told)["device"]) == ["cpu_fast+cpu_slow"]
 
 
-def test_a_mix_is_not_predicted_and_teaches_nothing_of_its_first_device():
+def test_a_mix_is_not_predicted_and_is_no_measurement_of_its_first_device():
     there = here(devices={"t4": held(1)})
     made = record(placement=placed(unequal(T4, CPU), inventory=there))
     known = {value.name: value for value in (T4, CPU)}

@@ -102,7 +102,7 @@ def test_the_interval_is_wider_by_what_trials_of_other_batches_differ(batch: int
     assert compute_deviation(unequal) > compute_deviation(equal)
 
 
-def test_large_batches_that_all_have_a_long_sample_widen_nothing() -> None:
+def test_large_batches_that_all_have_a_long_sample_do_not_widen_the_interval() -> None:
     lengths = count(FIRST_LONG).lengths
     equal = tuple(replace(one, deviation=0.0) for one in lengths)
     assert estimate(lengths, batch=256).high == pytest.approx(estimate(equal, batch=256).high, rel=1e-3)

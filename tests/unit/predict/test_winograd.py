@@ -48,7 +48,7 @@ def vgg16(precision):
     )
 
 
-def test_nearly_all_of_vgg16_is_shortened_and_nothing_of_a_transformer():
+def test_winograd_shortens_nearly_all_of_vgg16_and_no_part_of_a_transformer():
     query = vgg16("fp32")
     assert 0.9 < query.demand.winograd_flops / query.demand.flops < 1.0
     assert replace(query, spec=cached_workload("bert_base", {})).demand.winograd_flops == 0.0

@@ -51,7 +51,7 @@ def test_a_folder_outside_git_has_no_commit(tmp_path):
     assert not {"git_commit", "git_dirty"} & set(driver_environment(tmp_path))
 
 
-def test_a_folder_in_git_has_its_commit_and_tells_changes(tmp_path):
+def test_a_folder_in_git_has_its_commit_and_whether_it_has_changes(tmp_path):
     git(tmp_path, "init")
     (tmp_path / "config.yaml").write_text("steps: 1")
     git(tmp_path, "add", ".")

@@ -50,7 +50,7 @@ def test_a_line_is_standard_json_that_other_programs_can_read(ledger):
     assert {"trial_id", "provenance", "spec", "result", "failure", "schema_version"} <= set(plain)
 
 
-def test_a_line_torn_by_a_crash_is_moved_aside_and_told(ledger, caplog):
+def test_a_line_torn_by_a_crash_is_moved_aside_and_logged(ledger, caplog):
     ledger.append(record())
     with ledger.path.open("ab") as file:
         file.write(b'{"trial_id": "half')
@@ -148,7 +148,7 @@ def test_a_folder_that_cannot_be_written_is_shown_before_anything_starts(ledger)
         pass
 
 
-def test_a_second_driver_is_told_who_the_first_is(ledger):
+def test_a_second_driver_is_refused_with_the_process_of_the_first(ledger):
     with ledger.lock(), pytest.raises(RecordError) as told, Ledger(ledger.path).lock():
         pass
     assert str(told.value) == f"sweep 'example' is run by process {os.getpid()}; wait for it or end it"
@@ -199,7 +199,7 @@ def outputs(tmp_path):
     return tmp_path
 
 
-def test_another_sweep_s_ledger_of_a_later_version_is_left_out_and_told_once(outputs, caplog):
+def test_another_sweeps_ledger_of_a_later_version_is_left_out_and_logged_once(outputs, caplog):
     for _ in range(2):
         assert list(read_ledgers(outputs, sweep="mine")) == ["mine"]
     (told,) = caplog.messages
@@ -226,7 +226,7 @@ def test_a_line_is_decoded_once_however_often_it_is_read(ledger):
     assert first is again
 
 
-def test_a_line_that_nests_too_deeply_is_left_out_and_told(ledger, caplog):
+def test_a_line_that_nests_too_deeply_is_left_out_and_logged(ledger, caplog):
     ledger.append(record())
     ledger.path.write_bytes(ledger.path.read_bytes() + b"[" * 100_000 + b"\n")
     assert Ledger(ledger.path).records() == (record(),)

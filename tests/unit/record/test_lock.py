@@ -18,7 +18,7 @@ with wait_for_host_lock(pathlib.Path(sys.argv[1]), sweep="second", on_message=sa
 """
 
 
-def test_who_waits_is_told_for_whom_and_has_the_next_turn(tmp_path):
+def test_a_waiting_sweep_names_the_holder_of_the_lock_and_is_next(tmp_path):
     path = tmp_path / "cache" / "host.lock"
     with wait_for_host_lock(path, sweep="first", on_message=pytest.fail, is_wanted=bool):
         waiting = subprocess.Popen(

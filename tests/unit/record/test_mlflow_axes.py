@@ -18,7 +18,7 @@ from orchestrator.record.tracking.axes import (
 NONE: frozenset[str] = frozenset()
 
 
-def test_the_axes_of_a_grid_are_params_under_the_keys_of_a_command_line_and_nothing_else_is():
+def test_only_the_axes_of_a_grid_are_params_under_their_keys_of_the_command_line():
     spec = trial_spec(
         workload_options={"units": 32},
         trainer_options={"compile": True},

@@ -22,7 +22,7 @@ def test_it_is_the_headline_with_the_recommendation_and_where_the_page_is_withou
     assert where == "The page with all figures and tables: tab *Artifacts*, `report.html`."
 
 
-def test_nothing_of_a_record_is_markup_in_it():
+def test_no_text_of_a_record_is_markup_in_the_note():
     note = find_note(format_markdown("<img src=x>", collect_findings(*hostile())))
     assert "\\<img" in note
     assert "<img" not in note.replace("\\<", "")
@@ -43,7 +43,7 @@ def test_an_attempt_is_described_by_its_computation_its_data_and_its_price():
     ]
 
 
-def test_a_rehearsal_says_first_that_it_was_not_measured():
+def test_the_note_of_a_rehearsal_begins_with_not_measured():
     first, *_ = attempt_note(rehearsed()).split("\n\n")
     assert first == (
         "Rehearsed, not measured: only the code path ran \\(cpu for t4; gloo for nccl\\). It has no times."
@@ -61,7 +61,7 @@ def test_a_failure_is_described_by_its_cause_and_the_first_and_last_lines_of_its
     assert (lines[0], lines[15], lines[-1]) == ("    line 0", "    … 970 lines …", "    line 999")
 
 
-def test_nothing_of_a_log_or_a_cause_is_markup_in_it():
+def test_no_text_of_a_log_or_a_cause_is_markup_in_the_note():
     failed = record(failure=Failure(kind="error", message=HOSTILE))
     note = attempt_note(failed, log=f"```\n{HOSTILE}\n")
     *sentences, block = note.split("\n\n")

@@ -19,7 +19,7 @@ def test_the_price_of_an_attempt_is_one_tag():
     assert [name for name in tags if name.startswith("price")] == ["price"]
 
 
-def test_so_is_the_reason_for_having_none_and_nothing_where_none_was_looked_up():
+def test_a_missing_price_is_tagged_with_its_reason_if_it_was_looked_up():
     assert build_tags(record(price=Unpriced(reason="no row")))["price"] == "none: no row"
     assert "price" not in build_tags(record())
 
@@ -43,7 +43,7 @@ def test_the_commit_of_the_user_s_folder_is_that_of_the_source():
     assert "mlflow.source.git.commit" not in build_tags(record())
 
 
-def test_what_compilers_told_is_in_tags_and_never_in_metrics():
+def test_answers_of_compilers_are_tags_and_never_metrics():
     fit = MemoryFit(needed_bytes=2**30, granted_bytes=2**34, compiler="libtpu 0")
     step = CompiledStep(
         device_seconds=0.1, unpriced_seconds=0.01, link_seconds=0.0, host_seconds=None, compiler="libtpu 0"

@@ -30,5 +30,5 @@ def test_between_looks_of_one_tick_no_share_is_shown():
     assert "system/cpu_utilization_percentage" not in names
 
 
-def test_one_look_alone_tells_nothing():
+def test_a_single_sample_gives_no_system_metrics():
     assert [*list_system_metrics((host_use(),))] == []

@@ -195,7 +195,7 @@ def test_a_record_that_the_file_cannot_take_is_sent_all_the_same(path, url):
     assert len(objects(url)) == 1
 
 
-def test_a_driver_elsewhere_that_did_not_say_that_it_ended_is_shown(path, url, caplog):
+def test_a_driver_elsewhere_that_did_not_report_its_end_is_logged(path, url, caplog):
     other = Driver(host="old-head", folder="/outputs/example", process=7, since="2026-11-22T10:00:00+00:00")
     put(url, "driver.json", to_json(other).encode())
     with archived(path, url).lock():
@@ -208,7 +208,7 @@ def test_a_driver_elsewhere_that_did_not_say_that_it_ended_is_shown(path, url, c
     )
 
 
-def test_a_driver_that_was_killed_here_is_not_told_and_one_that_ends_shows_it(path, url, caplog):
+def test_a_driver_that_was_killed_here_is_not_logged_and_one_that_ends_removes_its_claim(path, url, caplog):
     files, root = url_to_fs(url)
     lock = archived(path, url).lock()
     lock.__enter__()  # and its driver is killed
@@ -223,7 +223,7 @@ def test_a_driver_that_was_killed_here_is_not_told_and_one_that_ends_shows_it(pa
 
 
 @pytest.mark.parametrize("url", ["nothing://here", "abfs://bucket/folder"])
-def test_a_place_that_nothing_here_can_write_is_refused_in_one_line(url):
+def test_a_record_path_that_cannot_be_written_is_refused_in_one_line(url):
     with pytest.raises(ConfigError, match=rf"^record\.path={url} cannot be used: .+$"):
         BucketStore(url)
 

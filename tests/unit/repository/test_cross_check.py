@@ -73,7 +73,7 @@ def test_a_script_that_trained_the_same_network_is_believed(tmp_path):
         ({"loss": "float('nan')"}, "script.py: its loss did not fall: 2.3 at first, nan at"),
     ],
 )
-def test_a_script_that_trained_another_network_or_nothing_is_refused(tmp_path, changes, message):
+def test_a_script_that_trained_another_network_or_none_is_refused(tmp_path, changes, message):
     with (
         pytest.raises(SystemExit, match=f"^{message}"),
         bare(tmp_path, **changes).started(PROTOCOL) as run,

@@ -111,7 +111,7 @@ def test_an_ending_has_at_most_twelve_lines_with_the_place_of_the_page(case: Cal
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_page_says_hypothetical_once(case: Callable[[], Findings]) -> None:
+def test_a_page_has_the_word_hypothetical_once(case: Callable[[], Findings]) -> None:
     assert page_of(case()).count("hypothetical") <= 1
 
 

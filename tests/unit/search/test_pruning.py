@@ -118,7 +118,7 @@ def test_a_training_that_is_past_the_best_time_to_the_target_is_ended():
     assert early.pruning.shown.training_seconds < 100 * 1.0
 
 
-def test_nothing_is_pruned_where_quality_alone_decides():
+def test_no_trial_is_pruned_if_only_quality_decides():
     world = World(grid(repeats=1), tells=True)
     world.run(objective=Objective(goal="best"))
     assert not pruned_in(world)

@@ -11,7 +11,7 @@ def rates(job="mnist_cnn", **settings):
     ]
 
 
-def test_before_a_measurement_nothing_leads():
+def test_before_a_measurement_no_setting_leads():
     assert best_so_far([]) == ()
 
 

@@ -20,5 +20,5 @@ def test_a_terminal_sees_how_much_has_arrived():
     assert "2.0/2.0 MB" in drawn(is_terminal=True)
 
 
-def test_a_file_sees_nothing_of_it():
+def test_a_bar_is_not_drawn_into_a_file():
     assert drawn(is_terminal=False).strip() == ""

@@ -59,7 +59,7 @@ def test_a_job_of_unknown_length_has_no_such_line():
     assert choose_ending(findings).jobs == ()
 
 
-def test_tied_settings_say_that_they_share_the_lead():
+def test_tied_settings_are_shown_as_sharing_the_lead():
     rates = [1000, 1010, 1020, 1030, 1040]
     end = ending([*repeats("torch_ddp", rates=rates), *repeats("tensorflow", rates=rates)])
     assert end.answers[0].startswith("Tie: ")
@@ -130,7 +130,7 @@ def test_n_counts_the_runs_that_decide_and_the_verdict_names_the_others():
     assert [verdict.partition(",")[2] for verdict in cells(end, "verdict")] == [" 1 noisy, 1 outlier", ""]
 
 
-def test_an_empty_sweep_says_the_next_command():
+def test_an_empty_sweep_shows_the_next_command():
     plan = Plan(sweep="example", placements=(placement(),), cached=(), skipped=())
     end = choose_ending(collect_findings([], plan))
     assert end.answers == ()

@@ -27,7 +27,7 @@ def left(history, run, waiting, running=(), now=0.0):
     return estimator.seconds_left(dict.fromkeys(waiting, 1), running, now=now)
 
 
-def test_nothing_is_estimated_before_anything_is_known():
+def test_without_any_known_time_no_estimate_is_given():
     assert left((), (), [task()]) is None
 
 
@@ -49,7 +49,7 @@ def test_the_start_of_a_framework_counts_once_for_a_trainer_that_has_not_run():
     assert left((), run, others).median == pytest.approx(2 * 4.0 + 6.0)
 
 
-def test_a_rehearsal_does_not_tell_what_a_measurement_takes():
+def test_a_rehearsal_does_not_estimate_the_time_of_a_measurement():
     rehearsal = task(provenance="rehearsed")
     assert left((), [ended(rehearsal, seconds=1.0)], [task()]) is None
     run = [ended(task(), seconds=10.0, steps=8.0)]

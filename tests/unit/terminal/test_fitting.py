@@ -74,7 +74,7 @@ def test_where_numbers_have_no_room_their_intervals_go_below_them():
     assert slim.note == "Medians."
 
 
-def test_what_is_said_of_an_interval_goes_below_it():
+def test_a_remark_on_an_interval_goes_below_it():
     columns = (Column(header="device"), Column(header="$ [90%]", is_number=True))
     priced = Table(title="", note="", columns=columns, rows=(("t4", "0.93 [0.55, 1.57] hypothetical"),))
     assert fitted(priced, width=24).rows[0] == ("t4", "0.93\n[0.55, 1.57]\nhypothetical")

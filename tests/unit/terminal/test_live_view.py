@@ -121,7 +121,7 @@ def test_a_terminal_shows_what_ended_what_runs_and_how_much_is_left(tmp_path):
     assert starting == "·  tensorflow bf16 #0  0:00   starting"
 
 
-def test_a_running_trial_shows_the_stage_that_its_worker_told(tmp_path):
+def test_a_running_trial_shows_the_stage_of_its_worker(tmp_path):
     console = in_a_terminal(width=100, height=20)
     with watched(console, PLACES[:2], tmp_path) as watcher:
         watcher.started(Attempt(placement=PLACES[0], number=1))
@@ -163,7 +163,7 @@ def test_a_terminal_shows_what_waits_for_hardware_from_what_was_withdrawn(tmp_pa
     assert starting == "·  cpu torch_ddp fp32 #1  0:00  starting"
 
 
-def test_a_terminal_shows_at_once_that_nothing_is_done_yet(tmp_path):
+def test_a_terminal_shows_0_trials_done_at_once(tmp_path):
     console = in_a_terminal(width=100, height=20)
     with watched(console, PLACES[:3], tmp_path):
         pass
@@ -201,7 +201,7 @@ def test_a_terminal_without_these_characters_gets_letters(tmp_path):
     assert on_screen(console)[-1].startswith("ok  cpu torch_ddp fp32")
 
 
-def test_where_nothing_is_to_be_done_nothing_is_drawn(tmp_path):
+def test_without_trials_no_line_is_drawn(tmp_path):
     console = in_a_terminal(width=80, height=8)
     with watched(console, [], tmp_path):
         pass

@@ -22,14 +22,14 @@ def run(progress, place, *, seconds, **changes):
     progress.end(ended(place, seconds=seconds, **changes))
 
 
-def test_before_anything_has_ended_nothing_is_estimated():
+def test_before_a_trial_has_ended_no_time_is_estimated():
     progress = Progress(TORCH)
     progress.start(Attempt(placement=TORCH[0], number=1), now=0.0)
     assert progress.seconds_left(now=5.0) is None
     assert progress.line(now=5.0) == "0 of 3 done"
 
 
-def test_counts_are_told_by_how_trials_ended():
+def test_counts_are_shown_by_how_trials_ended():
     progress = Progress([*TORCH, REHEARSAL])
     run(progress, TORCH[0], seconds=400.0)
     run(progress, TORCH[1], seconds=400.0, failure=LOST)
@@ -78,7 +78,7 @@ def test_a_search_has_no_total_and_no_remaining_time():
         ((1e6, 0.7e6, 1.6e6), "190 to 440 h left"),
     ],
 )
-def test_what_is_left_is_said_as_a_range_of_two_digits(seconds, words):
+def test_the_remaining_time_is_a_range_of_two_digits(seconds, words):
     spread = seconds and Spread(median=seconds[0], low=seconds[1], high=seconds[2])
     assert left_words(spread) == words
 

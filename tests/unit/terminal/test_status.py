@@ -63,7 +63,7 @@ def test_records_from_before_the_command_count_as_history(tmp_path):
     assert done.startswith("0 of 3 done; ")
 
 
-def test_of_a_driver_that_was_killed_it_shows_what_was_lost_and_estimates_nothing(tmp_path):
+def test_the_status_of_a_killed_driver_shows_lost_trials_and_no_estimate(tmp_path):
     title, _, row, note, totals, last = shown(tmp_path, holder=None)
     assert title == "Running trials of example when its driver ended"
     assert "running  cpu torch_ddp" in row

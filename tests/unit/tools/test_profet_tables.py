@@ -44,7 +44,9 @@ def test_an_absent_file_is_one_line(clone, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("called", [print, pd.eval])
-def test_a_pickle_that_calls_something_else_is_refused_and_calls_nothing(clone, tmp_path, capsys, called):
+def test_a_pickle_with_a_call_that_tables_do_not_need_is_refused_without_calling_it(
+    clone, tmp_path, capsys, called
+):
     class Call:
         def __reduce__(self):
             return called, ("1",)

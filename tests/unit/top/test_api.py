@@ -21,7 +21,7 @@ def planned(plan, *, balance=UNCAPPED, **parts):
     return api.Planned(PlanPreview(plan=plan, prices=(), balance=balance, **{"downloads": (), **parts}))
 
 
-def test_a_plan_tells_its_totals_and_what_a_run_would_download():
+def test_a_plan_shows_its_totals_and_the_downloads_of_a_run():
     one = planned(plan_of([]), downloads=("MNIST",), expected=("time and cost: likely 3 min",))
     assert repr(one) == (
         "to run: 0 to measure, 0 to rehearse; 0 cached, 0 skipped\ntime and cost: likely 3 min\n"
@@ -136,7 +136,7 @@ def test_the_health_of_a_machine_is_a_frame_of_trainers_and_checks():
     assert "missing: &lt;b&gt;" in told._repr_html_()
 
 
-def test_nothing_of_a_hostile_record_is_markup_in_a_notebook(tmp_path):
+def test_no_text_of_a_hostile_record_is_markup_in_a_notebook(tmp_path):
     records, plan = hostile()
     told = api.Report(write_report(tmp_path, records, plan, FASTEST))
     assert "<img" not in told._repr_html_()

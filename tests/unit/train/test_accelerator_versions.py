@@ -94,7 +94,7 @@ def test_a_host_without_nvml_has_no_driver():
     assert nvidia_driver("absent.so") is None
 
 
-def test_a_cpu_needs_nothing_further():
+def test_a_cpu_has_no_accelerator_versions():
     assert accelerator_versions("cpu", ["torch"]) == {}
 
 

@@ -100,7 +100,7 @@ def test_a_batch_out_of_order_is_read_anew():
     assert link.events == ["read 1", "start 1", "read 3", "copy 3"]
 
 
-def test_nothing_is_copied_ahead_without_a_copier():
+def test_without_a_copier_no_batch_is_copied_ahead():
     link = Link()
     copies = copies_of(link, waits=[], ahead=False)
     copies.take(0)

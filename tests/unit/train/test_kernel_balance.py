@@ -70,7 +70,7 @@ def test_equal_ranks_that_are_measured_with_noise_never_move(data, size):
 
 
 @given(st.data())
-def test_a_look_that_is_wrong_by_any_factor_moves_nothing_if_the_next_one_is_not(data):
+def test_a_single_wrong_look_between_right_ones_moves_no_kernels(data):
     looks = [([1.0, 1.0], data.draw(describe_noise(2, WILD)) if index % 2 else QUIET) for index in range(7)]
     assert not any(moves_of(looks))
 
@@ -94,7 +94,7 @@ def test_a_rank_that_recovers_gets_its_kernels_back():
     assert moved == [[(72, 24), (360, 120)], [(48, 48), (240, 240)]]
 
 
-def test_a_gain_that_is_little_of_a_whole_step_moves_nothing():
+def test_a_gain_that_is_little_of_a_whole_step_moves_no_kernels():
     ones = [[1.0, 1.0]] * 2
     parts = divided(ones)
     balance = RebalanceState(probed=ones)
@@ -109,7 +109,7 @@ def test_a_gain_that_is_little_of_a_whole_step_moves_nothing():
         assert better is None
 
 
-def test_a_rank_that_holds_nothing_is_as_it_was_calibrated_until_it_was_seen():
+def test_a_rank_without_kernels_keeps_its_calibrated_speed_until_it_was_measured():
     probed = [[3.0, 1.0]] * 2
     parts = divided([[1.0, 0.0]] * 2)
     balance = RebalanceState(probed=probed)
@@ -151,13 +151,13 @@ BETWEEN_PAUSES = [[2.0, 0.5], [1.0, 1.0]]
 """A small layer in which the slow rank seems the faster one."""
 
 
-def test_a_layer_of_a_few_milliseconds_is_shared_out_by_what_the_others_say_of_the_ranks():
+def test_a_layer_of_a_few_milliseconds_is_divided_by_the_speeds_in_other_layers():
     seconds = 200e-6  # a kernel: 5 steps of 48 are 48 ms, of 240 are 0.24 s
     small, large = moved_at(seconds, [[1 / seconds] * 2] * 2, BETWEEN_PAUSES)
     assert (small, large) == ((59, 37), (320, 160))
 
 
-def test_so_it_is_by_its_own_calibration():
+def test_a_layer_of_a_few_milliseconds_is_divided_by_its_own_calibration():
     seconds = 200e-6
     probed = [[1 / seconds, 3 / seconds], [1 / seconds] * 2]
     small, _ = moved_at(seconds, probed, QUIET)

@@ -68,7 +68,7 @@ def test_it_ran_on_the_processor_in_the_precision_asked_for(trainer):
     assert (facts.kind, facts.name, facts.count, facts.precision) == ("cpu", cpu_model(), 2, "bf16")
 
 
-def test_nothing_is_compiled_learnt_or_kept(trainer):
+def test_the_noop_trainer_has_no_compilations_quality_or_state(trainer):
     trained = trainer()
     assert trained.compile_count() is None
     assert trained.evaluate(None) == trained.state() == {}

@@ -76,7 +76,7 @@ def test_gloo_takes_the_interface_by_which_the_ranks_reach_each_other() -> None:
 
 
 @pytest.mark.parametrize("variables", [rendezvous.torch_distributed, rendezvous.tensorflow_cluster])
-def test_nccl_is_told_the_interface_where_it_needs_a_network(variables) -> None:
+def test_nccl_gets_the_interface_only_between_hosts(variables) -> None:
     far = rank_context(2, TWO_HOSTS, kind="gpu", num_hosts=2, interface="eth0")
     assert variables(far)["NCCL_SOCKET_IFNAME"] == "eth0"
     assert "NCCL_SOCKET_IFNAME" not in variables(rank_context(1, TWO_HERE, kind="gpu"))
@@ -129,7 +129,7 @@ def test_xla_on_cpu_hosts_has_the_replicas_of_its_own_and_meets_the_others() -> 
 
 
 @pytest.mark.parametrize("slice_type", SLICES)
-def test_each_host_of_a_slice_is_told_its_place_and_a_single_one_looks_for_no_other(slice_type) -> None:
+def test_each_host_of_a_slice_gets_its_place_and_a_single_host_gets_none(slice_type) -> None:
     replicas, listed = SLICES[slice_type]
     hosts = listed.split()
     told = {"kind": "tpu", "replicas": replicas, "threads": 4, "num_hosts": len(hosts)}

@@ -72,7 +72,7 @@ def test_a_trainer_whose_code_changes_gets_another_version(name: str) -> None:
     )
 
 
-def test_an_unknown_trainer_is_told_the_nearest_one() -> None:
+def test_an_unknown_trainer_names_the_nearest_one() -> None:
     with pytest.raises(UnknownNameError, match=r"unknown trainer 'torch_dpp'; did you mean 'torch_ddp'\?"):
         trainer_info("torch_dpp")
 
@@ -81,7 +81,7 @@ def test_the_name_in_the_table_is_the_name_of_the_trainer() -> None:
     assert all(info.name == name for name, info in trainers().items())
 
 
-def test_one_trainer_trains_nothing_and_shows_it() -> None:
+def test_noop_is_the_only_trainer_that_is_marked_as_not_training() -> None:
     assert [name for name, info in trainers().items() if not info.trains] == ["noop"]
 
 
@@ -166,7 +166,7 @@ def test_torch_tpu_alone_cannot_be_rehearsed() -> None:
         ("torch_xla", "xla"),
     ],
 )
-def test_what_a_trainer_says_to_install_is_what_its_extra_installs(name: str, extra: str) -> None:
+def test_the_install_command_of_a_trainer_has_the_requirements_of_its_extra(name: str, extra: str) -> None:
     for requirement in _requirements_of(extra):
         assert f"'{requirement}'" in trainer_info(name).install
 

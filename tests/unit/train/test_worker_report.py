@@ -65,7 +65,7 @@ def test_what_no_weight_of_one_rank_left_is_unmoved():
 
 
 @pytest.mark.parametrize(("kernels", "found"), [(1, ()), (2, ("training.model",))])
-def test_a_rank_whose_one_kernel_does_not_learn_says_nothing_of_the_rest(kernels, found):
+def test_a_rank_whose_one_kernel_does_not_learn_does_not_mark_the_layer_as_unmoved(kernels, found):
     share = KernelShare(layer="model.3", kernels=kernels, of_kernels=3, probe_flops=1e9, probe_seconds=0.1)
     device = replace(report().device, kernel_shares=(share,))
     first, second = report(device=device), report(device=device, unmoved=("training.model",))
@@ -78,11 +78,11 @@ def test_the_rank_that_compiled_most_while_it_was_timed_counts():
     assert merge_reports([still, busy, silent], launch_seconds=0.6).compile_counts == (2, 4)
 
 
-def test_compilations_are_unknown_where_no_rank_can_say():
+def test_compilations_are_unknown_if_no_rank_counts_them():
     assert merge_reports([report(), report()], launch_seconds=0.6).compile_counts is None
 
 
-def test_of_a_pursuit_the_first_rank_says_the_quality_and_the_slowest_one_the_times():
+def test_a_pursuit_has_the_quality_of_the_first_rank_and_the_times_of_the_slowest():
     first = pursuit(0.5, 0.9)
     slow = replace(
         first,

@@ -89,7 +89,7 @@ def test_held_out_samples_end_with_the_set_and_have_noise_of_their_own(prepared:
     assert not np.isin(batches.held_out(0, 10)["latent"], seen).any()
 
 
-def test_noise_belongs_to_the_sample_and_the_seed_whatever_the_batch(prepared: Path) -> None:
+def test_noise_depends_on_the_sample_and_the_seed_and_not_on_the_batch(prepared: Path) -> None:
     small, large = (
         load(prepared, data=NUMBERS, global_batch_size=size, seed=4, noise=(LATENT,)) for size in (10, 50)
     )

@@ -61,7 +61,9 @@ def test_a_file_that_no_index_offers_is_shown(index: Site) -> None:
         find_url("some-data", "Some_Data-0.6.zip")
 
 
-def test_pip_without_an_index_offers_nothing(index: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pip_without_an_index_is_refused_without_a_request(
+    index: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     with pytest.raises(DownloadError, match=r"^pip has no index that could offer Some_Data-0\.5\.zip$"):
         find_url("some-data", "Some_Data-0.5.zip")

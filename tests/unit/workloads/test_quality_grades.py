@@ -45,7 +45,7 @@ def test_one_photograph_of_four_two_grades_off_leaves_kappa_0_82() -> None:
     assert found["accuracy"] == 3 / 4
 
 
-def test_grades_without_a_fault_have_kappa_and_auc_one_whatever_their_order() -> None:
+def test_grades_without_an_error_have_kappa_and_auc_one_in_any_order() -> None:
     found = graded(sure_of(3, 0, 4, 1, 2), {"y": np.array([3, 0, 4, 1, 2])})
     assert (found["kappa"], found["auc"], found["accuracy"]) == (1, 1, 1)
 

@@ -62,7 +62,7 @@ def test_branches_are_added_concatenated_and_scaled() -> None:
     assert find_shapes(draft.done())[-1] == (4, 4, 10)
 
 
-def test_a_layer_that_leaves_nothing_shows_what_it_was_given() -> None:
+def test_a_layer_without_output_is_refused_with_its_input_shape() -> None:
     line = r"^layer 0, .*kernel=5.*, leaves no output of its input \(4, 4, 1\); a larger input"
     with pytest.raises(UnsuitableInputError, match=line):
         find_shapes(sequential((4, 4, 1), Conv2d(filters=1, kernel=5)))

@@ -38,7 +38,7 @@ def test_every_workload_declares_its_full_training(name: str) -> None:
     assert (samples or spec.data.train_tokens) >= 25_000
 
 
-def test_steps_of_a_paper_are_told_as_epochs() -> None:
+def test_steps_of_a_paper_are_given_as_epochs() -> None:
     steps, batch = 64_000, 128
     assert workload("resnet50", {}).epochs == steps * batch / 50_000
 

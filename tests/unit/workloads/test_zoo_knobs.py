@@ -94,7 +94,7 @@ def test_a_knob_of_cifar10_cnn_out_of_range_is_refused(option: str, value: objec
 @pytest.mark.parametrize(
     ("network", "smallest"), [("inception_v3", 75), ("efficientnet_b0", 32), ("resnet50", 32)]
 )
-def test_retinopathy_cnn_tells_five_grades_or_two_kinds_with_each_network(
+def test_retinopathy_cnn_has_five_grades_or_two_classes_with_each_network(
     network: str, smallest: int
 ) -> None:
     options = {"network": network, "image_size": smallest, "width": 0.25}

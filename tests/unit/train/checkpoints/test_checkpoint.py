@@ -44,7 +44,7 @@ def test_what_is_written_is_read(folder):
         np.testing.assert_array_equal(found.arrays[name], array, strict=True)
 
 
-def test_nothing_unfinished_lies_beside_a_checkpoint(folder):
+def test_no_unfinished_file_lies_beside_a_checkpoint(folder):
     assert list(folder.parent.iterdir()) == [folder]
 
 

@@ -67,7 +67,7 @@ def test_too_near_to_the_end_none_is_made():
     assert rank.written == []
 
 
-def test_a_rank_that_is_told_to_leave_makes_a_checkpoint_at_once_and_leaves():
+def test_a_rank_with_a_request_to_leave_makes_a_checkpoint_at_once_and_leaves():
     rank = Rank()
     rank.is_told = True
     with pytest.raises(TrialError, match=r"^told to leave \(SIGTERM\) after step 7$") as caught:
@@ -76,7 +76,7 @@ def test_a_rank_that_is_told_to_leave_makes_a_checkpoint_at_once_and_leaves():
     assert rank.written == [7]
 
 
-def test_all_ranks_leave_with_the_one_that_is_told_to():
+def test_all_ranks_leave_with_the_one_that_has_a_request():
     rank = Rank(others=(False, False))
     with pytest.raises(TrialError, match="after step 7"):
         rank.look(7, at=1.0)

@@ -117,7 +117,7 @@ def test_the_record_that_stands_decides_what_a_killed_driver_had_left_to_remove(
 
 
 @pytest.mark.parametrize("url", ["nothing://here", "abfs://bucket/folder"])
-def test_a_place_that_nothing_here_can_write_is_refused_in_one_line(url):
+def test_a_checkpoint_path_that_cannot_be_written_is_refused_in_one_line(url):
     with pytest.raises(ConfigError, match=rf"^checkpoint\.path={url} cannot be used: .+$"):
         CheckpointStore(url)
 

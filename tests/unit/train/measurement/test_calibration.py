@@ -50,7 +50,7 @@ def test_eight_products_are_timed_to_their_end_after_one_that_compiles():
     assert meetings == list(range(9))  # all ranks begin each product together
 
 
-def test_a_trainer_that_multiplies_nothing_is_not_timed():
+def test_a_trainer_without_a_matmul_is_not_timed():
     assert measure_matmul_peak(Idle(), meet=lambda vote: vote, clock=lambda: 0.0) == ()
 
 

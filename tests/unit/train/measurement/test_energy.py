@@ -146,7 +146,7 @@ def driver(tmp_path: Path) -> Callable[..., str]:
     return build
 
 
-def test_gpus_are_told_by_their_ids_and_added_up_in_joules(driver):
+def test_energy_is_read_of_gpus_by_their_ids_and_summed_in_joules(driver):
     assert GpuEnergy(["GPU-aaaa"], library=driver()).joules() == pytest.approx(7.0)
     both = GpuEnergy(["GPU-aaaa", "GPU-bbbb"], library=driver())
     assert both.joules() - both.joules() == pytest.approx(-2.0)
@@ -168,7 +168,7 @@ def test_numbers_name_gpus_in_the_order_of_the_driver(driver):
         (["GPU-aaaa"], {"supported": 0}, "nvmlDeviceGetTotalEnergyConsumption answers 3"),
     ],
 )
-def test_a_gpu_that_cannot_be_told_or_has_no_counter_is_not_guessed(
+def test_a_gpu_that_is_not_found_or_has_no_counter_is_not_guessed(
     driver, monkeypatch, tmp_path, ids, build, message
 ):
     library = driver(**build)
@@ -178,13 +178,13 @@ def test_a_gpu_that_cannot_be_told_or_has_no_counter_is_not_guessed(
     assert build_meter("gpu", root=tmp_path, library=library)() == {}
 
 
-def test_gpus_tell_how_busy_and_how_full_they_are(driver):
+def test_gpus_report_their_busy_fraction_and_memory(driver):
     first, second = read_gpus(["GPU-aaaa", "GPU-bbbb"], library=driver())()
     assert first == GpuUse(busy_fraction=0.25, memory_bytes=4000, memory_total_bytes=16000)
     assert second.busy_fraction == 1.0
 
 
-def test_gpus_that_do_not_tell_are_not_guessed(driver):
+def test_gpus_without_a_report_are_not_guessed(driver):
     assert read_gpus(["GPU-aaaa"], library=driver(supported=0))() == ()
     assert read_gpus(["GPU-aaaa"], library="libnvidia-nowhere.so")() == ()
     assert read_gpus([])() == ()

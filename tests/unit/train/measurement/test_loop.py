@@ -123,7 +123,7 @@ def test_the_warm_up_ends_at_its_limit_though_something_compiles_at_each_step():
     assert times.compile_counts == (6, 14)
 
 
-def test_the_warm_up_lasts_its_least_number_of_steps_where_nothing_compiles():
+def test_the_warm_up_has_its_least_number_of_steps_without_a_compilation():
     times = timed(QueueTrainer(), steps=20, warmup_steps=4)
     assert times.warmup_steps == 4
     assert times.compile_counts is None

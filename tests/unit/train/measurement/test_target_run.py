@@ -111,7 +111,7 @@ def test_only_the_last_of_several_phases_is_evaluated():
     assert steps_of(times)[0] == 32
 
 
-def test_another_rank_ends_when_the_first_one_is_content_whatever_it_finds_itself():
+def test_every_other_rank_ends_with_the_first_one():
     times = pursued(lambda _: 0.1, steps=100, decides=False)
     assert times.steps == 10  # its own vote is always yes, so that of the first rank holds
 
@@ -121,7 +121,7 @@ def test_a_rank_goes_on_while_the_first_one_is_not_content():
     assert times.steps == 30
 
 
-def test_a_workload_that_does_not_measure_the_metric_is_told_what_it_measures():
+def test_a_metric_that_a_workload_does_not_measure_is_refused_with_those_it_measures():
     target_evaluator = TargetEvaluator(
         Target(metric="kappa", value=0.9),
         every_steps=1,

@@ -64,7 +64,7 @@ def test_half_a_message_is_read_without_waiting_for_the_rest(ends):
 
 
 @pytest.mark.parametrize("half", [b'{"event": "rep', b'{"message": "\xc3', b"{", b'{"event": "report"'])
-def test_what_a_dead_sender_left_unfinished_does_not_spoil_what_is_said_after_it(ends, half):
+def test_an_unfinished_message_of_a_dead_sender_does_not_spoil_the_next_one(ends, half):
     ends[0].sendall(half)
     Channel(ends[0]).send({"event": "exited", "code": -9})
     assert Channel(ends[1]).receive() == {"event": "exited", "code": -9}
@@ -77,7 +77,7 @@ def test_sending_to_no_one_shows_it(ends):
         one.send({"event": "meet"})
 
 
-def test_a_peer_that_says_nothing_in_time_counts_as_gone(ends):
+def test_a_peer_that_sends_no_message_in_time_counts_as_gone(ends):
     ends[0].settimeout(0.001)
     with pytest.raises(ChannelClosedError, match="timed out"):
         Channel(ends[0]).receive()

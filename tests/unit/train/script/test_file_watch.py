@@ -125,5 +125,5 @@ def test_a_module_from_a_cache_counts_by_its_source(folder: Path) -> None:
     assert [set(names) for names in told] == 2 * [{"train.py", "model.py", "c.yaml"}]
 
 
-def test_without_a_trial_nothing_is_watched() -> None:
+def test_without_a_trial_no_file_is_watched() -> None:
     assert callback._FILES is None

@@ -57,7 +57,7 @@ def test_two_callbacks_of_a_framework_are_refused(
     assert "a step is reported within another step" in capsys.readouterr().err
 
 
-def test_steps_one_after_the_other_count_whatever_reports_them(clock: Any, parts: Any) -> None:
+def test_consecutive_steps_count_whether_a_loop_or_a_callback_reports_them(clock: Any, parts: Any) -> None:
     measured = parts(3)
     for _ in loop():
         clock.work(STEP)

@@ -54,7 +54,7 @@ def test_a_report_in_its_ranges_is_read_as_it_is() -> None:
     assert part.loaded == Loaded(num_processes=2, samples=576, seconds=0.2)
 
 
-def test_nothing_is_known_of_the_loader_of_a_callback_that_reports_none() -> None:
+def test_the_loader_of_a_callback_without_a_report_is_unknown() -> None:
     said = {name: value for name, value in SAID.items() if name != "loaded"}
     assert part_in(said, steps=10, wall_seconds=1.0, cores=2).loaded == Loaded()
 
@@ -162,5 +162,5 @@ def test_another_rate_cannot_be_known(num_processes: int | None, waited: float |
 
 
 @pytest.mark.parametrize("parts", [[], [STEPS], 2 * [replace(STEPS, loaded=Loaded(num_processes=0))]])
-def test_without_a_batch_behind_the_first_one_nothing_is_known(parts: list[Part]) -> None:
+def test_without_a_batch_after_the_first_one_the_loader_rate_is_unknown(parts: list[Part]) -> None:
     assert find_loader_rate(parts) is None

@@ -63,7 +63,7 @@ def test_the_ranks_of_the_trial_win() -> None:
 
 
 @pytest.mark.parametrize("hosts", ["a", "ab"])
-def test_the_variables_of_schedulers_are_left_out_and_told(hosts: str) -> None:
+def test_the_variables_of_schedulers_are_left_out_and_listed(hosts: str) -> None:
     found = variables({**PLAIN, **OF_LAUNCHERS}, hosts=hosts)
     assert set(found.left_out) == set(OF_LAUNCHERS)
     assert not found.passed.keys() & OF_LAUNCHERS.keys()

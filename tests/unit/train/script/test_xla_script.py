@@ -31,7 +31,7 @@ print([(said["samples"], said["data_wait_seconds"]) for said in Parts.said])
 
 
 @pytest.mark.more
-def test_a_wait_for_a_batch_that_may_hide_behind_a_step_is_not_told() -> None:
+def test_a_wait_for_a_batch_that_may_overlap_a_step_is_not_reported() -> None:
     python = python_of("torch_xla")
     if not python.exists():
         pytest.skip(f"{python} is absent; get it with: make xla")

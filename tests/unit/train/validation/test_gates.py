@@ -63,7 +63,7 @@ def test_another_device_or_precision_than_asked_for_is_a_device_mismatch(devices
     assert (failure.kind, failure.message) == ("device_mismatch", message)
 
 
-def test_a_script_in_pytorchs_default_rounding_is_told_of_it() -> None:
+def test_a_failure_of_a_script_in_pytorchs_default_rounding_names_the_setting() -> None:
     asked = trial_spec(trainer="script")
     failure = judge(placement(asked), train_result(devices=(facts(precision="tf32"),)))
     assert failure is not None
@@ -83,7 +83,7 @@ def test_a_processor_is_the_very_one_that_the_trial_names(name) -> None:
     assert failure.kind == "device_mismatch"
 
 
-def test_a_pools_machine_is_known_by_its_type_which_its_processor_does_not_tell() -> None:
+def test_a_machine_of_a_pool_is_accepted_by_its_kind_and_not_by_its_processors_name() -> None:
     place = placement(trial_spec(host_cpu="n2-standard-8 x8"), pool="cpu")
     assert judge(place, train_result(devices=(facts(name="Some CPU"),))) is None
     failure = judge(place, train_result(devices=(facts(kind="gpu", name="Tesla T4"),)))
@@ -255,7 +255,7 @@ def test_mfu_is_not_judged_where_the_peak_is_unknown() -> None:
     assert judge(placement(), train_result(flops_per_step=1e30, peaks=peaks(None))) is None
 
 
-def test_several_violations_of_one_kind_are_told_together_and_the_gravest_kind_counts() -> None:
+def test_several_violations_of_one_kind_are_joined_and_the_gravest_kind_counts() -> None:
     wrong = train_result(samples=1, devices=(facts(kind="gpu", precision="tf32"),))
     failure = judge(placement(), wrong)
     assert failure is not None

@@ -43,7 +43,7 @@ def test_moving_statistics_are_no_weights():
     assert unmoved("mnist_cnn", state, model_1_moving_mean=1.0) == ("training.model",)
 
 
-def test_a_trainer_without_weights_leaves_nothing_unmoved():
+def test_a_trainer_without_weights_has_none_unmoved():
     assert unmoved("mnist_cnn", {}) == ()
 
 

@@ -66,7 +66,7 @@ def test_positions_are_spread_from_the_first_to_the_last(count: int, most: int) 
     assert positions[:1] + positions[-1:] == ([0, count - 1] if count else [])
 
 
-def test_an_array_of_strings_has_one_hash_whatever_their_addresses() -> None:
+def test_an_array_of_strings_has_one_hash_at_any_addresses() -> None:
     texts = ["".join(["a", letter]) for letter in "bc"]
     again = ["".join(["a", letter]) for letter in "bc"]
     hashes = {digest_of_array(np.array(one, dtype=object)) for one in (texts, again)}
