@@ -65,22 +65,20 @@ def predict_spot_cost(
     spot, on_demand = price.usd_per_hour_as("spot"), price.usd_per_hour_as("on_demand")
     if spot is None or on_demand is None:
         return None
-    low, high = price.interruptions_per_day
     least_boot, most_boot = price.start_seconds or (0.0, 0.0)
     one_checkpoint = ASSUMED_CHECKPOINT_SECONDS if checkpoint_seconds is None else checkpoint_seconds
+    low, high = price.interruptions_per_day
+    nodes_per_second = price.num_nodes / _SECONDS_PER_DAY
     outlook = predict_spot(
         SpotTraining(
             work_seconds=training.median,
             checkpoint_seconds=one_checkpoint,
             restart_seconds=(least_boot + setup_seconds, most_boot + setup_seconds),
-            interruptions_per_second=(
-                price.num_nodes * low / _SECONDS_PER_DAY,
-                price.num_nodes * high / _SECONDS_PER_DAY,
-            ),
+            interruptions_per_second=(nodes_per_second * low, nodes_per_second * high),
         ),
         price_ratio=spot / on_demand,
     )
-    least, most = outlook.slowdown
+    (least, most), interval = outlook.slowdown, outlook.interval_seconds
     seconds = Spread(
         median=training.median * outlook.expected_slowdown,
         low=training.low * least,
@@ -91,9 +89,7 @@ def predict_spot_cost(
         usd=scaled(seconds, spot / _SECONDS_PER_HOUR),
         slowdown=outlook.slowdown,
         chance_cheaper=outlook.chance_cheaper,
-        checkpoint_every_seconds=None
-        if outlook.interval_seconds >= training.median
-        else outlook.interval_seconds,
+        checkpoint_every_seconds=None if interval >= training.median else interval,
         checkpoint_seconds=one_checkpoint,
         is_checkpoint_measured=checkpoint_seconds is not None,
         interruptions_per_day=(low, high),

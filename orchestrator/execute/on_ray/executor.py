@@ -7,6 +7,7 @@ what is done is our ledger, so Tune keeps no state worth restoring.
 import contextlib
 import time
 from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -173,19 +174,23 @@ def _trainable(
             )
         tune.report({"record": codec.to_json(record), CAN_GO_ON: can_go_on})
 
-    def bundles(config: Mapping[str, Any]) -> tune.PlacementGroupFactory:
-        placement = _read_placement(config)
-        again = {_NODE_LABEL: _NO_NODE} if config["attempt"] > 1 else {}
-        firsts = [placement.on_host(host)[0] for host in range(placement.num_hosts)]
-        return tune.PlacementGroupFactory(
-            build_bundles(placement, context),
-            bundle_label_selector=[
-                {**({POOL_LABEL: first.pool} if first.pool else {}), **again} for first in firsts
-            ],
-            **placement_strategy(placement, is_slice=placement.pool in slices),
-        )
+    return tune.with_resources(supervise, partial(_request_bundles, context=context, slices=slices))
 
-    return tune.with_resources(supervise, bundles)
+
+def _request_bundles(
+    config: Mapping[str, Any], *, context: SweepContext, slices: Collection[str]
+) -> tune.PlacementGroupFactory:
+    """Request a bundle for each host of an attempt, on a node of its pool."""
+    placement = _read_placement(config)
+    again = {_NODE_LABEL: _NO_NODE} if config["attempt"] > 1 else {}
+    firsts = [placement.on_host(host)[0] for host in range(placement.num_hosts)]
+    return tune.PlacementGroupFactory(
+        build_bundles(placement, context),
+        bundle_label_selector=[
+            {**({POOL_LABEL: first.pool} if first.pool else {}), **again} for first in firsts
+        ],
+        **placement_strategy(placement, is_slice=placement.pool in slices),
+    )
 
 
 def _read_placement(config: Mapping[str, Any]) -> Placement:

@@ -39,13 +39,9 @@ def most_promising(
     )
     most_usd = math.inf if objective.budget_usd is None else objective.budget_usd
     floor = compute_loss(objective.quality, job.aim)
-    least = dict(
-        zip(
-            (candidate.label for candidate in candidates),
-            least_log_seconds(candidates, job, errors, learned=learned),
-            strict=True,
-        )
-    )
+    labels = [candidate.label for candidate in candidates]
+    log_seconds = least_log_seconds(candidates, job, errors, learned=learned)
+    least = dict(zip(labels, log_seconds, strict=True))
 
     def promise(candidate: CandidateSetting, log_seconds: float) -> tuple[bool, bool, float]:
         quality = assumed_quality(candidate, job) if needs_quality else None
@@ -68,12 +64,8 @@ def most_promising(
     ]
     bar = min((value for breaks, _, value in surely if not breaks), default=math.inf)
     reason = f"not among the {most:,} most promising of {len(candidates):,} settings"
+    may_be_best = [not one.quiet and promise(one, least[one.label])[2] < bar for one in ranked[most:]]
     return ranked[:most], [
-        ExcludedSetting(
-            setting=one.label,
-            reason=reason,
-            to_measure="fewer settings",
-            may_be_best=not one.quiet and promise(one, least[one.label])[2] < bar,
-        )
-        for one in ranked[most:]
+        ExcludedSetting(setting=one.label, reason=reason, to_measure="fewer settings", may_be_best=may_be)
+        for one, may_be in zip(ranked[most:], may_be_best, strict=True)
     ]

@@ -139,11 +139,7 @@ def _spec(values: Sequence[Mapping[str, Any]], unit: str) -> Spec:
     times = [value[end] for value in values for end in ("time_low", "time_high")]
     costs = [value[end] for value in values for end in ("usd_low", "usd_high")]
     precision = colours([value["precision"] for value in values])
-    measured = {
-        "test": "datum.known == 'measured'",
-        "field": "precision",
-        "scale": precision["scale"],
-    }
+    measured = {"test": "datum.known == 'measured'", "field": "precision", "scale": precision["scale"]}
 
     def x(field: str) -> Spec:
         return log_axis(field, f"{unit} of the job", times, number_format="~r")
@@ -151,7 +147,17 @@ def _spec(values: Sequence[Mapping[str, Any]], unit: str) -> Spec:
     def y(field: str) -> Spec:
         return log_axis(field, "dollars of the job", costs, number_format="$~r")
 
-    whisker = {"type": "rule", "strokeWidth": 1.5, "opacity": 0.5}
+    whiskers: list[Spec] = [
+        {
+            "mark": {"type": "rule", "strokeWidth": 1.5, "opacity": 0.5},
+            "transform": [{"filter": "datum.whisker"}],
+            "encoding": {**interval, "color": precision},
+        }
+        for interval in (
+            {"x": x("time_low"), "x2": {"field": "time_high"}, "y": y("usd")},
+            {"x": x("time"), "y": y("usd_low"), "y2": {"field": "usd_high"}},
+        )
+    ]
     shapes = {"domain": ["measured", "compiled", "predicted"], "range": ["circle", "diamond", "circle"]}
     names: list[Spec] = [
         {
@@ -170,26 +176,7 @@ def _spec(values: Sequence[Mapping[str, Any]], unit: str) -> Spec:
                 "transform": [{"filter": "datum.front"}],
                 "encoding": {"x": x("time"), "y": y("usd"), "order": {"field": "time"}},
             },
-            {
-                "mark": whisker,
-                "transform": [{"filter": "datum.whisker"}],
-                "encoding": {
-                    "x": x("time_low"),
-                    "x2": {"field": "time_high"},
-                    "y": y("usd"),
-                    "color": precision,
-                },
-            },
-            {
-                "mark": whisker,
-                "transform": [{"filter": "datum.whisker"}],
-                "encoding": {
-                    "x": x("time"),
-                    "y": y("usd_low"),
-                    "y2": {"field": "usd_high"},
-                    "color": precision,
-                },
-            },
+            *whiskers,
             {
                 "mark": {"type": "point", "size": 80, "strokeWidth": 2, "opacity": 1, "aria": True},
                 "encoding": {
