@@ -389,7 +389,7 @@ def run(*words: str, rerun_failed: bool = False, rerun: str | Iterable[str] = ()
     Args:
         words: as after `python -m orchestrator run`.
         rerun_failed: run failed trials again, even if they would fail again.
-        rerun: ids of trials to run again, whatever their records are.
+        rerun: ids of trials to run again, with or without records.
 
     Raises:
         OrchestratorError: the request is invalid or cannot be satisfied.

@@ -1,6 +1,6 @@
-"""Runs a user's code in a process of its own: the question, and the answer or the error.
+"""A user's code in a process of its own: the question, and the answer or the error.
 
-Whatever the code does, who asks has checked JSON, or a ValueError of one line, within a deadline.
+For any code the caller gets checked JSON, or a ValueError of one line, within a deadline.
 """
 
 import json
@@ -34,7 +34,7 @@ def ask(
     """Ask a user's code a question and return the answer as plain values. Answers are cached until `close`.
 
     Args:
-        subject: whose code it is, for the error.
+        subject: owner of the code, for the error.
         folder: folder of the code; None if unknown.
         progress: receives the progress of a download; the deadline restarts at each call.
 
@@ -54,7 +54,7 @@ def ask(
 
 
 def close() -> None:
-    """End the process, all that it started, and what it said."""
+    """End the process and all that it started, and forget its answers."""
     with _lock:
         _answers.clear()
         _end_room()

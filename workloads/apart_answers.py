@@ -133,7 +133,7 @@ def _data(question: Question, tell: Progress) -> Any:
 
 
 def _require_descriptions(data_set: DataSet, subject: str) -> None:
-    """Look whether each of its forms says in a line of text what it is."""
+    """Check that each of its forms has a description of one line."""
     forms = (data_set.real,) if isinstance(data_set.real, UserFolder) else data_set.real
     for form in (*forms, data_set.standin, data_set.synthetic):
         description = None if form is None else form.description

@@ -14,7 +14,7 @@ from workloads.family import die_with_parent, end_descendants, keep_orphans
 
 
 def main(owner: int, channel: int, faults: int, gigabytes: float) -> None:
-    """Start the process that answers, wait for its end or the owner's, say its exit code, end all that lives.
+    """Start the process that answers, wait for its end or the owner's, send its exit code, end all children.
 
     Args:
         owner, channel: descriptors of sockets: of this process, and of the one that answers.

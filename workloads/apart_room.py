@@ -1,4 +1,4 @@
-"""The process in which a user's code runs, from the side that asks: started, asked, heard, ended."""
+"""The process in which a user's code runs, from the side that asks: start, question, answer, end."""
 
 import contextlib
 import json
@@ -141,7 +141,7 @@ class Room:
         return _find_message(line, number=self._number)
 
     def _hear(self) -> bool:
-        """Take what was said; whether that was all there will ever be."""
+        """Read the bytes that have arrived, and return whether the stream has ended."""
         piece = b""
         with contextlib.suppress(OSError):
             piece = self._channel.recv(2**20)

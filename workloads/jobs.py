@@ -23,7 +23,7 @@ class _Job:
         metric: the metric of `evaluate` that counts.
         higher_is_better: whether a larger value of the metric is a better one.
         target: value of the metric that a finished training is expected to reach.
-        epochs: passes over the training data of a full training; None: no one says.
+        epochs: passes over the training data of a full training; None: unknown.
     """
 
     evaluate: Evaluate | None = None

@@ -1,4 +1,4 @@
-"""The layers that networks are made of: plain values, told once for every framework.
+"""The layers that networks are made of: plain values, defined once for every framework.
 
 Feature maps are [batch, height, width, channel], vectors [batch, unit], sequences [batch, step, unit],
 token ids [batch, step]. A size that is a pair is (height, width).
@@ -81,7 +81,7 @@ class Dense:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchNorm:
-    """Normalisation by mean and biased variance of the global batch, whatever the number of replicas.
+    """Normalisation by mean and biased variance of the global batch, for any number of replicas.
 
     Attributes:
         momentum: share of the old moving statistics that a step keeps; evaluation uses the moving ones.

@@ -1,4 +1,4 @@
-"""An error that a user's code raised, told in one line, behind the place in that code."""
+"""An error that a user's code raised, in one line, behind the place in that code."""
 
 from traceback import walk_tb
 
@@ -27,7 +27,7 @@ def is_in(folder: str, file: str) -> bool:
 
 
 def format_message(error: BaseException) -> str:
-    """The first line of what an error says of itself; of a user's error that may raise, or never end."""
+    """Return the first line of an error's message; for a user's error that may raise, or never end."""
     return cut_message(error).strip().partition("\n")[0][:MOST_CHARACTERS]
 
 

@@ -1,4 +1,4 @@
-"""A name that does not exist, told with the nearest one that does."""
+"""The error of a name that does not exist, with the nearest one that does."""
 
 import difflib
 from collections.abc import Iterable

@@ -11,7 +11,7 @@ INPUT = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """One layer, and the indices of the nodes whose outputs it takes."""
+    """One layer, and the indices of the nodes that are its inputs."""
 
     layer: Layer
     inputs: tuple[int, ...]
@@ -44,7 +44,7 @@ class Network:
 
     @property
     def last_uses(self) -> tuple[frozenset[int], ...]:
-        """For every node, the nodes whose outputs no later node takes."""
+        """Return, for every node, the nodes with outputs that no later node takes."""
         last_user = {source: index for index, node in enumerate(self.nodes) for source in node.inputs}
         return tuple(
             frozenset(source for source in node.inputs if last_user[source] == index)
@@ -61,7 +61,7 @@ class Network:
 class Draft:
     """A network under construction.
 
-    `add` appends a layer and tells its node's index. Without `inputs` it takes the node before it.
+    `add` appends a layer and returns its node's index. Without `inputs` it takes the node before it.
     """
 
     input_shape: Shape

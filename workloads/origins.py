@@ -33,7 +33,7 @@ class Origin:
     """Import location of a workload, also for an interpreter in which it is not installed.
 
     Attributes:
-        package: dotted name; its module `spec`, or those of its jobs, tell the workload.
+        package: dotted name; its module `spec`, or those of its jobs, define the workload.
         folder: folder of the top-level package, absolute; None for a declared workload of `workloads`, which
             every interpreter has.
     """
@@ -87,7 +87,7 @@ def _is_folder(path: Path) -> bool:
 
 
 def import_spec(origin: Origin) -> ModuleType:
-    """Import a workload's module `spec`. Raises whatever its code raises."""
+    """Import a workload's module `spec`. Raises any exception of its code."""
     make_importable(origin)
     return import_module(f"{origin.package}.spec")
 

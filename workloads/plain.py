@@ -1,4 +1,4 @@
-"""A workload's spec as plain values and back: what a process that is not trusted says is checked by type.
+"""A workload's spec as plain values and back: the output of an untrusted process is checked by type.
 
 A dataclass is a mapping of its fields, with the name of its class at `is`.
 """

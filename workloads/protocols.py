@@ -1,4 +1,4 @@
-"""The step protocols: which losses a batch has, told once over the few operations that frameworks share."""
+"""The step protocols: the losses of a batch, defined once over the few operations that frameworks share."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
@@ -15,7 +15,7 @@ class Operations(Protocol):
     """Operations that a framework offers to the protocols; values are its tensors, in float32."""
 
     def network(self, name: str) -> Forward:
-        """A network whose weights get gradients."""
+        """A network with weights that get gradients."""
 
     def frozen(self, name: str) -> Forward:
         """A network through which gradients flow, while its own weights get none of them."""

@@ -49,7 +49,7 @@ def graded(logits: Logits, held_out: Batch) -> dict[str, float]:
 
 
 def referable(logits: Logits, held_out: Batch) -> dict[str, float]:
-    """Compute the same of [sample, 2] logits, whose class 1 is referable."""
+    """Compute the same of [sample, 2] logits; class 1 is referable."""
     return _of_grades(logits, held_out) | {"auc": _area(_softmax(logits)[:, 1], held_out["y"] == 1)}
 
 
@@ -57,7 +57,7 @@ def token_prediction(scores: npt.NDArray[np.float32], held_out: Batch) -> dict[s
     """Compute the mean cross-entropy of tokens, its exponential, and accuracy, from [sample, step, 2] scores.
 
     Args:
-        scores: cross-entropy in nats and 1 for a hit, as `Quality.of_tokens` says.
+        scores: cross-entropy in nats and 1 for a hit, as in `Quality.of_tokens`.
     """
     losses, hits = scores[held_out["y"] != IGNORED].astype(np.float64).T
     loss = float(losses.mean())

@@ -37,7 +37,7 @@ def options_class(name: str) -> type[Any]:
     """Return the frozen dataclass of a workload's knobs with defaults; of a user's workload its likeness.
 
     Raises:
-        ValueError: unknown workload, or one whose `spec.py` is broken.
+        ValueError: unknown workload, or one with a broken `spec.py`.
     """
     origin = find_origin(name)
     if origin.is_bundled:

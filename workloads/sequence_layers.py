@@ -1,4 +1,4 @@
-"""Layers of transformers: plain values over sequences [batch, step, unit], told once for every framework."""
+"""Layers of transformers: plain values over sequences [batch, step, unit], the same in every framework."""
 
 from dataclasses import dataclass
 
@@ -84,7 +84,7 @@ class Product:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TiedDense:
-    """Dense layer whose kernel is the transposed table of an `Embedding` (Press and Wolf 2017).
+    """Dense layer with the transposed table of an `Embedding` as its kernel (Press and Wolf 2017).
 
     Attributes:
         embedding: index of the node of that layer.
@@ -98,4 +98,4 @@ class TiedDense:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Float32:
-    """The same values in float32: the last layer of a network whose logits are in the trial's precision."""
+    """The same values in float32: the last layer of a network with logits in the trial's precision."""

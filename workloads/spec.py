@@ -88,7 +88,7 @@ class Supervised:
 class TokenPrediction:
     """Softmax cross-entropy between the logits of every step of `x` and the token ids `y`, [batch, step].
 
-    The loss of a sample is the mean over its steps whose `y` is not negative.
+    The loss of a sample is the mean over its steps with a `y` that is not negative.
     """
 
     network: str = "model"
@@ -177,8 +177,8 @@ class WorkloadSpec:
     Attributes:
         version: raised when the code changes what is computed; part of every trial_id.
         noise: random arrays that the protocols need, one value of each for every sample.
-        epochs: passes over the full training set that a full training takes, all phases together; None where
-            no one says. It changes nothing that is computed: `steps` says how long a trial trains.
+        epochs: passes over the full training set that a full training takes, all phases together; None:
+            unknown. It changes nothing that is computed: `steps` is the length of a trial.
     """
 
     name: str
@@ -200,7 +200,7 @@ class JobQuality:
     """Quality measure of a native job.
 
     Attributes:
-        target: value that a finished training is expected to reach; None: no one says.
+        target: value that a finished training is expected to reach; None: unknown.
     """
 
     metric: str
@@ -210,7 +210,7 @@ class JobQuality:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchLengths:
-    """Lengths of drawn batches of one size, whose samples have unequal lengths.
+    """Lengths of drawn batches of one size, with samples of unequal lengths.
 
     Attributes:
         samples: samples of a batch.
@@ -309,7 +309,7 @@ class NativeSpec:
         version: number of the code's content; part of every trial_id.
         costs: of the job in every framework that has one and is installed.
         data: id of the training data, `own:<workload>:<hash of the first samples>`.
-        train_samples: size of the training set; None if it does not say.
+        train_samples: size of the training set; None if it has no length.
         accumulation_steps: parts of a replica's batch that go through the model one after the other.
         unchecked: identities that hold for declared workloads and are not known to hold here.
         most_steps: steps that the schedulers of the PyTorch job allow; None: no end is known.
@@ -337,7 +337,7 @@ class NativeSpec:
 
     @property
     def phases(self) -> tuple[Phase, ...]:
-        """The one part of its training, whose loss and optimizer are the job's."""
+        """The one part of its training, with the loss and optimizer of the job."""
         return (Phase(name="training", protocol=Supervised(), optimizers={}),)
 
 

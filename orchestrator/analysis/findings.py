@@ -1,4 +1,4 @@
-"""Records and plan -> what there is to tell of a sweep: every trial of the plan in exactly one place."""
+"""Records and plan -> findings of a sweep, with every trial of the plan in exactly one place."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -60,7 +60,7 @@ class Findings:
         against: every setting and the baseline of the sweep, if it names one.
         matrices: speed-ups, device by precision.
         scaling: speed-ups over numbers of workers.
-        splits: trials whose convolutions were split, and what the model of their time says.
+        splits: trials with split convolutions, and the predictions of the model of their time.
         step_costs: fits of step time over batch sizes.
         recommendations: the answer for every workload and data that something was measured or predicted of.
         compared: in every set of measurements that differ in one factor, the fastest against the others.

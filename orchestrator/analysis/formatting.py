@@ -119,7 +119,7 @@ def rounded(value: Spread) -> Spread:
 
 
 def about(seconds: Spread) -> str:
-    """Format seconds as people say them: `3.1 min (2.3 to 4.2)`."""
+    """Format seconds in a readable unit: `3.1 min (2.3 to 4.2)`."""
     middle, low, high = duration_parts(seconds, digits=digits_for(seconds))
     return f"{middle} ({low} to {high})" if low != high else middle
 

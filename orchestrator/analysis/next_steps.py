@@ -31,6 +31,6 @@ def short_command(step: NextStep, findings: Findings) -> str:
 
 
 def _words_of_folder(plan: Plan) -> Iterator[str]:
-    """Yield the words that say where the plan is stored."""
+    """Yield the words with the folder of the plan."""
     yield f"+sweep={plan.sweep}"
     yield from (word for word in plan.repeated_words if word.startswith(("outputs=", "hydra.")))

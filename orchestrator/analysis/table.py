@@ -58,7 +58,7 @@ _FILES = "results.csv has every trial, comparisons.csv every comparison, and pla
 
 
 def cut(table: Table, *, most_rows: int, others: str = _FILES) -> Table:
-    """The table with its first rows and its total; the note says where the others stand."""
+    """Cut the table to its first rows and its total; the note names the place of the others."""
     num_rows = len(table.rows) - table.has_total
     if num_rows <= most_rows:
         return table

@@ -11,8 +11,8 @@ One file, standard library only. Three equal ways:
 
     Trainer(..., callbacks=[StepCallback()])    # Hugging Face, Lightning, Keras
 
-The orchestrator says how many steps make the next part. The clock is read between two idle devices at the
-borders of a part alone, so that steps inside a part overlap as they do without this module. What happens
+The orchestrator sets the number of steps of the next part. The clock is read between two idle devices at
+the borders of a part alone, so that steps inside a part overlap as they do without this module. What happens
 between two steps counts, as the reading of a batch does; what happens in `pause()`, between two loops of
 `steps` and in a framework's evaluation does not.
 """
@@ -117,7 +117,7 @@ _NO_BATCH = object()
 
 
 def _num_in_whole_steps(batches: Any, accumulation_steps: int) -> int | None:
-    """Return the number of batches that make whole steps; None: the batches do not tell their number."""
+    """Return the number of batches that make whole steps; None: the batches have no length."""
     if accumulation_steps == 1:
         return None  # each batch tells for itself
     try:
@@ -202,7 +202,7 @@ def _leading_dimensions(batch: Any) -> Iterator[int | None]:
 
 
 class step:  # noqa: N801  used as a statement
-    """A context whose body is one step. When enough is measured it ends the script with exit code 0.
+    """Return a context with a step as its body. When enough is measured it ends the script with exit code 0.
 
     Args:
         samples: samples of the step; a trial needs them.
@@ -225,7 +225,7 @@ class step:  # noqa: N801  used as a statement
 
 
 class pause:  # noqa: N801  used as a statement
-    """A context whose time counts in no step, as that of an evaluation or a checkpoint between two steps."""
+    """Return a context that counts in no step, as an evaluation or a checkpoint between two steps."""
 
     def __enter__(self) -> pause:
         self._has_stopped, self._began = _reporter().pause(), time.perf_counter()
@@ -246,7 +246,7 @@ def report(*, loss: Any) -> None:
 class StepCallback:
     """Callback for Hugging Face's Trainer, Lightning's Trainer and Keras' `fit`; a step is an optimizer step.
 
-    When enough is measured the framework is told to stop. A loop of Accelerate uses `steps` or `step`. The
+    When enough is measured it asks the framework to stop. A loop of Accelerate uses `steps` or `step`. The
     framework's evaluations and checkpoints count in no step, and the clock stands still for a step of fewer
     samples, as the last one of an epoch.
 
@@ -265,10 +265,10 @@ class StepCallback:
 
 
 class _Steps:
-    """Steps whose batches are seen: which of them count, and with how many samples.
+    """Steps with observed batches: which of them count, and with how many samples.
 
     Attributes:
-        samples: samples of a whole step, as the script says; None: as many as its batches have.
+        samples: samples of a whole step, as the script gives them; None: as many as its batches have.
         rows: samples in the batches of the current step; None: not known.
         most_rows: those of the largest step so far.
         mark: the clock before the current step read its batches.
@@ -292,7 +292,7 @@ class _Steps:
         self.mark = _reporter().read_clock()
 
     def _begin(self, *, is_cut: bool) -> None:
-        """Begin a step whose batches are read.
+        """Begin a step with batches that are read.
 
         Steps that are cut are left out as long as they are fewer than the others: then each follows whole
         ones. In a training of unequal steps they count, and the trial is refused for its batch.
@@ -451,7 +451,7 @@ class _Callback(_Steps):
 
 
 def _count_seen(model: Any) -> int:
-    """Samples by which Keras weights its mean loss, 0 for a model whose own training step has none."""
+    """Count the samples by which Keras weights its mean loss, 0 for a model with its own training step."""
     return int(getattr(getattr(model, "_loss_tracker", None), "count", 0))
 
 
@@ -462,7 +462,7 @@ def _leave_out(owner: Any, *names: str) -> None:
 
 
 def _paused(method: Any) -> Any:
-    """Return a method during whose calls the clock stands still."""
+    """Wrap a method so that the clock stands still during its calls."""
 
     @functools.wraps(method)
     def paused(*arguments: Any, **named: Any) -> Any:
@@ -770,7 +770,7 @@ class _FileWatch:
     opened. What other processes and libraries in C open is not seen.
 
     Args:
-        folders: absolute paths; names are told relative to the first one.
+        folders: absolute paths; names are relative to the first one.
     """
 
     def __init__(self, folders: Sequence[str]) -> None:
@@ -977,7 +977,7 @@ def _num_workers(num_replicas: int | None) -> int | None:
 
 
 def _device_facts(watch: _DtypeWatch) -> dict[str, Any]:
-    """Return what the frameworks tell of the device; a script without any of them runs on the CPU.
+    """Return the device as the frameworks report it; a script without any of them runs on the CPU.
 
     A script of PyTorch that holds nothing in a GPU's memory does not train there.
     """

@@ -40,7 +40,7 @@ class ObservedLoop(callback._Steps):
     still behind a loop, and while the script goes over another loader, which is an evaluation then.
 
     Attributes:
-        is_off: True while a framework runs, whose callback reports the steps.
+        is_off: True while a framework runs, because its callback reports the steps.
         num_calls: steps of optimizers so far.
     """
 
@@ -162,7 +162,7 @@ def _watch_torch(torch: Any) -> None:
 
 
 def _watch_accelerate(module: Any) -> None:
-    """Watch the loaders of Accelerate, whose classes are made later without word to those of PyTorch."""
+    """Watch the loaders of Accelerate, because it makes their classes later and PyTorch's hooks miss them."""
     for kind in (module.DataLoaderShard, module.DataLoaderDispatcher):
         _watch_loader(sys.modules["torch"], kind)
 

@@ -50,7 +50,7 @@ class PlanPreview:
         expected: line on what the trials likely take and cost; empty where there are none.
         recommendations: from the records of all sweeps; empty without measurements.
         files: files that count of every command of a script, by the command.
-        remarks: lines on results that files of a script have made outdated, on steps whose memory is unknown,
+        remarks: lines on results that files of a script have made outdated, on steps with unknown memory,
             on accelerators of this host that no point uses, and on what an adaptive search likely needs.
     """
 

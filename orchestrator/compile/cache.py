@@ -1,4 +1,4 @@
-"""A folder of answers by key: programs that were captured, and what the compiler said about them."""
+"""A folder of answers by key: captured programs, and the compiler's answers about them."""
 
 import contextlib
 import hashlib
@@ -53,7 +53,7 @@ class CompileCache:
             return None
 
     def keep_program(self, capture_key: str, captured: CapturedProgram) -> None:
-        """Store a captured program; what is told about it comes last, so that it names a whole one."""
+        """Store a captured program; its description is written last, so that it belongs to a whole one."""
         told = {"batch_parameters": captured.batch_parameters, "host_seconds": captured.host_seconds}
         self._write(self._path(capture_key, "hlo.pb"), captured.module)
         self._write(self._path(capture_key, "capture.json"), json.dumps(told).encode())

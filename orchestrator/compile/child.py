@@ -1,4 +1,4 @@
-"""A child process with a deadline and a limit of memory, whose whole process group is killed at the end."""
+"""A child process with a deadline and a limit of memory; its whole process group is killed at the end."""
 
 import contextlib
 import os

@@ -1,4 +1,4 @@
-"""(training step, TPU) -> whether the step's program fits, as the TPU's own compiler says."""
+"""(training step, TPU) -> whether the step's program fits, by the TPU's own compiler."""
 
 from pathlib import Path
 

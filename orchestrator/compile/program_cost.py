@@ -36,7 +36,7 @@ _SUMS = frozenset(
 
 
 class UnpricedProgramError(Exception):
-    """A program whose cycles cannot be summed, with the reason in one line."""
+    """A program without a sum of cycles, with the reason in one line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +85,7 @@ def program_cost(text: str) -> ProgramCost:
     """Sum the costs of a program's entry computation.
 
     Raises:
-        UnpricedProgramError: no entry, no cycles at all, or a loop whose number of trips is not known.
+        UnpricedProgramError: no entry, no cycles at all, or a loop with an unknown number of trips.
     """
     computations = dict(_computations(text))
     if "ENTRY" not in computations:
@@ -129,7 +129,7 @@ def _end_of_type(rest: str) -> int:
 
 
 def _end_of_group(text: str) -> int:
-    """Return the index of the parenthesis that closes a group whose opening one stands before the text."""
+    """Return the index of the parenthesis that closes a group opened before the text."""
     depth = 1
     for index, character in enumerate(text):
         depth += (character == "(") - (character == ")")

@@ -1,4 +1,4 @@
-"""A training step whose memory is asked about, and the process of its trainer that traces it."""
+"""A training step for the question of its memory, and the process of its trainer that traces it."""
 
 import contextlib
 import json

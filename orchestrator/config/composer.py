@@ -137,7 +137,7 @@ def config_loader(
 
 @contextmanager
 def hydra_1_3() -> Iterator[None]:
-    """Hydra's behaviour of that version, whatever another Hydra application of this process has set."""
+    """Set Hydra's behaviour of that version, even if another application of this process has set another."""
     base = hydra.version.VersionBase.instance()
     earlier = base.version_base
     hydra.version.setbase("1.3")

@@ -13,7 +13,7 @@ def schema_from_dataclass(kind: type[Any], *, base: type[Any] = object) -> type[
 
     Args:
         kind: its fields are scalars, tuples of scalars, mappings of them, or None.
-        base: a schema class whose fields the twin has too.
+        base: a schema class with further fields of the twin.
     """
     hints = get_type_hints(kind)
     fields = [

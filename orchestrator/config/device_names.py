@@ -124,7 +124,7 @@ def _bare(name: str) -> str:
 
 
 def _aliases(device: Device) -> Iterator[str]:
-    """Yield other names of a device; the driver of a TPU does not tell how many chips a slice has."""
+    """Yield other names of a device; the driver of a TPU does not report how many chips a slice has."""
     yield from device.driver_names if device.kind == "gpu" else ()
     yield from filter(None, (device.cloud_type, device.slice_type))
 
@@ -274,7 +274,7 @@ def _unquoted(token: str) -> str:
 
 
 def _workers(words: Sequence[str], found: Mapping[str, NamedDevice]) -> tuple[str, ...]:
-    """Return the word for the workers of instances, one per device, if the words say nothing of them."""
+    """Return the word for the workers of instances, one per device, if the words have none."""
     if any(word.partition("=")[0] == _WORKERS for word in words):
         return ()
     values = [name for word in words if word.startswith(f"{_DEVICE}=") for name in _names_in(word)]

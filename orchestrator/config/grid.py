@@ -23,7 +23,7 @@ _NONE_INCLUDED = "sweep.include=null"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grid:
-    """A sweep with the command line's say in it, before it is expanded."""
+    """A sweep with the command line's values, before it is expanded."""
 
     axes: Mapping[str, tuple[Any, ...]]
     exclude: tuple[Combination, ...]
@@ -61,7 +61,7 @@ def build_grid(
     """Put the grid together: the sweep's axes, the command line's choices, and one value of every other key.
 
     Args:
-        base: key of a point -> its value where neither sweep nor command line says any.
+        base: key of a point -> its value if neither sweep nor command line has one.
         available: names the devices that `auto` stands for.
         build_name: name of a device -> the name of its file.
 
@@ -115,7 +115,7 @@ def _completed(
     """Fill every missing key with the base's value.
 
     Args:
-        cures: key that the sweep says -> the word that takes it out.
+        cures: key of the sweep -> the word that removes it.
 
     Raises:
         ConfigError: `devices` beside what follows from them.

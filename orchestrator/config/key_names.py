@@ -38,7 +38,7 @@ def settable_keys() -> Keys:
 
 
 def workload_keys() -> Keys:
-    """Return the options of all workloads; one whose code is broken has none."""
+    """Return the options of all workloads; one with broken code has none."""
     return {key: values for name in workload_names() for key, values in _list_options(name)}
 
 

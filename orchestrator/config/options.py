@@ -29,9 +29,9 @@ def build_options(composer: Composer, combinations: Sequence[Combination]) -> Gr
 
 
 def find_knobs(combinations: Sequence[Combination], options: GroupOptions) -> tuple[str, ...]:
-    """The dotted keys of the combinations.
+    """Find the dotted keys of the combinations.
 
-    A knob need not be one of every option: `trainer.strategy` says nothing to a trainer that has none.
+    A knob need not be one of every option: a trainer without `trainer.strategy` ignores it.
 
     Raises:
         UnknownNameError: a knob that none of the used options has.
@@ -47,7 +47,7 @@ def find_knobs(combinations: Sequence[Combination], options: GroupOptions) -> tu
 
 
 def differing_keys(combinations: Sequence[Combination]) -> tuple[str, ...]:
-    """The keys that tell the combinations apart."""
+    """Return the keys in which the combinations differ."""
     keys = dict.fromkeys(key for combination in combinations for key in combination)
     return tuple(key for key in keys if len({combination.get(key) for combination in combinations}) > 1)
 

@@ -31,13 +31,13 @@ class Named:
 
 
 class PointMaker:
-    """Makes points, and gathers how their trainers are started.
+    """Maker of points, which also collects the settings of their trainers.
 
     Args:
         base: the whole configuration, for interpolations to look into; it is written over.
         options: every option that a combination names.
         knobs: dotted keys that combinations have beside groups and top-level keys.
-        label: the keys that tell points apart.
+        label: the keys in which points differ.
         baseline: values of the points that all others are compared with; empty where there are none.
     """
 
@@ -86,7 +86,7 @@ class PointMaker:
         )
 
     def _hardware(self, combination: Combination) -> dict[str, Any]:
-        """Devices that are all alike are one device so many times, whichever way that is said."""
+        """Return device, other devices and number of workers; a list of equal devices has no others."""
         if DEVICES not in combination:
             return {"device": self._part("device", combination)}
         names: Any = combination[DEVICES]

@@ -22,9 +22,9 @@ _KEYS = (
 
 
 def repeated_words(overrides: Iterable[str]) -> tuple[str, ...]:
-    """Return the words that say where trials, code and records are, what is asked, and what it may cost.
+    """Return the words with the places of trials, code and records, the question, and the caps.
 
-    Those that say what is measured are not among them.
+    Words that choose the measured points are not among them.
     """
     return tuple(word for word in overrides if _is_repeated(word.lstrip("+").partition("=")[0]))
 

@@ -43,10 +43,10 @@ class Request:
 
 
 def classify_overrides(words: Iterable[ParsedOverride]) -> Request:
-    """Sort the words; of two that say the same key the last one holds.
+    """Sort the words; of two with the same key the last one holds.
 
     Raises:
-        ConfigError: a key that does not exist, or a word that cannot be said of its key.
+        ConfigError: a key that does not exist, or a word that its key does not take.
     """
     request = Request()
     for word in words:

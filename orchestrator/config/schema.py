@@ -65,7 +65,7 @@ OPTIONS = "orchestrator_options"
 
 
 def _build_one(default: str, choices: Any) -> Any:
-    """Declare a field whose value is one of a closed set, which `values.py` checks."""
+    """Declare a field with a closed set of values, which `values.py` checks."""
     return field(default=default, metadata={"choices": get_args(choices) or choices})
 
 
@@ -351,7 +351,7 @@ class PricesConf:
     Attributes:
         provisioning: whether machines are rented on demand or as spot machines.
         currency: currency of all prices.
-        confirm_spot: instances whose spot price may be above 0.75 times the price on demand.
+        confirm_spot: instances with a spot price that may be above 0.75 times the price on demand.
         least_billing_seconds: shortest time that each start of a machine is billed for; null: unknown.
         start_seconds: range [low, high] of boot, install and CUDA start of a machine; null: unknown.
         interruptions_per_day: range [low, high] of how often a spot machine is lost in a day; null: unknown.
@@ -425,7 +425,7 @@ def named_conf(name: str, schema: type[NamedConf]) -> type[NamedConf]:
 
 
 def trainer_conf(info: TrainerInfo) -> type[TrainerConf]:
-    """Return the schema of one trainer: how it is started, and the knobs that the registry tells of."""
+    """Return the schema of one trainer: how it is started, and its knobs in the registry."""
     knobs = [(name, str, _build_one(values[0], values)) for name, values in info.options.items()]
     return dataclasses.make_dataclass(f"{info.name}_conf", knobs, bases=(TrainerConf,))
 
@@ -473,7 +473,7 @@ def register_workload(name: str, folders: Sequence[Path]) -> None:
         folders: folders of config files. A workload without a file there is an option by its schema.
 
     Raises:
-        ConfigError: a workload whose code is broken.
+        ConfigError: a workload with broken code.
     """
     store = ConfigStore.instance()
     with one_line_errors():

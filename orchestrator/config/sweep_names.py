@@ -1,4 +1,4 @@
-"""Name of a sweep whose file gives it none: every job gets a folder of its own. Pure."""
+"""Name of a sweep without one in its file: every job gets a folder of its own. Pure."""
 
 import re
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ def name_of_jobs(option: str, points: Iterable[Point]) -> str:
 
 
 def _name_job(point: Point) -> str:
-    """Name the workload; of a script the file, and a hash that tells its command and folder from others."""
+    """Name the workload; of a script the file, with a hash of its command and folder."""
     if point.workload != "script":
         return point.workload
     command, folder = (str(point.workload_options.get(name, "")) for name in ("command", "folder"))

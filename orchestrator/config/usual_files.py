@@ -2,7 +2,7 @@
 
 Usual is an option that builds on one schema, `defaults: [schema, _self_]`, or is one; and a primary file that
 builds on one schema and chooses options of groups. For any other file, and for one with a mistake in it, the
-answer here is None: Hydra composes it, or says what is wrong. Both ways give the same configuration.
+answer here is None: Hydra composes it, or reports the mistake. Both ways give the same configuration.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -112,7 +112,7 @@ def _find_schema(read: ReadFile, file: ConfigResult, *, folder: str = "") -> Dic
 
 
 def _read_choices(entries: Sequence[InputDefault]) -> Mapping[str, str] | None:
-    """Return group -> option, where each entry says no more than that, and each another group."""
+    """Return group -> option, if each entry is no more than that and each has another group."""
     choices = {
         str(entry.group): entry.value
         for entry in entries

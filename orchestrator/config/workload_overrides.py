@@ -1,6 +1,6 @@
-"""Words about a user's own workloads: where they lie, and what their code may take.
+"""Words about a user's own workloads: their folders, and the limits of their code.
 
-They are said before there is a configuration: it depends on them which config files there are.
+They are read before there is a configuration, because the config files depend on them.
 """
 
 import os
@@ -34,7 +34,7 @@ def extract_workload_overrides(words: Sequence[str]) -> tuple[list[str], dict[st
 
 
 def workload_overrides() -> tuple[str, ...]:
-    """Return the words that say what the variables of this process say."""
+    """Return the words that have the same effect as the variables of this process."""
     values = {key: os.environ.get(variable) for key, variable in VARIABLES.items()}
     return tuple(f"{key}={value.replace(os.pathsep, ',')}" for key, value in values.items() if value)
 

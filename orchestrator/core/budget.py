@@ -125,7 +125,7 @@ class CostEstimate:
 
     @property
     def is_recorded(self) -> bool:
-        """True where others of the same setting tell the time."""
+        """Whether the time is that of other trials of the same setting."""
         return self.known_by in ("measured", "rehearsed")
 
 
@@ -137,7 +137,7 @@ class BudgetStatus:
         spent: cost of all attempts so far, and of idle nodes.
         quotes: estimated costs of the trials that fit into the budget.
         left_out: (cap, quote) of those that would pass one.
-        stopped: the caps at which attempts were told to leave.
+        stopped: the caps at which attempts were ended.
         is_hypothetical: True if one of its prices is.
         num_unpriced: measured attempts that cost no money that is known.
     """

@@ -105,7 +105,7 @@ class _MisfitError(RecordError):
         self.place, self.problem = "", problem
 
     def within(self, place: str) -> "_MisfitError":
-        """Say one step more of the way."""
+        """Add one step to the path of the error."""
         self.place = f"{place}{self.place}"
         return self
 

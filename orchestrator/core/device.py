@@ -23,7 +23,7 @@ class Device:
         driver_names: names that the driver may report; used to recognise a GPU and to verify a result.
         slice_type: a TPU slice as Cloud TPU calls it, `v5litepod-8`: recognises it. None for all others.
         source: source of the figures.
-        memory_bytes: capacity of a GPU's own memory; None: unknown, or a TPU, whose compiler tells it.
+        memory_bytes: capacity of a GPU's own memory; None: unknown, or a TPU, where the compiler has it.
         memory_bytes_per_second: peak of its own memory, of the whole device; None: unknown.
         link_bytes_per_second: most that one of its chips can exchange with others, as its maker counts it;
             None: not published.

@@ -123,7 +123,7 @@ class ServiceState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """A drawback, in one line that says what helps."""
+    """A drawback, in one line with its remedy."""
 
     status: Status
     message: str

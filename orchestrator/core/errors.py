@@ -44,12 +44,12 @@ class OrchestratorError(Exception):
     """
 
     def __str__(self) -> str:
-        """One line, whatever a user's value put into it."""
+        """Return one line, with any value of a user in it."""
         return one_line(super().__str__())
 
     @property
     def whole(self) -> str:
-        """All that was said, with its lines, and with escapes for what cannot be shown."""
+        """The whole message, with its lines, and with escapes for characters that cannot be shown."""
         return printable(super().__str__())
 
     def _render_traceback_(self) -> list[str]:
@@ -62,7 +62,7 @@ class ConfigError(OrchestratorError):
 
 
 class UnknownNameError(ConfigError):
-    """A name that does not exist; says the nearest one and all that do.
+    """A name that does not exist, with the nearest one and all that do.
 
     Attributes:
         kind: kind of thing that was named.

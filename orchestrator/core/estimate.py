@@ -113,8 +113,8 @@ class ErrorModel:
         correlation: between settings of one job.
         repeat: deviation of the logarithms of repeats of one trial.
         quantile: deviations to both sides that hold 90 of 100 measurements.
-        one_run: deviation of the logarithm of one run where no repeat tells it.
-        is_pooled: `one_run` holds for every setting, as repeats of all of them tell it.
+        one_run: deviation of the logarithm of one run without repeats.
+        is_pooled: `one_run` holds for every setting, as it is estimated from repeats of all of them.
     """
 
     correlation: ErrorCorrelation

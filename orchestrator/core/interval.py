@@ -1,4 +1,4 @@
-"""The median of a few independent measurements and an interval that holds it, whatever their distribution."""
+"""The median of a few independent measurements and an interval that holds it for any distribution."""
 
 import math
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ class Interval:
     """A median between two of its order statistics.
 
     Attributes:
-        coverage: probability that [low, high] holds the true median of independent values, whatever their
+        coverage: probability that [low, high] holds the true median of independent values of any
             distribution. Values that drift together cover less: at an autocorrelation of 0.7 between
             neighbours, six to fifteen of them hold it about 70 times in 100 (simulated in its test).
     """
@@ -58,7 +58,7 @@ def _compute_coverage(size: int, *, trim: int) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spread:
-    """A median or a mean between two ends; what lies between them, its owner says."""
+    """A median or a mean between two ends; the field that holds it defines the coverage."""
 
     median: float
     low: float

@@ -1,4 +1,4 @@
-"""Verdict on a training step's memory on a device: as its compiler says, or as its tensors are counted."""
+"""Verdict on a training step's memory on a device: by its compiler, or by counting its tensors."""
 
 from dataclasses import dataclass
 

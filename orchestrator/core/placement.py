@@ -123,7 +123,7 @@ class Placement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cached:
-    """A point that the records already answer. `stale` says in what the environment has changed since."""
+    """A point that the records already answer. `stale` lists the changes of the environment since then."""
 
     trial: TrialSpec
     trial_id: str
@@ -146,7 +146,7 @@ class Outdated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failed:
-    """Point whose own failure would happen again: nothing that it ran with has changed since."""
+    """Point with a failure that would happen again: nothing that it ran with has changed since."""
 
     trial: TrialSpec
     trial_id: str
@@ -221,7 +221,7 @@ class Plan:
         trainings: full trainings of these workloads, likewise.
         inputs: inputs of these workloads' networks in words, by `task_name`; absent where a user's code has
             them.
-        forecasts: predictions for trials whose device is not available.
+        forecasts: predictions for trials on devices that are not available.
         hindcasts: of points that were measured, by the trial_id of the first repeat: what would have been
             predicted if they had not been.
         track_record: accuracy of the predictions for all measurements so far.
@@ -233,7 +233,7 @@ class Plan:
         prices: trial_id of a first repeat -> price of its hardware, of the trials of an adaptive search.
         repeated_words: words that every command of an answer repeats: where trials run, and the question.
         words: words of the command that planned the sweep; empty in plans stored without them.
-        outdated: trial_id -> its results that do not count, of trials whose point is asked for.
+        outdated: trial_id -> its results that do not count, of trials of requested points.
     """
 
     sweep: str
@@ -267,7 +267,7 @@ class Plan:
         return self.aims.get(task_name(trial.workload, trial.workload_options), self.aims.get(trial.workload))
 
     def find_training(self, trial: TrialSpec) -> FullTraining | None:
-        """Return the full training that a trial is a part of; None: the plan tells of none."""
+        """Return the full training that a trial is a part of; None: the plan has none."""
         name = task_name(trial.workload, trial.workload_options)
         return self.trainings.get(name, self.trainings.get(trial.workload))
 
@@ -276,7 +276,7 @@ class Plan:
         return self.inputs.get(task_name(trial.workload, trial.workload_options), "")
 
     def count_epoch_samples(self, trial: TrialSpec) -> int | None:
-        """Return the samples of the full training set of a trial's job; None: the plan does not tell."""
+        """Return the samples of the full training set of a trial's job; None: not in the plan."""
         training = self.find_training(trial)
         return training.train_samples if training else None
 
@@ -287,7 +287,7 @@ class Plan:
 
     @property
     def absent(self) -> tuple[TrialSpec, ...]:
-        """Trials whose device is not at hand, one for all repeats of a point."""
+        """Trials on devices that are not available, one for all repeats of a point."""
         return (
             *(trial.trial for trial in self.asked if trial.provenance == "rehearsed"),
             *(

@@ -115,15 +115,15 @@ class Cluster:
     Attributes:
         name: name of its file in `conf/pools/`.
         provider: `gcp` is for Ray's launcher, `gke` for KubeRay, `local` is this machine, `fake` has nodes
-            that are processes of it.
+            that are processes of this machine.
         cluster_name: name prefix of its machines or pods.
         project: id of the Google Cloud project.
         zone: zone of all nodes of a cluster made by Ray's launcher.
         registry: registry and folder of the images, without an image's name.
         image_tag: tag of all images.
         service_account: e-mail of the account that nodes act as.
-        boot_images: kind of device -> the image that its machines boot, where that is chosen.
-        head: the device whose instance is the head, which runs no trial.
+        boot_images: kind of device -> the image that its machines boot, if one is chosen.
+        head: the device of the head's instance; the head runs no trial.
         max_nodes: maximum number of nodes of all pools together.
         sweep: sweep that a RayJob of the cluster runs; KubeRay only.
         deadline_hours: time after which the RayJob and its cluster are removed, done or not; KubeRay only.

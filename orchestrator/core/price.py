@@ -46,11 +46,11 @@ class PriceList:
 
     Attributes:
         name: name of its file in `conf/prices/`.
-        region: whose rows count; None in a list without rows.
+        region: region of the rows that count; None in a list without rows.
         billing_seconds: every attempt is billed for a whole number of these.
         max_age_days: a price is marked if it is older than that when it is looked up.
         this_host: the instance that this host is rented as; a price of any other is hypothetical.
-        confirmed_spot: instances whose spot price may be close to that on demand.
+        confirmed_spot: instances with a spot price that may be close to that on demand.
         rows: region -> instance -> row.
         least_billing_seconds: shortest time that each start of a machine is billed for; None: unknown.
         start_seconds: range of boot, install and CUDA start of a machine, as stated; None: unknown.

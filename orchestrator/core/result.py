@@ -39,7 +39,7 @@ class DeviceFacts:
         name: name as the driver reports it.
         count: devices that this worker process drove.
         precision: the precision its arithmetic really had.
-        peak_memory_bytes: None where the framework cannot say.
+        peak_memory_bytes: None if the framework does not count it.
         fused_recurrent: True if fused kernels computed the recurrent layers; None without such layers.
         kernel_shares: its final share of every convolution, where convolutions are split by kernels.
         kernel_moves: changes of these shares during the training; blocks before and after a move differ.
@@ -76,7 +76,7 @@ class TrainResult:
         stopped_because: `interval` when the interval was tight enough, `target` when that was reached before,
             `run` for a script that reported no step, otherwise `max_blocks`, or `steps` where there were
             too few.
-        compile_counts: compilations before and after the timed blocks; None where the framework cannot say.
+        compile_counts: compilations before and after the timed blocks; None if the framework has no count.
         steps: optimizer steps taken, the timed ones included.
         samples: samples that the trainers counted in those steps, all replicas together.
         training_seconds: time from the first to the last step of this attempt with loss readings; evaluations
@@ -102,7 +102,7 @@ class TrainResult:
             the first one waits for what the device had not finished. Empty where it was not looked at.
         exchange_seconds: [rank][pair] of blocks of `steps_per_block` steps after the evaluation, with the sum
             of the gradients over the processes and without it. Empty where it cannot be left out.
-        unmoved: `<phase>.<network>` whose weights, trained by this phase alone, have not changed at all.
+        unmoved: `<phase>.<network>` of weights, trained by this phase alone, that have not changed at all.
         peaks: peak rates of its devices in its precision on the day of the run; None: unknown or a rehearsal.
         energy_joules: from the first timed block to the last, loss readings included, by counter:
             `accelerator` is all of the trial's accelerators, `host` the processors and memory of its hosts.
@@ -207,11 +207,11 @@ class TrialRecord:
         environment: versions, our code's hash, the commit of the user's folder, host, and the variables of
             the workers that change their speed.
         log_path: the workers' output, relative to the sweep's folder; None if none was written.
-        reused_from: the sweep whose ledger holds the original of this record; None for an original.
+        reused_from: the sweep with the original of this record in its ledger; None for an original.
         price: price of the measured hardware, or the reason why it has none; None if it was not looked up.
         host_use: usage samples of the workers' host, every few seconds from their start to their end.
         memory: what was known about the step's memory before the trial started; None: not asked.
-        compiled: time of the step as the compiler of an absent device told it; no measurement.
+        compiled: time of the step by the compiler of an absent device; no measurement.
         pruning: why a search ended the trial early; None: it did not.
         epoch_samples: samples of the job's full training set, also where a stand-in took its place; None: not
             declared, or an older record.

@@ -119,7 +119,7 @@ class Settings:
         cluster_address: address of a Ray cluster; `local` starts one on this machine, `fake` one with the
             pools of `cluster`.
         cluster: its declared pools; None: only this host is used.
-        missing_device: treatment of a point whose device is not available.
+        missing_device: treatment of a point on a device that is not available.
         tracking_uri: URI of the MLflow server or store; None tracks nothing.
         archive_url: the folder in a bucket where the sweep's records lie too; None: in its ledger alone.
         retries: kind of failure -> number of further attempts.
@@ -138,7 +138,7 @@ class Settings:
         compiling: what the compiler of TPUs is asked before a trial starts.
         search: rule that chooses the trials.
         overrides: words of the command line, without the command and its flags; those about the user's
-            workloads last, whether the command line or the environment says them.
+            workloads last, whether they are from the command line or the environment.
         config_folders: folders of config files that the command line adds.
     """
 
@@ -182,7 +182,7 @@ class Settings:
 
     @property
     def asks_compiler(self) -> bool:
-        """True where the sweep has accelerators whose memory is asked about."""
+        """Whether the sweep has accelerators for which the compiler is asked about memory."""
         has_any = any(device.kind != "cpu" for device in self.sweep.devices.values())
         return has_any and self.compiling.stage != "off"
 

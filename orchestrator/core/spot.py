@@ -1,7 +1,7 @@
 """Time and cost of a training on machines that may be taken away, and its best checkpoint interval. Pure.
 
 Interruptions come at a constant rate. Each loses the work since the last checkpoint, and a restart follows,
-which may be interrupted too. A notice in whose time a checkpoint is saved is left out: less is lost with it.
+which may be interrupted too. A notice that leaves time for a checkpoint is left out: less is lost with it.
 
 J. T. Daly, "A higher order estimate of the optimum checkpoint interval for restart dumps", Future Generation
 Computer Systems 22 (2006).

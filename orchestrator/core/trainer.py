@@ -93,12 +93,12 @@ class TrainerInfo:
         preload: modules that a fork server imports before it forks.
         fork_proven: kinds of device on which forked workers were shown to train; elsewhere they are spawned.
         synchronous_on: kinds of device without a queue: a step has finished when it returns.
-        spans_hosts: kinds of device whose replicas it trains on several hosts.
+        spans_hosts: kinds of device on which it trains replicas on several hosts.
         one_host: kind of device -> the reason why its replicas stay on one host.
         over_hosts: kind of device -> a note on every result of several hosts.
         options: option -> its possible values, the default first.
         run_on: kinds of device on which its authors have run it, of an accelerator a single one; a trial
-            measured on another says so.
+            measured on another has a note.
         trains: False for the trainer that computes nothing and shows the cost of everything else.
         rehearsed_with: names the substitutes, besides the device, in a rehearsal.
         takes_unequal_devices: True if its workers may have devices of different speed or kind.

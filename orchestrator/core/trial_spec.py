@@ -143,7 +143,7 @@ class TrialSpec:
         steps: optimizer steps, the timed ones included; with `timing.target` the most that are taken.
         num_workers: devices of the trial; a TPU slice is one device with several replicas.
         num_hosts: machines over which they are spread, evenly where they are alike.
-        replicas: data-parallel replicas of all of them together, as the device's file says.
+        replicas: data-parallel replicas of all of them together, by the device's file.
         process_model: assignment of replicas to processes, chosen by the trainer and its options.
         repeat: 0, 1, …: the same trial again, in a process of its own.
         host_cpu: model and core count of the host where the device is `cpu`, otherwise None; of several that

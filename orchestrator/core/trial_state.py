@@ -44,7 +44,7 @@ class TrialEvent:
 
 
 def check(step: TrialEvent, *, after: TrialState | None) -> None:
-    """Raises RecordError for a step that cannot be: it would tell of a fault of ours."""
+    """Check a step. Raises RecordError for an impossible one, which would be a fault of this program."""
     if step.stage not in FOLLOWING[after]:
         raise RecordError(f"trial {step.trial_id} cannot be {step.stage} after it was {after}")
 

@@ -24,7 +24,7 @@ class SweepContext:
         folder: the sweep's folder; logs of trials go to `logs/` in it.
         data_paths: data id -> prepared file.
         pythons: trainer -> interpreter that has its framework.
-        devices: name -> what is known of such a device.
+        devices: name -> facts of such a device.
         retry_limits: failure kind -> how often a trial that failed so is started again.
         backoff_seconds: wait before the first retry.
         prior_attempts: trial_id -> attempts that earlier commands made.

@@ -78,7 +78,7 @@ def with_compilers(
 
 
 def with_answers(record: TrialRecord, preflight: PreflightState) -> TrialRecord:
-    """Add to a record what compilers told about its step."""
+    """Add the answers of compilers about its step to a record."""
     key = memory_key(record.spec)
     told = preflight.compiled_steps.get(key)
     return replace(

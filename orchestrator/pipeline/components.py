@@ -127,7 +127,7 @@ def build_background_tracker(settings: Settings) -> Tracker:
 
 @contextmanager
 def optional_package(feature: str, *, instead: str) -> Iterator[None]:
-    """Import modules of ours whose packages need not be installed, and take seconds to import.
+    """Turn a missing optional package of the imports within the context into a ConfigError.
 
     Raises:
         ConfigError: a package of the feature is missing.

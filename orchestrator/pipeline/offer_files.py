@@ -88,7 +88,7 @@ def refresh_offers(
 
 
 def import_offers(file: Path, source: Path, seller: str, *, find_device: FindDevice) -> tuple[Offer, ...]:
-    """Take a seller's catalogue from a file, whose day is that of its last change.
+    """Import a seller's catalogue from a file, dated by its last change.
 
     Raises:
         ConfigError: it cannot be read, or is no such catalogue; the kept list stays as it is.

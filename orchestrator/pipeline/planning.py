@@ -132,7 +132,7 @@ def build_prospect(settings: Settings, preflight: PreflightState, todo: Plan) ->
 
 
 def describe_expected(settings: Settings, prospect: BudgetStatus) -> tuple[str, ...]:
-    """Show what the trials of a plan likely take and cost; an adaptive search says what it needs itself."""
+    """Describe likely time and cost of the trials of a plan; an adaptive search describes its own."""
     if settings.search.is_adaptive or not prospect.quotes:
         return ()
     start = describe_start(quote.rate.price for quote in prospect.quotes if quote.is_rented)

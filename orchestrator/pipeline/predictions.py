@@ -141,7 +141,7 @@ class _PredictionInputs:
         return not slots or any(slot.node_group.pool for slot in slots)
 
     def find_host_cpu(self, point: Point) -> str | None:
-        """Return the CPU models of the hosts whose CPUs would compute."""
+        """Return the CPU models of the hosts that would compute on their CPUs."""
         return find_host_cpu(point, self.find_slots(point), inventory=self.inventory)
 
     def identity(self, point: Point) -> Hashable:
@@ -345,7 +345,7 @@ def _settings(overrides: Sequence[str], working_directory: Path) -> Settings:
 
 
 def _at_published_sizes(settings: Settings, overrides: Sequence[str]) -> Settings:
-    """Set the published sizes of networks whose size the words leave open."""
+    """Set the published size of a network if the words do not set one."""
     keys = (word.lstrip("+").partition("=")[0] for word in overrides)
     named = {key.removeprefix("workload.") for key in keys if key.startswith("workload.")}
     points = tuple(apply_published_size(point, named) for point in settings.sweep.points)

@@ -53,8 +53,8 @@ class PreflightState:
         ledgers: records of every sweep in the outputs folder, and of this sweep also those in its archive.
         driver: versions and variables of this process; part of every record.
         price_book: prices of the sweep's devices and pools, looked up once.
-        memory_fits: what the compilers of absent devices said about the memory of steps.
-        compiled_steps: what they said about the time of steps.
+        memory_fits: answers of the compilers of absent devices about the memory of steps.
+        compiled_steps: their answers about the time of steps.
     """
 
     inventory: Inventory

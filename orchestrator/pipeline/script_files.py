@@ -25,7 +25,7 @@ def find_outdated(
     are_here: bool,
     hash_file: _HashLike = hash_like,
 ) -> Mapping[str, Outdated]:
-    """Find the trials of scripts whose newest result is of other files than those that are here now.
+    """Find the trials of scripts with a newest result of other files than those that are here now.
 
     Args:
         requested: the trials of the sweep; further repeats of its points are looked at too.

@@ -1,4 +1,4 @@
-"""Adaptive search of a sweep: what it knows at its start, and what it says on its way."""
+"""Adaptive search of a sweep: its data at the start, and its messages on the way."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -57,7 +57,7 @@ def outlook_lines(search: SweepSearch, plan: Plan) -> tuple[str, ...]:
 
 
 class ReportingSearch:
-    """Search that says every decision on a screen, and keeps the last one for other terminals."""
+    """Search that shows every decision on a screen, and keeps the last one for other terminals."""
 
     def __init__(self, search: SweepSearch, *, folder: Path, on_message: Callable[[str], None]) -> None:
         self._search = search
@@ -66,7 +66,7 @@ class ReportingSearch:
         self._said: set[str] = set()
 
     def next_trial(self, format_obstacle: ObstacleOf) -> str | None:
-        """Choose the next trial, and say why."""
+        """Choose the next trial, and show the reason."""
         chosen = self._search.next_trial(format_obstacle)
         progress = self._search.progress
         with written_whole(self._path) as made:
@@ -87,7 +87,7 @@ class ReportingSearch:
         self._search.end(record)
 
     def find_pruning(self, trial_id: str, shown: TrialProgress) -> Pruning | None:
-        """Let the search decide whether a running trial is ended early, and say it."""
+        """Let the search decide whether a running trial is ended early, and show the decision."""
         pruning = self._search.find_pruning(trial_id, shown)
         if pruning is not None:
             self._on_message(f"pruned: {self._search.build_setting(trial_id)}: {pruning.why}")

@@ -1,4 +1,4 @@
-"""What the tracking server is told of a sweep, and where it shows the sweep."""
+"""The data of a sweep for the tracking server, and the sweep's place on it."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -55,7 +55,7 @@ def compute_tracked_metrics(record: TrialRecord, plan: Plan | None, objective: O
     """Return the metrics of an attempt, as the tracking server has them.
 
     Args:
-        plan: tells the length of its job; None: not known.
+        plan: has the length of its job; None: not known.
     """
     metrics = in_tracked_units(collect_metrics(record))
     if RATE in metrics:
@@ -103,7 +103,7 @@ def _build_prediction(standing: "RankedSetting", answer: "Recommendation") -> Pr
 
 
 def _predicted_job(standing: "RankedSetting", answer: "Recommendation") -> dict[str, float]:
-    """Return the time and cost of the whole job, where someone said how long it is."""
+    """Return the time and cost of the whole job, if its length is known."""
     if answer.samples is not None and not answer.length:
         return {}
     values = (answer.samples, standing.seconds.median, standing.usd.median if standing.usd else None)

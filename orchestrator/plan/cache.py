@@ -36,7 +36,7 @@ def is_outdated(record: TrialRecord, outdated: Mapping[str, Outdated]) -> bool:
 def without_outdated(
     records: Iterable[TrialRecord], outdated: Mapping[str, Outdated]
 ) -> tuple[TrialRecord, ...]:
-    """Return the records that still say something of their trials."""
+    """Return the records that are still valid for their trials."""
     return tuple(record for record in records if not is_outdated(record, outdated))
 
 

@@ -58,7 +58,7 @@ class PlacementRequest:
 def place(
     request: PlacementRequest, *, inventory: Inventory, missing_device: MissingDevice
 ) -> Placement | Skipped:
-    """Place the trial: measured where its device is available, otherwise as `missing_device` says.
+    """Place the trial: measured if its device is available, otherwise by `missing_device`.
 
     A fake node rehearses it. A cluster's driver rehearses nothing on its own host. A trainer without CPU
     support is never rehearsed.

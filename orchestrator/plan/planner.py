@@ -220,7 +220,7 @@ def _placed(request: PlacementRequest, *, inputs: _PlanInputs) -> PointDecision:
 
 
 def _rehearsed_before(request: PlacementRequest, *, inputs: _PlanInputs) -> Cached | Failed | None:
-    """A rehearsal on this host says nothing of a cluster, and one on nodes of a pool nothing of another."""
+    """Return the answer of an earlier rehearsal in the same pools; None: there is none."""
     if not request.slots and inputs.missing_device != "rehearse":
         return None
     asks: tuple[str, Provenance] = (request.trial_id, "rehearsed")

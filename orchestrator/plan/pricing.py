@@ -26,8 +26,8 @@ def find_price(
 ) -> Price | Unpriced:
     """Return the price of that many devices and their hosts.
 
-    They are rented as the instance that holds exactly as many; where none does, as several of the largest
-    whose number divides theirs. A trial on CPUs has one host, however many workers share it. A trial in a
+    They are rented as the instance that holds exactly as many; if none does, as several of the largest one
+    with a number that divides theirs. A trial on CPUs has one host for any number of workers. A trial in a
     pool has its nodes whole, as they are rented there.
 
     Args:

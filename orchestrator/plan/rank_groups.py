@@ -9,8 +9,8 @@ from orchestrator.plan.slots import Slot
 
 
 def find_parts(slots: Sequence[Slot], process_model: ProcessModel) -> tuple[RankGroup, ...]:
-    """Return rank groups in the order of ranks: each on its own nodes, or all on one host whose cores they
-    share.
+    """Return rank groups in the order of ranks: each on its own nodes, or all on one host with shared
+    cores.
     """
     if slots[0].node_group.pool is None:
         return tuple(_parts_here(slots, process_model))

@@ -33,7 +33,7 @@ def find_slots(point: Point, trainer: TrainerInfo, *, inventory: Inventory) -> t
 
     Workers with one kind of device have the site with so many of it and the trainer's environment: on fewest
     nodes, or the first. A cluster has them on nodes of their own, a host all of them together. Where devices
-    differ, those for whom no pool has room together are in several.
+    differ, workers that no pool can hold together are in several pools.
     """
     if point.other_devices:
         unequal = _of_unequal(point, trainer, inventory=inventory)
@@ -54,7 +54,7 @@ def count_hosts(point: Point, slots: Sequence[Slot]) -> int:
 
 
 def find_host_cpu(point: Point, slots: Sequence[Slot], *, inventory: Inventory) -> str | None:
-    """Return the CPU models of hosts whose CPUs compute, each once; None where only accelerators compute."""
+    """Return the CPU models of hosts that compute on CPUs, each once; None if only accelerators compute."""
     nodes = [
         inventory.host if slot.node_group.is_fake else slot.node_group.node
         for slot in slots
@@ -95,7 +95,7 @@ def _of_unequal(point: Point, trainer: TrainerInfo, *, inventory: Inventory) -> 
 
 
 def _over_pools(point: Point, trainer: TrainerInfo, *, inventory: Inventory) -> tuple[Slot, ...] | str:
-    """Whom fewest pools hold comes first, the larger first; each has what those before it left."""
+    """Find slots in several pools, first of workers that fit into the fewest, or explain their absence."""
     left = inventory
     by_rank: dict[int, tuple[Slot, ...]] = {}
 
@@ -170,7 +170,7 @@ def _without_slices(inventory: Inventory) -> Inventory:
 
 
 def _lacking(point: Point, here: NodeGroup) -> str | None:
-    """Explain what one host lacks for the whole point; it has one kind of CPU, whatever its name."""
+    """Explain what one host lacks for the whole point; it has one kind of CPU of any name."""
     counts = Counter(device.name for device in point.devices if device.kind != "cpu")
     if any(here.node.counts.get(name, 0) < count for name, count in counts.items()):
         return f"has {here.node.holdings}"

@@ -1,4 +1,4 @@
-"""(points of one job, what is known of each) -> the job with its candidate settings. Pure."""
+"""(points of one job, records and predictions of each) -> the job with its candidate settings. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ from workloads.spec import ScriptSpec, Workload
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownSetting:
-    """A hardware setting with all that is known of it.
+    """A hardware setting with its records and its prediction.
 
     Attributes:
         points: points of the sweep in this setting, one per trainer; at least one.
@@ -82,7 +82,7 @@ def build_job(
 def _candidates(setting: KnownSetting, target: Target | None, aim: Aim | None) -> list[Unnamed]:
     """Make candidates of trainers with records, as a report does, and of the others.
 
-    Predictions do not tell trainers apart: the others are one candidate, unless one of them was measured.
+    Predictions are the same for all trainers: the others are one candidate, unless one of them was measured.
     """
     value = None if target is None else target.value
     records = [one for one in setting.records if value is None or one.spec.timing.target == value]

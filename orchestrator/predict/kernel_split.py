@@ -1,4 +1,4 @@
-"""(points whose convolutions would be split, own trials) -> whether that is worth it. Pure."""
+"""(points with convolutions to split, own trials) -> whether splitting is worth it. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -66,7 +66,7 @@ class SplitOutlook:
     Attributes:
         host: model and core count, where processors of a host compute.
         setting: split workload and number of workers.
-        measured: speed-up over one worker, where it was measured; `marks` say how to read it.
+        measured: speed-up over one worker, if it was measured; `marks` qualify it.
         off_by: relative error of the prediction made without the measurement; None if one of them is missing.
     """
 
@@ -85,10 +85,10 @@ class SplitOutlook:
 def split_outlooks(
     points: Iterable[tuple[Point, str | None]], families: Sequence[PlatformResults]
 ) -> tuple[SplitOutlook, ...]:
-    """One for each point of a trainer that splits, over several workers.
+    """Return one for each point of a trainer that splits, over several workers.
 
     Args:
-        points: each with the hosts whose processors would compute, as `TrialSpec.host_cpu`.
+        points: each with the hosts of the processors that would compute, as `TrialSpec.host_cpu`.
     """
     by_machine = {family.machine: family for family in families}
     return tuple(
@@ -99,7 +99,7 @@ def split_outlooks(
 
 
 def require_known(outlooks: Sequence[SplitOutlook], *, command: str) -> None:
-    """Refuse with ConfigError where nothing would be said.
+    """Raise ConfigError if no point can be predicted.
 
     Args:
         command: command that measures these points.

@@ -37,7 +37,7 @@ class MemoryNeed:
         activation_bytes: values that the backward pass reads, of the batch of one replica.
         sample_bytes: activations of one sample.
         replicas: replicas that share the global batch.
-        capacity_bytes: memory of the device; None: unknown, or a TPU, whose compiler tells it.
+        capacity_bytes: memory of the device; None: unknown, or a TPU, where the compiler has it.
     """
 
     weight_bytes: int
@@ -72,7 +72,7 @@ class MemoryNeed:
 def count_memory_need(
     spec: Workload, *, device: Device, precision: str, replicas: int, global_batch_size: int
 ) -> MemoryNeed | None:
-    """Count it; None for a script, whose operations no one knows.
+    """Count it; None for a script, because its operations are unknown.
 
     Of a native job weights, gradients and the optimizer's slots count: what its layers keep is its own.
     """

@@ -153,7 +153,7 @@ def _usd_per_sample(prediction: Prediction) -> float:
 
 
 def job_lines(predictions: Iterable[Prediction]) -> tuple[str, ...]:
-    """Describe what each job takes whose length is asked for or declared, on the fastest setting first."""
+    """Describe time and cost of each job with a requested or declared length, the fastest setting first."""
     jobs: dict[str, list[tuple[JobLength, JobCost]]] = defaultdict(list)
     for one in predictions:
         if one.length is not None and one.job_cost is not None:

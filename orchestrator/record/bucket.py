@@ -83,9 +83,9 @@ class BucketStore:
 
     @contextmanager
     def owned(self, *, sweep: str, folder: Path) -> Iterator[None]:
-        """Say who runs the sweep, and tell of a driver elsewhere that has said so and not that it ended.
+        """Claim the sweep for this driver, and warn of a claim of another driver that has not been released.
 
-        That one may have died with its machine, so no process is refused.
+        The other driver may have died with its machine, so no process is refused.
 
         Args:
             folder: the sweep's on this host; of two drivers in one folder its lock lets in only one.
@@ -177,9 +177,9 @@ class Driver:
 
 
 def name_object(record: TrialRecord) -> str:
-    """The object of an attempt: the same record is the same object, and another attempt is another one.
+    """Name the object of an attempt: the same record is the same object, and another attempt is another one.
 
-    Where the count of attempts was lost with a disk, the start tells them apart.
+    If the count of attempts was lost with a disk, their starts differ.
     """
     start = round(record.started_at * 1e6)
     return f"{record.trial_id}-{record.provenance}-{record.attempt}-{start}{_SUFFIX}"

@@ -28,7 +28,7 @@ def add_calibration(outputs: Path, calibration: Calibration) -> Path:
 def calibrations_in(outputs: Path) -> Mapping[str, Calibration]:
     """Return the newest benchmark of every device or CPU, by `Calibration.place`; none without the file.
 
-    A line that is none is left out and told: a prediction must not fail for it.
+    A line that is none is left out and logged: a prediction must not fail for it.
 
     Raises:
         RecordError: the file cannot be read.

@@ -16,8 +16,8 @@ JOURNAL_NAME = "journal.jsonl"
 class Journal:
     """The steps of one sweep, one JSON object a line. Anybody may read; only its driver writes.
 
-    It says what was under way when a driver was killed, and how often a trial was begun. What is done the
-    ledger says alone.
+    It has the trials under way when a driver was killed, and how often each was begun. Finished trials are in
+    the ledger only.
     """
 
     def __init__(self, path: Path) -> None:

@@ -40,7 +40,7 @@ class Ledger:
         self._held: ExitStack | None = None
 
     def records(self) -> tuple[TrialRecord, ...]:
-        """All records; a line that is none is left out and told.
+        """Return all records; a line that is none is left out and logged.
 
         Raises:
             RecordError: the file cannot be read, or a later version wrote to it.
@@ -182,10 +182,10 @@ class Ledger:
 
 
 def read_ledgers(outputs: Path, *, sweep: str) -> dict[str, tuple[TrialRecord, ...]]:
-    """The records of every sweep under `outputs`, by its name.
+    """Read the records of every sweep under `outputs`, by its name.
 
-    A ledger that cannot be read is left out and told, unless it is that of `sweep`: others have only results
-    that could have been reused.
+    A ledger that cannot be read is left out and logged, unless it is that of `sweep`: others have only
+    results that could have been reused.
 
     Raises:
         RecordError: the ledger of `sweep` cannot be read, or a later version wrote to it.
@@ -203,7 +203,7 @@ def read_ledgers(outputs: Path, *, sweep: str) -> dict[str, tuple[TrialRecord, .
 
 @cache
 def _tell_once(warning: str) -> None:
-    """A command reads its ledgers several times, and one warning says enough."""
+    """Log a warning once: a command reads its ledgers several times."""
     logger.warning("%s", warning)
 
 

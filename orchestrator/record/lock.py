@@ -16,7 +16,7 @@ _BETWEEN_LOOKS_SECONDS = 0.2
 
 @contextmanager
 def exclusive_lock(path: Path, *, sweep: str) -> Iterator[None]:
-    """Hold `path`, a file that tells the process id of its last holder.
+    """Hold `path`, a file with the process id of its last holder.
 
     Raises:
         RecordError: another process holds it.
@@ -93,7 +93,7 @@ def _took(file: TextIO) -> bool:
 
 
 def _sign(file: TextIO, text: str) -> None:
-    """Tell who holds it."""
+    """Write the holder into the file."""
     file.truncate(0)
     file.write(text)
     file.flush()

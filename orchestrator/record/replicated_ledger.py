@@ -1,4 +1,4 @@
-"""A ledger whose records lie in a bucket too: a new head with an empty disk goes on where the old one was."""
+"""A ledger with a copy in a bucket: a new head with an empty disk resumes where the old one was."""
 
 import logging
 import math

@@ -1,4 +1,4 @@
-"""(job, what is known of it) -> what a further trial of each setting likely costs, without boot. Pure."""
+"""(job, its judgement) -> likely cost of a further trial of each setting, without boot. Pure."""
 
 import math
 from collections import defaultdict

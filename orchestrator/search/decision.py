@@ -131,7 +131,7 @@ def find_leader(view: Judgement) -> Leader | None:
 
 
 def _measurable(job: Job, view: Judgement) -> list[CandidateSetting]:
-    """List the settings with trials left that may tell something; failures of a setting exclude it."""
+    """List the settings with trials left that may give a measurement; failures of a setting exclude it."""
     hopeless = {one.setting for one in view.excluded if one.to_measure not in _MEASURES}
     return [
         one for one in job.candidates if one.trial_ids and not one.failure_kinds and one.label not in hopeless
@@ -145,7 +145,7 @@ _MEASURES = ("it", "it again on a quiet host", "more steps of one that was measu
 def _find_stop(
     known: Judgement, criteria: Criteria, leader: Leader | None, left: Sequence[CandidateSetting]
 ) -> Stop | None:
-    """Stop if the winner is good with the requested confidence, whatever the trials that are left show."""
+    """Stop if the winner is good with the requested confidence for any result of the trials that are left."""
     if known.decision.state == "none":
         why = "no setting keeps to the limits" if known.candidates else "no setting can train this job"
         return Stop(reason="none", why=why, leader=leader)
@@ -167,7 +167,7 @@ def _find_stop(
 def _startable(
     left: Sequence[CandidateSetting], format_obstacle: Obstacle
 ) -> tuple[list[CandidateSetting], str]:
-    """Return the settings whose next trial may start now, and what keeps the others from it."""
+    """Return the settings with a next trial that may start now, and the obstacle of the others."""
     obstacles = [format_obstacle(one.label) for one in left]
     startable = [one for one, obstacle in zip(left, obstacles, strict=True) if not obstacle]
     return startable, next((one for one in obstacles if one == "room"), next(iter(obstacles), ""))

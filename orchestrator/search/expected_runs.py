@@ -28,7 +28,7 @@ def with_expected_runs(job: Job, view: Judgement, counts: Mapping[str, int]) -> 
 
 
 def expected_run(one: CandidateSetting, job: Job, step_seconds: float) -> Run:
-    """Make the run of a trial whose steps take that long; the rest is that of the other runs."""
+    """Make the run of a trial with steps of that length; the rest is that of the other runs."""
     runs = [run for other in job.candidates for run in other.quiet]
     own = list(one.quiet) or runs
     fixed = median(run.fixed_seconds for run in own) if own else 0.0

@@ -19,7 +19,7 @@ def next_of_design(
 
     Args:
         unseen: settings that may be chosen, at least one.
-        running: labels of settings whose trials run.
+        running: labels of settings with running trials.
     """
     features = compute_features(job.candidates)
     rows = {one.label: row for row, one in enumerate(job.candidates)}

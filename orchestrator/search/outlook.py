@@ -34,7 +34,7 @@ class Outlook:
         is_least: it likely needs more than that many.
         seconds, usd: time and bill of these trials; None: not known.
         grid_seconds, grid_usd: the same of one trial of every setting that has none.
-        why_unknown: why nothing can be said; empty: something is.
+        why_unknown: why there is no estimate; empty: there is one.
     """
 
     job: str

@@ -1,4 +1,4 @@
-"""(decision on a job, what is known of it) -> its progress, for a person and for programs. Pure."""
+"""(decision on a job, its judgement) -> its progress, for a person and for programs. Pure."""
 
 import math
 
@@ -36,7 +36,7 @@ def build_progress(job: Job, view: Judgement, decision: Choice | Stop) -> JobPro
 
 
 def _sum_grid(job: Job, view: Judgement) -> tuple[float | None, float | None]:
-    """Sum one trial of every setting that may run; None, None before anything is known of the times."""
+    """Sum one trial of every setting that may run; None, None before any time is known."""
     left = [one for one in job.candidates if not one.failure_kinds]
     known = {one.label for one in view.candidates}
     if not any(one.quiet or one.label in known for one in left):

@@ -209,7 +209,7 @@ class SweepSearch:
             self._set_length(index)
 
     def _tell_nothing(self, index: int, label: str) -> None:
-        """Leave out the repeats of a setting whose trial timed no step: they would time none either."""
+        """Leave out the repeats of a setting after a trial without a timed step: they would have none."""
         self._update(index, replace(self._candidate(index, label), trial_ids=(), num_missing=0))
 
     def _add_failure(self, index: int, label: str, record: TrialRecord) -> None:

@@ -9,7 +9,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, Trans
 
 @contextmanager
 def download_bar(console: Console) -> Iterator[Callable[[int, int | None], None]]:
-    """Hand out what is told (bytes so far, bytes in all or None) while the body downloads."""
+    """Yield a callback for (bytes so far, bytes in all or None) that draws a bar while the body downloads."""
     columns = (TextColumn("download"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("download", visible=False)

@@ -137,7 +137,7 @@ class Estimator:
     def seconds_left(
         self, waiting: Mapping[Task, int], running: Sequence[tuple[Task, float]] = (), *, now: float = 0.0
     ) -> Spread | None:
-        """Estimate the remaining seconds between likely ends; None where nothing is known of a trial.
+        """Estimate the remaining seconds between likely ends; None if no time of a trial is known.
 
         Args:
             waiting: trials to run, with their numbers.

@@ -71,7 +71,7 @@ class LiveProgress:
     """State of the live view, which a thread of rich draws every second.
 
     Args:
-        folder: folder of the sweep, where running trials say their stage.
+        folder: folder of the sweep, where running trials write their stage.
     """
 
     def __init__(
@@ -209,7 +209,7 @@ def watching(
     Args:
         folder: folder of the sweep.
         ledger: the file with all that a line has no room for.
-        history: records of earlier commands, which tell how long trials take.
+        history: records of earlier commands, from which the time of trials is estimated.
         is_plain: plain lines on a terminal too.
     """
     progress = Progress(plan.placements, is_open=plan.search.is_adaptive, history=list_history(history))

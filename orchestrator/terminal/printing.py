@@ -25,7 +25,7 @@ def print_line(console: Console, line: str) -> None:
 
 
 def display_path(path: Path) -> str:
-    """A path as short as it can be said from here."""
+    """Return a path, relative to the working directory if it lies there."""
     here = Path.cwd()
     return str(path.relative_to(here) if path.is_relative_to(here) else path)
 

@@ -28,10 +28,10 @@ class RunningAttempt:
 
 
 class Progress:
-    """Counts what waits, runs and has ended.
+    """Counts of trials that wait, run and have ended.
 
     Args:
-        is_open: a search chooses among the placements, so their number says nothing of what is left.
+        is_open: a search chooses among the placements, so their number is not that of the remaining trials.
         history: trials of earlier commands.
     """
 
@@ -74,7 +74,7 @@ class Progress:
 
     @property
     def num_failed(self) -> int:
-        """Trials whose last attempt failed."""
+        """Number of trials with a failed last attempt."""
         return Counter(self._ended.values())["failed"]
 
     def line(self, *, now: float) -> str:

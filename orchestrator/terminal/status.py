@@ -55,7 +55,7 @@ def print_status(
 
 
 def trials_under_way(plan: Plan, steps: Iterable[TrialEvent]) -> Iterator[tuple[Placement, TrialEvent]]:
-    """Yield the trials without an answer whose latest attempt has begun, and has not ended."""
+    """Yield the trials without an answer and with a latest attempt that has begun and not ended."""
     at = latest_steps(steps)
     for placement in plan.placements:
         step = at.get(placement.trial_id)
@@ -66,7 +66,7 @@ def trials_under_way(plan: Plan, steps: Iterable[TrialEvent]) -> Iterator[tuple[
 def build_progress(
     running: RunningPlan, records: Sequence[TrialRecord], under_way: Iterable[tuple[Placement, TrialEvent]]
 ) -> Progress:
-    """Repeat what the command that runs has heard."""
+    """Rebuild the progress of the running command from its files."""
     plan = running.plan
     own = [record for record in records if record.started_at >= running.since]
     earlier = list_history(record for record in records if record.started_at < running.since)

@@ -1,4 +1,4 @@
-"""Standard streams whose errors end no command: output without a reader is dropped."""
+"""Standard streams with errors that end no command: output without a reader is dropped."""
 
 import errno
 import io
@@ -32,10 +32,10 @@ class _Lasting(io.FileIO):
 
 
 def outlived(command: Callable[[], int]) -> int:
-    """Run a command to its end, whatever becomes of its standard streams, and return its exit code.
+    """Run a command to its end, even if its standard streams fail, and return its exit code.
 
     A reader that goes away has read enough, and a stream that was closed was wanted by no one. Output that
-    fails for another reason is told, and turns success into failure.
+    fails for another reason is reported, and turns success into failure.
     """
     for descriptor in range(3):
         _open_if_closed(descriptor)

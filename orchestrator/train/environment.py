@@ -22,7 +22,7 @@ def framework_versions(packages: Iterable[str]) -> dict[str, str]:
 
 
 def cpu_model(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
-    """The processor as the kernel names it, or its architecture where the kernel does not say."""
+    """Return the processor's name in the kernel, or its architecture if the kernel has none."""
     if cpuinfo.exists():
         for line in cpuinfo.read_text().splitlines():
             key, _, value = line.partition(":")

@@ -65,7 +65,7 @@ def _kind_of_text(text: str) -> FailureKind:
 
 
 def format_cause(error: BaseException) -> str:
-    """Return the cause in one line: a message's first line says more than the last of its wrappers."""
+    """Return the cause in one line: a message's first line is more specific than the last of its wrappers."""
     first = next((line.strip() for line in cut_message(error).splitlines() if line.strip()), "")
     if isinstance(error, TrialError):
         return first

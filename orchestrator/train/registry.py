@@ -269,7 +269,7 @@ def load_trainer(info: TrainerInfo, *, native: bool = False) -> Trainer:
         native: True for the trainer of native jobs.
 
     Raises:
-        TrialError: `environment`, when a package is missing; says how to get it.
+        TrialError: `environment`, when a package is missing, with the command that installs it.
     """
     try:
         path = info.native_path if native else info.path

@@ -18,9 +18,9 @@ def alone(rank_context: RankContext) -> Mapping[str, str]:
 
 
 def torch_distributed(rank_context: RankContext) -> Mapping[str, str]:
-    """Variables of `torch.distributed`'s `env://`; the process of rank 0 keeps the store.
+    """Return the variables of `torch.distributed`'s `env://`; the process of rank 0 keeps the store.
 
-    gloo would take the address of the host's name, and nccl any interface: both are told which one.
+    gloo would take the address of the host's name, and nccl any interface: both get the interface to use.
     """
     host, port = _host_and_port(rank_context.addresses[0])
     return {

@@ -1,4 +1,4 @@
-"""The contract between the timed loop and a framework's trainer, and what a worker process is told."""
+"""The contract between the timed loop and a framework's trainer, and the input of a worker process."""
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
@@ -85,11 +85,11 @@ class TrainingData(Protocol):
 
     @property
     def num_train_samples(self) -> int | None:
-        """Training samples; None if the data do not say."""
+        """Number of training samples; None if the data have no length."""
 
     @property
     def num_held_out(self) -> int | None:
-        """Held-out samples; None if the data do not say."""
+        """Number of held-out samples; None if the data have no length."""
 
     @property
     def wait_seconds(self) -> float | None:

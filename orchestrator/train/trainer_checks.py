@@ -17,7 +17,7 @@ def check_torch_ddp(request: TrainingRequest) -> str | None:
 
 
 def check_unequal_ddp(request: TrainingRequest) -> str | None:
-    """Refuse TPUs, whose chips have one speed."""
+    """Refuse TPUs, because their chips have one speed."""
     if request.kind == "tpu":
         return "unequal_ddp shares a batch by speed, and TPU chips have equal speeds; choose a CPU or GPU"
     return None

@@ -188,7 +188,7 @@ def _build_native_data(job: WorkerJob, spec: NativeSpec) -> TrainingData:
 def _build_timing(job: WorkerJob) -> TimingSpec:
     """Return the protocol of this process, which is that of all ranks.
 
-    Least seconds are for accelerators, whose clocks ramp up and whose steps are short. A training to a target
+    Least seconds are for accelerators: their clocks ramp up and their steps are short. A training to a target
     is evaluated after fixed numbers of steps, so that its warm-up and blocks are in steps too.
     """
     if job.rehearsal:
@@ -297,7 +297,7 @@ def _report(worker: _ReadyWorker, times: loop.LoopTimes, trained: _TrainedWorker
 
 
 def _unmoved(worker: _ReadyWorker, trained: Digests) -> tuple[str, ...]:
-    """Return the trained networks whose weights have not changed at all."""
+    """Return the trained networks with weights that have not changed at all."""
     if isinstance(worker.spec, ScriptSpec):
         return ()
     if isinstance(worker.spec, NativeSpec):
@@ -324,7 +324,7 @@ def _target_evaluator(worker: _ReadyWorker) -> TargetEvaluator | None:
 
 
 def _send_progress(worker: _ReadyWorker, progress: TrialProgress) -> None:
-    """Send the progress that the first rank sees; every rank waits until the supervisor has heard it."""
+    """Send the progress of the first rank; every rank waits until the supervisor has received it."""
     if worker.job.rank == 0:
         worker.channel.send({"event": "progress", "progress": codec.to_plain(progress)})
     worker.meet(True)

@@ -1,4 +1,4 @@
-"""BERT, which fills in masked tokens, or tells the class of a text.
+"""BERT, which fills in masked tokens, or classifies a text.
 
 Devlin, Chang, Lee, Toutanova 2019, "BERT: Pre-training of Deep Bidirectional Transformers": layers, units
 and 30,522 word pieces of both sizes; 40 epochs over 3.3 thousand million words to pre-train, three to
@@ -8,7 +8,7 @@ decay of 0.01.
 What differs: a sequence is one segment, without a table of segments and a prediction of the next sentence;
 dropout spares the attention weights; all steps go through the product with the vocabulary, where the paper's
 code takes the masked ones alone; padding is attended to, and stands in front of a text. Words take the
-place of word pieces, whose table is not on the machine.
+place of word pieces, because their table is not on the machine.
 
 `task=classification` fine-tunes on IMDB's reviews, from random weights, because the pre-trained ones are not
 on the machine: time and cost of a step are those of fine-tuning, quality is not. `tiny` is ours, for a CPU,

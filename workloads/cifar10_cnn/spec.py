@@ -1,7 +1,7 @@
 """Two wide convolutions on CIFAR-10.
 
 After Marques, Falcao, Alexandre 2018, "Distributed learning of CNNs on heterogeneous CPU/GPU
-architectures". Known of it is the abstract: CIFAR-10, two convolution layers whose size is varied, 500 and
+architectures". Known of it is the abstract: CIFAR-10, two convolution layers of varied sizes, 500 and
 1500 kernels where splitting them over devices gains most. Kernel size, pooling, hidden units, batch size
 and optimizer are not known, nor are epochs, so what follows is our assumption: 5x5 kernels that keep the
 size, ReLU, 2x2 max-pooling, 64 hidden units, and ten epochs for a full training, as in TensorFlow's tutorial

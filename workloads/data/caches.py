@@ -16,7 +16,7 @@ def torchvision(*parts: str) -> Path:
 
 
 def tensorflow_datasets(name: str) -> tuple[Path, ...]:
-    """Downloads of TensorFlow Datasets whose names hold `name`; `$TFDS_DATA_DIR` moves its folder.
+    """Find downloads of TensorFlow Datasets with `name` in their names; `$TFDS_DATA_DIR` moves its folder.
 
     It puts an abbreviated address before and a hash behind the name of a file.
     """

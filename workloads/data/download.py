@@ -29,7 +29,7 @@ Progress = Callable[[int, int | None], None]
 
 
 class DownloadError(ValueError):
-    """A download that came to nothing; says which and why."""
+    """A failed download, with its address and the reason."""
 
 
 def download(

@@ -21,7 +21,7 @@ _KINDS = {stat.S_IFIFO: "pipe", stat.S_IFSOCK: "socket"}
 
 
 def require_regular(path: Path) -> None:
-    """Refuse what may have no end, or keeps whoever opens it waiting.
+    """Refuse a file that may have no end, or that blocks a reader.
 
     Raises:
         OSError: it is a folder, a pipe, a device or a socket, or not there.

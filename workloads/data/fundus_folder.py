@@ -53,10 +53,10 @@ def identify(folder: Path) -> str:
 
 
 def read(folder: Path) -> Arrays:
-    """Names and grades; the hash of a patient's name decides about training or testing, and the order.
+    """Read names and grades; the hash of a patient's name decides about training or testing, and the order.
 
     Raises:
-        ValueError: a table that cannot be used, says where.
+        ValueError: a table that cannot be used, with the place.
     """
     drawn = sorted((_draw(name), name, grade) for name, grade in _rows(folder, _find_layout(folder)))
     parts = {

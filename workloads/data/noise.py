@@ -1,4 +1,4 @@
-"""Random inputs that belong to a training sample, whatever framework, batch or rank it meets."""
+"""Random inputs that belong to a training sample, equal in every framework, batch and rank."""
 
 from zlib import crc32
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 
 class _Reader(pickle.Unpickler):
-    """Knows the three names by which an array is put together again, whatever NumPy wrote it."""
+    """Unpickler with the three names that rebuild an array of any version of NumPy."""
 
     def find_class(self, module: str, name: str) -> Any:
         if module in ("numpy.core.multiarray", "numpy._core.multiarray") and name == "_reconstruct":

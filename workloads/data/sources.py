@@ -74,7 +74,7 @@ def resolve(
     folder: Path | None = None,
     progress: "Progress | None" = None,
 ) -> DataRef:
-    """Make a data set ready and say what it is.
+    """Prepare a data set and return its reference.
 
     Args:
         data_set: `module:attribute` of a `DataSet`.
@@ -86,7 +86,7 @@ def resolve(
         progress: receives the progress of downloads.
 
     Raises:
-        ValueError: unknown data set or source, or files that are missing or wrong; says what is possible.
+        ValueError: unknown data set or source, or files that are missing or wrong, with the possible ones.
     """
     means = Means(cache=cache, download=download, folder=folder, progress=progress)
     return prepare(data_set_at(data_set), source, means)

@@ -25,7 +25,7 @@ Arrays = Mapping[str, npt.NDArray[Any]]
 
 
 def read_splits(path: Path, data: DataNeed, *, seed: int) -> tuple[Split, Split, bool]:
-    """Read the halves, and tell whether they lie in memory, so that batches can be staged.
+    """Read the halves, and whether they lie in memory, so that batches can be staged.
 
     Args:
         seed: seed of the augmentation of photographs to train on.

@@ -13,7 +13,7 @@ _NOISE = 24.0
 
 
 def draw() -> Arrays:
-    """Draw 2,500 images whose class is told by tint and waves together; always the same."""
+    """Draw 2,500 images with a class that depends on tint and waves together; always the same."""
     random = np.random.default_rng(3)
     labels = random.integers(0, _CLASSES, _TRAIN + _TEST, dtype=np.uint8)
     images = np.stack([_image(int(label), random) for label in labels])

@@ -44,7 +44,7 @@ class Style:
 def inverted_residuals(
     draft: Draft, start: int, stages: tuple[Stage, ...], *, channels: int, style: Style
 ) -> int:
-    """Append the blocks of all stages behind `start`, whose output has so many `channels`: the last index."""
+    """Append the blocks of all stages behind `start` with `channels` outputs; return the last index."""
     for stage in stages:
         filters = scaled(stage.filters, style.width)
         for index in range(stage.blocks):

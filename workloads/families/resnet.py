@@ -1,8 +1,8 @@
 """Residual networks with pre-activation (He et al. 2016, "Identity Mappings in Deep Residual Networks").
 
 As PROFET (Lee, Hur, Park, Lee 2022) builds them, which its published code shows: batch normalisation and
-ReLU stand before each convolution but the first two; all convolutions have a bias; a shortcut whose shape
-changes is one 1x1 convolution of the block's input; a bottleneck's stride is that of its first 1x1
+ReLU stand before each convolution but the first two; all convolutions have a bias; a shortcut between two
+shapes is one 1x1 convolution of the block's input; a bottleneck's stride is that of its first 1x1
 convolution. Our choices: no weight decay (PROFET: L2 1e-4), padding even on both sides, moving statistics
 that keep 0.9.
 """

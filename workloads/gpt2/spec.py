@@ -8,7 +8,7 @@ sums begin smaller by the root of their number.
 The training is that of nanoGPT's config/train_gpt2.py: AdamW with 0.9, 0.95 and a decay of 0.1, no dropout,
 and 600,000 steps of 491,520 tokens of OpenWebText's 9,035,582,198. Learning rates are those of Brown et al.
 2020, "Language Models are Few-Shot Learners", table 2.1. Gradients are not clipped. Words take the place of
-byte pairs, whose table is not on the machine: the cost of a step is the same.
+byte pairs, because their table is not on the machine: the cost of a step is the same.
 
 `tiny` is ours, for a CPU. Its full training has 20 tokens for each parameter.
 """

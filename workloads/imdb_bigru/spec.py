@@ -1,6 +1,6 @@
-"""A bidirectional GRU that tells praise from blame in IMDB's film reviews.
+"""A bidirectional GRU that classifies IMDB's film reviews as positive or negative.
 
-What is known of it and what is assumed here is in workloads/families/text.py.
+Its sources and our assumptions are in workloads/families/text.py.
 """
 
 from workloads.families.text import TextOptions, text_classifier

@@ -4,7 +4,7 @@ After Szegedy et al. 2017, "Inception-v4, Inception-ResNet and the Impact of Res
 Learning". PROFET (Lee, Hur, Park, Lee 2022) trains `keras.applications.InceptionResNetV2`, and this is it
 layer by layer: its stem is Inception-v3's, and residuals are scaled by 0.17, 0.1 and 0.2. Our choices: moving
 statistics keep 0.9 of the old instead of 0.99, and CIFAR-10 where PROFET has random images. The paper does
-not tell its epochs; they are taken to be those of Inception-v3, which has the same learning rate and decay.
+not give its epochs; they are taken to be those of Inception-v3, which has the same learning rate and decay.
 """
 
 from workloads.families.blocks import RELU, pooled_logits

@@ -6,8 +6,8 @@ vocabularies are those of the configurations published with the weights: `160m` 
 decay of 0.1, as in both papers. `tiny` is ours, for a CPU.
 
 No full training suits all sizes, so it has 20 tokens for each parameter (Hoffmann et al. 2022, "Training
-Compute-Optimal Large Language Models"). Words take the place of word pieces, whose table is not on the
-machine; the embedding has the published size all the same. Gradients are not clipped.
+Compute-Optimal Large Language Models"). Words take the place of word pieces, because their table is not on
+the machine; the embedding has the published size all the same. Gradients are not clipped.
 """
 
 from workloads.data.need import DataNeed

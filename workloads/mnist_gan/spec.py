@@ -1,4 +1,4 @@
-"""A generator that draws MNIST's digits, and a discriminator that tells them from real ones.
+"""A generator that draws MNIST's digits, and a discriminator that separates them from real ones.
 
 After Ravikumar and Sriraman 2023 (Computer Systems Science and Engineering 46(1), article 51337). Known of
 it is the abstract: a GAN on MNIST, mixed precision with bfloat16, synchronous data parallelism over the

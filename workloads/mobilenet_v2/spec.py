@@ -3,7 +3,7 @@
 PROFET (Lee, Hur, Park, Lee 2022) trains `keras.applications.MobileNetV2`, and this is it layer by layer.
 Our choices: padding even on both sides where Keras pads the far side of a stride of 2 alone, moving
 statistics that keep 0.9 of the old instead of 0.999, and CIFAR-10 where PROFET has random images. The paper
-tells a learning rate that falls by 2% an epoch, and no number of epochs; 300 are those of torchvision's
+has a learning rate that falls by 2% an epoch, and no number of epochs; 300 are those of torchvision's
 reference training at the paper's rates.
 """
 

@@ -27,7 +27,7 @@ def job_batches(
     """Return the batches of a job, which their `load` builds.
 
     Raises:
-        Exception: whatever the import of the job's module raises.
+        Exception: any exception of the import of the job's module.
     """
     job_class, path = _CLASSES[framework]
     build = find_builder(origin, framework, options, job_class=job_class)

@@ -44,7 +44,7 @@ def build_options(origin: Origin) -> type[Any]:
 
     Raises:
         JobError: two jobs without options.py, of which one has a class `Options`.
-        Exception: whatever the code raises.
+        Exception: any exception of the code.
     """
     make_importable(origin)
     if (_find_folder(origin) / _OPTIONS_FILE).is_file():
@@ -58,7 +58,7 @@ def build_options(origin: Origin) -> type[Any]:
 
 
 def job_module(origin: Origin, framework: Framework) -> Any:
-    """Import the module of a job. Raises whatever its code raises."""
+    """Import the module of a job. Raises any exception of its code."""
     make_importable(origin)
     return import_module(f"{origin.package}.{JOB_FILES[framework].removesuffix('.py')}")
 
@@ -70,7 +70,7 @@ def find_builder(
 
     Raises:
         JobError: the module has no `build`.
-        Exception: whatever the module's code raises.
+        Exception: any exception of the module's code.
     """
     module, values = job_module(origin, framework), build_options(origin)(**options)
     if not callable(getattr(module, "build", None)):

@@ -37,7 +37,7 @@ def positions_in(count: int, most: int = MOST_SAMPLES) -> Sequence[int]:
 
 
 def digest_of_array(array: "np.ndarray[tuple[int, ...], np.dtype[np.generic]]") -> str:
-    """Hash an array whose first axis counts samples: its type, its shape and its content."""
+    """Hash an array [sample, ...]: its type, its shape and its content."""
     if array.dtype == object:  # whose bytes are addresses
         array = array.astype(str)
     rows = array if array.nbytes <= _MOST_BYTES else array[list(positions_in(len(array), _MOST_ROWS))]

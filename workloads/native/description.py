@@ -22,7 +22,7 @@ class JobDescription:
 
     Attributes:
         data: hash of the first samples.
-        train_samples: size of the training set; None if it does not say.
+        train_samples: size of the training set; None if it has no length.
         files: hash of the files that the job was built from; empty: of none.
         accumulation_steps, unchecked, most_steps, has_objects, tokens_per_sample: as in `NativeSpec`.
     """
@@ -54,7 +54,7 @@ def build_spec(name: str, origin: Origin, options: Mapping[str, Any]) -> NativeS
 
     Raises:
         JobError: no job that can be trained, or two that differ in their task.
-        Exception: whatever the user's code raises.
+        Exception: any exception of the user's code.
     """
     descriptions: dict[Framework, JobDescription] = {}
     absent: list[str] = []

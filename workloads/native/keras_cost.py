@@ -37,7 +37,7 @@ def count_cost(job: KerasJob) -> JobCost:
 
     Raises:
         JobError: a loop of unknown length.
-        Exception: whatever the job's code raises when it takes a step.
+        Exception: any exception of the job's code in a step.
     """
     weights = job.model.trainable_variables
     has_gradient: list[bool] = []

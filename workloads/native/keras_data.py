@@ -47,7 +47,7 @@ class KerasBatches:
 
         Raises:
             JobError: a job that cannot be trained, or a batch that is larger than its data set.
-            Exception: whatever the job's code raises.
+            Exception: any exception of the job's code.
         """
         random.seed(self._seed)
         np.random.seed(self._seed)  # a user's code may draw from it
@@ -64,7 +64,7 @@ class KerasBatches:
 
     @property
     def num_train_samples(self) -> int | None:
-        """Training samples; None if the data do not say."""
+        """Number of training samples; None if the data have no length."""
         return count_samples(self.job.data)
 
     def start(self, *, rank: int, world_size: int, first: int, last: int) -> None:  # noqa: ARG002  # endless

@@ -25,7 +25,7 @@ def describe(build: Callable[[], KerasJob]) -> JobDescription:
 
     Raises:
         JobError: a job that cannot be trained.
-        Exception: whatever the job's code raises.
+        Exception: any exception of the job's code.
     """
     job = build()
     require_trainable(job)

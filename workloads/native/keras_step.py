@@ -41,7 +41,7 @@ def keep_losses_whole() -> None:
 
 
 def require_trainable(job: KerasJob) -> None:
-    """Raise JobError for a job whose parts do not fit together."""
+    """Raise JobError for a job with parts that do not fit together."""
     if not isinstance(job.model, keras.Model):
         raise JobError(f"model is a {type(job.model).__name__}, expected a keras.Model")
     if not isinstance(job.optimizer, keras.optimizers.Optimizer):
@@ -61,7 +61,7 @@ def require_trainable(job: KerasJob) -> None:
 
 
 def _require_one_shape(data: tf.data.Dataset) -> None:
-    """Raise JobError for a stream whose first samples differ in shape, because they make no batch."""
+    """Raise JobError for a stream with first samples of different shapes, because they make no batch."""
     specs = tf.nest.flatten(data.element_spec)
     if all(isinstance(spec, tf.TensorSpec) and spec.shape.is_fully_defined() for spec in specs):
         return

@@ -17,7 +17,7 @@ _TRIED_STEPS = 5_000
 
 
 def require_trainable(job: TorchJob) -> None:
-    """Raise JobError for a job whose parts do not fit together."""
+    """Raise JobError for a job with parts that do not fit together."""
     if not isinstance(job.model, nn.Module):
         raise JobError(f"model is a {type(job.model).__name__}, expected a torch.nn.Module")
     _require_optimizers(job.optimizers)
@@ -72,7 +72,7 @@ def _require_optimizers(optimizers: tuple[Any, ...]) -> None:
 
 
 def count_samples(data: Any) -> int | None:
-    """Count the samples of a data set; None for an iterable one that does not say."""
+    """Count the samples of a data set; None for an iterable one without a length."""
     return len(data) if isinstance(data, Sized) else None
 
 

@@ -92,7 +92,7 @@ def count_cost(build: Callable[[], TorchJob]) -> JobCost:
 
     Raises:
         JobError: a loss that is no scalar, or does not depend on the model.
-        Exception: whatever the job's code raises when it takes a step.
+        Exception: any exception of the job's code in a step.
     """
     try:
         return _counted_without_data(build())

@@ -53,7 +53,7 @@ class TorchBatches:
 
         Raises:
             JobError: a job that cannot be trained, or a batch that is larger than its data set.
-            Exception: whatever the job's code raises.
+            Exception: any exception of the job's code.
         """
         random.seed(self._seed)
         np.random.seed(self._seed)
@@ -70,7 +70,7 @@ class TorchBatches:
 
     @property
     def num_train_samples(self) -> int | None:
-        """Training samples; None if the data set does not say."""
+        """Number of training samples; None if the data set has no length."""
         return count_samples(self.job.data)
 
     def start(self, *, rank: int, world_size: int, first: int, last: int) -> None:

@@ -108,7 +108,7 @@ def has_movable(batch: Any) -> bool:
 
 
 def require_movable(batch: Any) -> None:
-    """Raise JobError for a batch with an object whose tensors cannot be put on a device."""
+    """Raise JobError for a batch with an object that cannot move its tensors to a device."""
     for part in _list_objects(batch):
         held = getattr(part, "__dict__", {})
         if not is_movable(part) and any(isinstance(leaf, Tensor) for leaf in _list_leaves(held)):

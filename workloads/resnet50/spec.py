@@ -1,6 +1,6 @@
 """ResNet-50 on CIFAR-10's images.
 
-What is known of it and what is chosen here is in workloads/families/resnet.py.
+Its sources and our choices are in workloads/families/resnet.py.
 """
 
 from workloads.families.classifier import IMAGENET, ImageOptions, image_classifier

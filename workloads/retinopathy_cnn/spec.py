@@ -2,7 +2,7 @@
 
 After Künas, Padoin, Navaux 2023, "Accelerating Deep Learning Model Training on Cloud Tensor Processing
 Unit" (CLOSER). Known of it are the abstract, the introduction and a part of the references: a convolutional
-network that probably tells the stages of the disease apart, trained on a CPU, a GPU and a Cloud TPU.
+network that probably classifies the stages of the disease, trained on a CPU, a GPU and a Cloud TPU.
 Network, input size, data set, optimizer and epochs are not known, so what follows is our assumption:
 Inception-v3 on 299 pixels, as in a public replication of Gulshan et al. 2016 ("Development and Validation
 of a Deep Learning Algorithm for Detection of Diabetic Retinopathy in Retinal Fundus Photographs"), which
@@ -38,7 +38,7 @@ class Options:
     Attributes:
         network: `inception_v3`, `efficientnet_b0` or `resnet50`.
         image_size: side in pixels to which the photographs are resized.
-        binary: tell the referable (grade 2 and above) from the others, instead of the five grades.
+        binary: two classes, referable (grade 2 and above) and not, instead of the five grades.
         width: multiplies the filters of every layer.
         learning_rate: learning rate of Adam.
     """

@@ -109,7 +109,7 @@ def describe_in_plain_words(command: str) -> list[str]:
 
 
 def find_observed_words(words: list[str], search_path: str) -> list[str]:
-    """Return a command whose Python runs the observer, which runs the script.
+    """Return a command with a Python that runs the observer, which runs the script.
 
     Args:
         words: a command with the word `python`, or of a program that is a Python script itself.
@@ -157,7 +157,7 @@ def require_executable(word: str, folder: Path, python: str) -> None:
     """Check that the first word of a command can be started as a trial does. Raises ValueError.
 
     Args:
-        python: interpreter whose folder comes first on PATH.
+        python: interpreter in the first folder on PATH.
     """
     if "{" in word:  # the trial's value decides
         return

@@ -1,6 +1,6 @@
 """VGG11, configuration A, on CIFAR-10's images.
 
-What is known of it and what is chosen here is in workloads/families/vgg.py.
+Its sources and our choices are in workloads/families/vgg.py.
 """
 
 from workloads.families.classifier import IMAGENET, ImageOptions, image_classifier

@@ -1,4 +1,4 @@
-"""Vision Transformer, which tells the class of an image from its patches.
+"""Vision Transformer, which classifies an image by its patches.
 
 Dosovitskiy et al. 2021, "An Image is Worth 16x16 Words", table 1 for `b16` and `l16`; `s16` is that of
 Touvron et al. 2021, "Training data-efficient image transformers", table 1. Class token and positions are

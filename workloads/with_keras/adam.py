@@ -12,8 +12,8 @@ from workloads.spec import WarmupCosine
 class Adam(keras.optimizers.Adam):  # type: ignore[misc]  # keras has no types
     """Algorithm 1 of Kingma and Ba 2015, "Adam: a method for stochastic optimization".
 
-    Keras takes the faster form of that paper's section 2, whose epsilon is not corrected as the second moment
-    is: 30 times as large in the first step, it holds weights of small gradients back.
+    Keras takes the faster form of that paper's section 2, with an epsilon that is not corrected as the second
+    moment is: 30 times as large in the first step, it holds weights of small gradients back.
 
     With `matrix_decay` it is AdamW: before its step, a variable of two axes or more loses that share of
     itself times the learning rate.

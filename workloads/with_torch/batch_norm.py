@@ -1,4 +1,4 @@
-"""Batch normalisation over the global batch in PyTorch, whatever the number of processes."""
+"""Batch normalisation over the global batch in PyTorch, for any number of processes."""
 
 import torch
 import torch.distributed as dist
@@ -82,7 +82,7 @@ class _AllReduceMean(torch.autograd.Function):
 
 
 def _mean_of_processes(value: Tensor) -> Tensor:
-    """Exchange through host memory on XLA's CPU devices, the only ones whose processes have a group."""
+    """Exchange through host memory on XLA's CPU devices, the only ones with a group of processes."""
     total = value.cpu() if value.device.type == "xla" else value.contiguous().clone()
     dist.all_reduce(total)
     return (total / dist.get_world_size()).to(value.device)

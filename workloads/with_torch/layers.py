@@ -151,7 +151,7 @@ PRODUCTS = (nn.Conv2d, nn.ConvTranspose2d, nn.Linear, RbmLayer, BidirectionalCel
 
 
 class CroppedConvTranspose2d(nn.ConvTranspose2d):
-    """Transposed convolution whose output is `stride` times its input; of an odd excess the larger half is
+    """Transposed convolution with an output of `stride` times its input; of an odd excess the larger half is
     cut at the end, as in Keras.
     """
 

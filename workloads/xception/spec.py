@@ -3,7 +3,7 @@
 PROFET (Lee, Hur, Park, Lee 2022) has `keras.applications.Xception` in its code, though not in its published
 data, and this is it layer by layer. Our choices: padding even on both sides where Keras pads the far side
 of a stride of 2 alone, moving statistics that keep 0.9 of the old instead of 0.99, and CIFAR-10 where
-PROFET has random images. The paper does not tell its epochs; they are taken to be those of Inception-v3,
+PROFET has random images. The paper does not give its epochs; they are taken to be those of Inception-v3,
 which it is compared with under the same schedule.
 """
 

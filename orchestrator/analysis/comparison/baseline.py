@@ -22,7 +22,7 @@ class AgainstBaseline:
 
     Attributes:
         compared: every setting over its baseline, those with the same baseline together, the fastest first.
-        num_without: settings whose baseline was not measured.
+        num_without: settings without a measured baseline.
     """
 
     compared: tuple[Comparison, ...] = ()
@@ -52,7 +52,7 @@ def against_baseline(measured: Sequence[Measurement], baseline: Baseline | None)
 
 
 def is_base(measurement: Measurement, baseline: Baseline) -> bool:
-    """Return whether a measurement has the baseline's values, whatever its seed."""
+    """Return whether a measurement has the baseline's values; its seed may differ."""
     return any(point in baseline.points for point in measurement.points)
 
 

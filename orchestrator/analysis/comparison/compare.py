@@ -78,7 +78,7 @@ def distinguishing_fields(measured: Sequence[Measurement]) -> tuple[str, ...]:
 def build_comparison(
     factors: Sequence[Factor], pair: tuple[Measurement, Measurement], *, distinct: Sequence[str]
 ) -> Comparison:
-    """The first of a pair over the second.
+    """Compare the first of a pair with the second.
 
     Args:
         factors: factors that they may differ in.

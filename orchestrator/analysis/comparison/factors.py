@@ -132,7 +132,7 @@ def factors_named(keys: Iterable[str]) -> tuple[Factor, ...]:
 
 
 def find_facts(measurement: Measurement) -> dict[str, object]:
-    """All that tells measurements apart; each option of its trainer is a fact of its own."""
+    """Return all fields in which measurements may differ; each option of a trainer is a field of its own."""
     facts = plain_setting(measurement.setting)
     del facts["ran_with"], facts["trainer_options"]
     return {

@@ -1,4 +1,4 @@
-"""Step times over batch sizes -> what a step costs whatever it holds, and what each sample adds. Pure."""
+"""Step times over batch sizes -> fixed time of a step, and time of each further sample. Pure."""
 
 import math
 from collections.abc import Sequence

@@ -70,7 +70,7 @@ def _explain_rest(found: Sequence[Spending]) -> str:
 
 
 def sum_spendings(attempts: Iterable[TrialRecord]) -> list[Spending]:
-    """Add up the attempts of each setting, the longest first. Names tell what differs."""
+    """Add up the attempts of each setting, the longest first. Names have the fields that differ."""
     attempts = tuple(attempts)
     groups: dict[str, list[TrialRecord]] = defaultdict(list)
     for record in attempts:

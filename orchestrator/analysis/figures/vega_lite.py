@@ -108,7 +108,7 @@ def dashes(values: Sequence[str], *, field: str) -> Spec:
 
 
 def mark_label(words: str, *, row: str = "") -> str:
-    """Write the description of a mark: the id of its row in the page, and what a reader is told of it."""
+    """Write the description of a mark: the id of its row in the page, and its text alternative."""
     return f"{row}\n{words}"
 
 

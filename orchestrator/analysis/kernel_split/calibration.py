@@ -1,4 +1,4 @@
-"""Trials whose convolutions were split -> how fast their devices, link and master were. Pure."""
+"""Trials with split convolutions -> speeds of their devices, link and master. Pure."""
 
 import math
 from collections import defaultdict
@@ -140,7 +140,7 @@ def splits(trainer: str) -> bool:
 
 
 def find_machine(record: TrialRecord) -> Platform:
-    """Return the platform whose speeds a record measured."""
+    """Return the platform on which a record measured speeds."""
     spec = record.spec
     return Platform(
         workload=spec.workload, device=spec.device_label, host=spec.host_cpu, precision=spec.precision

@@ -223,7 +223,7 @@ def _curve(family: PlatformResults, works: Iterable[tuple[float, SplitConfig]]) 
 
 
 def _kernels_axis(places: Mapping[int, str]) -> Spec:
-    """Encode the number of kernels; ticks tell those of each layer."""
+    """Encode the number of kernels; ticks show those of each layer."""
     encoding = counts_axis(_X, "kernels of the convolutions", list(places) or [1])
     words = " : ".join(f"datum.value == {place} ? '{text}'" for place, text in places.items())
     return {**encoding, "axis": {**encoding["axis"], "labelExpr": f"{words} : ''"}} if places else encoding

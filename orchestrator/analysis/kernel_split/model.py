@@ -1,4 +1,4 @@
-"""(a step whose convolutions are split, calibrations) -> its time and that of one worker. Pure."""
+"""(a step with split convolutions, calibrations) -> its time and that of one worker. Pure."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -155,7 +155,7 @@ def _known(
 
 
 def _distance(workers: int, calibrated: int) -> tuple[bool, float, int]:
-    """One worker tells nothing of several if any others do; of equally near numbers the larger one counts."""
+    """Compute a sort key of nearness: one worker is the last choice for several; the larger breaks a tie."""
     return workers > 1 and calibrated == 1, abs(math.log(calibrated / workers)), -calibrated
 
 

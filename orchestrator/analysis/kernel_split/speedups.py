@@ -1,4 +1,4 @@
-"""Trials whose convolutions were split, beside one worker and beside what the model of time says. Pure."""
+"""Speed-ups of trials with split convolutions over one worker, and their predictions by the model. Pure."""
 
 import math
 from collections import defaultdict
@@ -71,7 +71,7 @@ class SplitConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SplitMeasurement:
-    """A measured setting whose convolutions were split over several workers.
+    """A measured setting with convolutions split over several workers.
 
     Attributes:
         held: kernels of each rank in the convolution with the most work.
@@ -147,7 +147,7 @@ class PlatformResults:
 def find_splits(
     measured: Sequence[Measurement], records: Iterable[TrialRecord]
 ) -> tuple[PlatformResults, ...]:
-    """One for each machine that has trials of a trainer that splits, whatever their number of workers."""
+    """Return one for each machine that has trials of a trainer that splits, with any number of workers."""
     families: dict[Platform, list[TrialRecord]] = defaultdict(list)
     for record in records:
         if record.provenance == "measured" and record.result is not None and splits(record.spec.trainer):

@@ -1,4 +1,4 @@
-"""(layers, shares, speeds, link, rest) -> the time of a step whose convolutions are split. Pure.
+"""(layers, shares, speeds, link, rest) -> the time of a step with split convolutions. Pure.
 
 T = rest + sum over layers of [max over ranks (share x work / speed) + bytes / bandwidth + messages x latency]
 

@@ -1,4 +1,4 @@
-"""Split convolutions as a table: what was measured beside what the model of time says."""
+"""Table of split convolutions: measured speed-ups beside those of the model of time."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -86,7 +86,7 @@ def _predicted(family: PlatformResults, split: SplitMeasurement, model: SplitMod
 
 
 def off_by(error: float) -> Number:
-    """`+12%`: the model said more."""
+    """Format the relative error of the model: `+12%` if it predicted more than was measured."""
     return Number(f"{round(100 * error):+d}%", error)
 
 

@@ -1,4 +1,4 @@
-"""Steps whose convolutions are split, as people name them."""
+"""Names of steps with split convolutions."""
 
 from collections.abc import Iterable
 

@@ -41,7 +41,7 @@ RESUMED = (
 class Measurement:
     """A setting's numbers: means over its repeats with their range, or those of its only trial.
 
-    A repeat is a trial of the setting, with whatever seed. Times and rates are geometric means of the repeats
+    A repeat is a trial of the setting, with any seed. Times and rates are geometric means of the repeats
     that decide, and of all where none does. Losses and dollars of attempts are medians of all.
 
     Attributes:
@@ -130,7 +130,7 @@ def marks_of_repeats(measurement: Measurement) -> str:
 
 
 def find_measured(frame: "pd.DataFrame") -> tuple[Measurement, ...]:
-    """Return every setting whose steps were measured: like ones together, the fastest of them first."""
+    """Return every setting with measured steps: like ones together, the fastest of them first."""
     done = frame[
         (frame["provenance"] == "measured")
         & (frame["state"] == "done")
@@ -241,7 +241,7 @@ def _known(rows: Sequence[_Row], column: str) -> list[float]:
 
 
 def _with_distinguishing_fields(measured: Iterable[Measurement]) -> list[Measurement]:
-    """Describe what trials ran with where that alone tells their rows apart."""
+    """Describe versions and variables of trials if nothing else distinguishes their rows."""
     alike: dict[Setting, list[Measurement]] = defaultdict(list)
     for measurement in measured:
         alike[measurement.setting].append(measurement)

@@ -1,4 +1,4 @@
-"""A measurement -> what else was going on while it was timed, from what its record says. Pure."""
+"""A measurement -> disturbances while it was timed, by the counters in its record. Pure."""
 
 from collections.abc import Iterator
 from statistics import median

@@ -46,7 +46,7 @@ _USUAL: Mapping[str, object] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """Every field of a `TrialSpec` but seed and repeat, as it is shown; text is empty if nothing is to say.
+    """Every field of a `TrialSpec` but seed and repeat, as it is shown; the text of a default is empty.
 
     Attributes:
         device: names of all workers' where they are not alike: `t4+cpu`.

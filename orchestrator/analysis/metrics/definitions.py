@@ -71,7 +71,7 @@ def _find_phases(result: TrainResult) -> dict[str, float]:
 
 
 def _find_quality(result: TrainResult) -> dict[str, float]:
-    """Whatever a workload calls its quality; a name that a number or a parameter has gets a prefix."""
+    """Return the qualities of a workload; a name that a number or a parameter has gets a prefix."""
     taken = _taken_names()
     return {f"quality.{name}" if name in taken else name: value for name, value in result.quality.items()}
 

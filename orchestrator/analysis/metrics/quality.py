@@ -22,7 +22,7 @@ class QualityInterval:
 def quality_interval(
     values: Sequence[float], *, metric: str, held_out_samples: int | None
 ) -> QualityInterval:
-    """The mean of the qualities of several seeds, and its 95% interval.
+    """Compute the mean of the qualities of several seeds, and its 95% interval.
 
     Over seeds: mean ± t s / sqrt(seeds), Student's t with seeds - 1 degrees of freedom. One seed gives none.
 
@@ -32,7 +32,7 @@ def quality_interval(
         (p + z²/2n ± z sqrt(p (1 - p) / n + z²/4n²)) / (1 + z²/n),
 
     and on each side the distances of both intervals from the mean add up as the root of the sum of their
-    squares. With one seed Wilson's stands alone, and says nothing of other seeds.
+    squares. With one seed it is Wilson's alone, without the spread over seeds.
 
     Sources: Wilson 1927, "Probable inference, the law of succession, and statistical inference"; Newcombe
     1998, "Two-sided confidence intervals for the single proportion", method 3; Zou and Donner 2008,

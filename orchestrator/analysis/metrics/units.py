@@ -1,4 +1,4 @@
-"""Names and units of metrics in MLflow, whose pages fold names by section and round to two decimals. Pure."""
+"""Names and units of metrics in MLflow: its pages fold names by section and round to two decimals. Pure."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -86,6 +86,6 @@ def _tracked(name: str, value: float) -> tuple[str, float]:
 
 
 def _name_quality(name: str) -> str:
-    """Leave out the prefix that tells a quality from a number or parameter, where the section tells it."""
+    """Leave out the prefix that distinguishes a quality from a number or parameter; the section does that."""
     plain = f"quality/{name.removeprefix('quality.')}"
     return f"{plain}_at_the_end" if plain in _TAKEN else plain

@@ -14,7 +14,7 @@ def mfu(_batch: int, result: TrainResult) -> float | None:
 
 
 def mfu_calibrated(_batch: int, result: TrainResult) -> float | None:
-    """The same of the calibrated peak. Above 1 the products were disturbed, and it says nothing."""
+    """Compute the same of the calibrated peak. Above 1 the calibration was disturbed: None."""
     steady, calibration = find_step_seconds(result), result.calibration
     if steady is None or calibration is None:
         return None

@@ -97,7 +97,7 @@ def hindsight_table(hindsights: Sequence[BacktestRow], so_far: TrackRecord) -> T
 def describe_hindsight(hindsights: Sequence[BacktestRow], so_far: TrackRecord) -> Iterator[str]:
     """Format both numbers of a single measurement, of several how often the intervals held; then all sweeps.
 
-    Measurements on a busy host tell nothing of predictions.
+    Measurements on a busy host are left out.
     """
     quiet = [one for one in hindsights if not one.is_noisy]
     if len(quiet) == 1:

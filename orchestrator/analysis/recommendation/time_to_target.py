@@ -39,7 +39,7 @@ class TimeToTarget:
         seeds: seeds of each training.
         decides: for each training, True if the times are of it: nothing disturbed it, and its steps agree
             with those of the others; True of all where none decides.
-        num_noisy: trainings that something else disturbed, as their records tell.
+        num_noisy: trainings that something else disturbed, by the counters in their records.
         num_resumed: trainings that went on from a checkpoint.
     """
 
@@ -214,7 +214,7 @@ def _find_best(result: TimeToTarget) -> str:
 
 
 def _until(value: Spread, *, said: Callable[[float], str] = number) -> str:
-    """Empty where most trainings did not reach the target; a slowest one that did not is said in words."""
+    """Format the times; empty if most trainings missed the target. A slowest one that missed it is words."""
     if math.isinf(value.median):
         return ""
     if value.low == value.high:

@@ -216,5 +216,5 @@ def answers_table(
 
 
 def job_heading(recommendation: Recommendation) -> str:
-    """Describe what is known of one job of several."""
+    """Describe one job of several."""
     return f"{title_words(recommendation)}."

@@ -29,7 +29,7 @@ def list_sentences(findings: Findings) -> tuple[str, ...]:
 
 
 def about(findings: Findings) -> tuple[str, ...]:
-    """List what is known of the sweep beside its answers, counts, noise and failures."""
+    """List facts of the sweep other than its answers, counts, noise and failures."""
     return (
         *describe_hindsight(findings.hindsights, findings.plan.track_record),
         *_billed(findings),

@@ -90,7 +90,7 @@ def plot_markup(value: Spread, axis: Axis, *, mark: str, rings: Sequence[float] 
     Args:
         mark: `measured`, `compiled` or `predicted`: the style sheet draws each in its own way.
         rings: value of every repeat; those at one place are one ring.
-        title: what a pointer on the plot is told.
+        title: tooltip of the plot.
     """
     place = f"{axis.place(value.median):.1f}%"
     parts = [element("title", text(title))]

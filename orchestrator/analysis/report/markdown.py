@@ -12,7 +12,7 @@ _MARKUP = re.compile(r"([\\`*_\[\]#|<>~&@])")
 
 
 def format_markdown(sweep: str, findings: Findings) -> str:
-    """One section per table; a long one is cut, and says so."""
+    """Write one section per table; a long one is cut, with a note."""
     blocks = [f"## {_escaped(sweep)}", "\n".join(f"- {_escaped(name)}" for name in build_headline(findings))]
     for table in findings.tables:
         blocks += _section(cut(table, most_rows=_MOST_ROWS))

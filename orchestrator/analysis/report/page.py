@@ -134,7 +134,7 @@ def _head(title: str, script: str) -> str:
 
 
 def _policy(script: str) -> str:
-    """Forbid the page to fetch anything, and to run anything but its own script, whatever a record holds."""
+    """Forbid the page to fetch anything, and to run anything but its own script: records may hold markup."""
     digest = b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return (
         f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; img-src data:; "

@@ -67,7 +67,7 @@ def _find_rehearsal(record: TrialRecord, *, named: Sequence[str]) -> tuple[str, 
 
 
 def failed_table(records: Sequence[TrialRecord], build_name: Namer) -> Table:
-    """Make a row per trial whose last attempt failed, with what runs it again."""
+    """Make a row per trial with a failed last attempt, with the words that run it again."""
     needs_flag = any(record.failure and record.failure.kind in OWN_DOING for record in records)
     return Table(
         title=FAILED,

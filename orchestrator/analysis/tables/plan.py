@@ -72,7 +72,7 @@ def memory_lines(fits: Iterable[Verdict | NoFit]) -> tuple[str, ...]:
 
 
 def time_lines(steps: Iterable[CompiledStep | NotCompiled]) -> tuple[str, ...]:
-    """Describe for how many steps the compiler told no time, one line for each reason."""
+    """Count the steps without a time from the compiler, one line for each reason."""
     reasons = Counter(step.reason for step in steps if isinstance(step, NotCompiled))
     return tuple(
         f"time of {counted(number, 'step')} not compiled: {reason}" for reason, number in reasons.items()

@@ -21,7 +21,7 @@ _Numbers = Mapping[str, float]
 
 
 def utilisation_table(records: Iterable[TrialRecord], build_name: Namer) -> Table:
-    """One row per setting, versions and kind of peak; nothing of trials whose peak is unknown."""
+    """Make one row per setting, versions and kind of peak; none for trials with an unknown peak."""
     alike: dict[tuple[str, str, str], list[tuple[TrialRecord, _Numbers]]] = defaultdict(list)
     for record in records:
         for source, numbers in _find_kinds(record):
@@ -49,7 +49,7 @@ def utilisation_table(records: Iterable[TrialRecord], build_name: Namer) -> Tabl
 
 
 def _find_kinds(record: TrialRecord) -> Iterable[tuple[str, _Numbers]]:
-    """(where the peak comes from, what is known of it) for each peak that a measurement has."""
+    """Yield (source of the peak, its figures) for each peak that a measurement has."""
     if record.result is None or record.provenance != "measured":
         return
     peaks = [*_find_peaks(record.result)]

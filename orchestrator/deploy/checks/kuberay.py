@@ -272,7 +272,7 @@ def _head(key: str, head: Manifest) -> FindingLines:
 
 
 def _job(spec: Manifest, *, names: Sequence[object]) -> FindingLines:
-    """Check that a job can start, ends, and costs no more than its user said."""
+    """Check that a job can start, ends, and costs no more than its user allows."""
     entrypoint = str(spec.get("entrypoint") or "")
     if not entrypoint:
         yield Finding(key="spec.entrypoint", message="of RayJob is missing; say what it runs")

@@ -170,7 +170,7 @@ def _wait_until_ready(
 
 
 def _wait_for_first_line(process: "subprocess.Popen[str]", *, seconds: float) -> None:
-    """Wait until the fork server has imported its framework and says that it is ready."""
+    """Wait until the fork server has imported its framework and reports that it is ready."""
     assert process.stdout is not None
     until, received = time.monotonic() + seconds, b""
     while len(received) < len(_READY):

@@ -38,7 +38,7 @@ def link_code(folder: Path) -> None:
 def find_answer(command: list[str], variables: Mapping[str, str], *, seconds: float) -> bytes:
     """Return a command's output, and end every process that it started when its time is over.
 
-    It says less than a pipe holds: one that says more waits for a reader, and does not answer in time.
+    It prints less than a pipe holds: one that prints more waits for a reader, and does not answer in time.
 
     Raises:
         OSError: the command cannot be started; TimeoutError if it does not end in time.

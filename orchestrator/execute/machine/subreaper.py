@@ -12,7 +12,7 @@ from workloads.family import end_descendants, keep_orphans
 
 
 def main(command: Sequence[str]) -> int:
-    """Run the command, say `ready` if it succeeds, wait for the end of standard input; end all that lives."""
+    """Run the command, print `ready` if it succeeds, wait for the end of standard input; end all children."""
     keep_orphans()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:

@@ -54,7 +54,7 @@ _ANSWER_SECONDS = 5.0  # ray 2.60 itself tries for minutes to reach a cluster th
 def connected(
     inventory: Inventory, *, address: str, cluster: Cluster | None = None, packages: Iterable[Path] = ()
 ) -> Iterator[None]:
-    """Connect to the cluster at `address`, or start one whose processes end with this one.
+    """Connect to the cluster at `address`, or start one that ends with this process.
 
     Args:
         address: `local` embeds one of this host; `fake` starts one with the pools of `cluster`.

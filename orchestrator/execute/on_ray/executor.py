@@ -120,7 +120,7 @@ class RayTuneExecutor:
                 agent.close()
 
     def _slices(self) -> Collection[str]:
-        """Pools of slices with several hosts. Fake nodes do not say which slice they are of."""
+        """Find pools of slices with several hosts. Fake nodes do not have the name of their slice."""
         pools = [
             node_group.pool
             for node_group in self._inventory.node_groups.values()
@@ -141,7 +141,7 @@ def _trainable(
 
     Args:
         driver_files: None where all trials run on the driver's host.
-        slices: pools whose nodes are hosts of slices.
+        slices: pools with hosts of slices as nodes.
     """
 
     def supervise(config: Mapping[str, Any]) -> None:

@@ -1,6 +1,6 @@
-"""A Ray cluster whose nodes are processes of this host: they come for demand, and go when they are idle.
+"""A Ray cluster with processes of this host as nodes: they start on demand, and end when they are idle.
 
-Its head, its autoscaler and its nodes are Ray's own; what they say they have is not there.
+Its head, its autoscaler and its nodes are Ray's own; the resources that they declare do not exist.
 """
 
 import contextlib

@@ -1,7 +1,7 @@
 """Ends the driver when its Ray is gone, as nothing else can: the head of its cluster, or an embedded raylet.
 
 ray 2.60 waits for a head in calls that no signal and no exception interrupts, and ends the process after a
-minute with words of its own. Whatever ends a driver, its records are kept, and what it has started ends too.
+minute with words of its own. At any end of a driver its records are kept, and what it has started ends too.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ _NO_RESULT = 1
 
 @contextlib.contextmanager
 def head_monitor(address: str) -> Iterator[None]:
-    """Ask the head at HOST:PORT beside everything else. When it is gone this process says so, and ends."""
+    """Poll the head at HOST:PORT in the background. When it is gone this process prints that, and ends."""
     ended = threading.Event()
     threading.Thread(target=_watch, args=(address, list_embedded_processes(), ended), daemon=True).start()
     try:

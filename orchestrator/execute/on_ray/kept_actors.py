@@ -11,7 +11,7 @@ from typing import Any
 class KeptActors:
     """Actors that Tune must not end before the next trials are chosen.
 
-    ray 2.60: Tune has no public way to say that an actor will be needed, so the minor version is pinned.
+    ray 2.60: Tune has no public way to keep an actor for later, so the minor version is pinned.
     """
 
     def __init__(self) -> None:

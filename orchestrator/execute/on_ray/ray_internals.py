@@ -1,7 +1,7 @@
 """All that is used of Ray's private parts, which the pinned minor version, ray 2.60, has.
 
-Each function says what has no public way. tests/contract/execute/test_ray_internals.py names what a newer
-version must have.
+Each function does what no public interface does. tests/contract/execute/test_ray_internals.py names what a
+newer version must have.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ def reload_token() -> None:
 
 
 def list_draining_nodes() -> Collection[str]:
-    """Return the ids of the nodes that Ray was told to drain."""
+    """Return the ids of the nodes that Ray drains."""
     nodes: Collection[str] = state.state.get_draining_nodes()
     return nodes
 
@@ -41,7 +41,7 @@ def list_embedded_processes() -> "Mapping[str, subprocess.Popen[bytes]]":
 def listening_on_loopback() -> Iterator[None]:
     """Let what Ray starts listen at the loopback address alone, as it does on a Mac.
 
-    On Linux Ray does so only where a constant says that the host's own address is 127.0.0.1.
+    On Linux Ray does so only if a constant sets the host's own address to 127.0.0.1.
     """
     variable = ray_constants.ENABLE_RAY_CLUSTERS_ENV_VAR
     with _replaced(ray_constants, ENABLE_RAY_CLUSTER=False), set_variable(variable, "0"):

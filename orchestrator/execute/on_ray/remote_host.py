@@ -165,7 +165,7 @@ def local_host(
 
 
 def is_draining(node_id: str) -> bool:
-    """Return whether Ray was told to drain the node; False where the head does not answer."""
+    """Return whether Ray drains the node; False if the head does not answer."""
     with contextlib.suppress(ray.exceptions.RayError, RuntimeError, OSError):
         return node_id in list_draining_nodes()
     return False

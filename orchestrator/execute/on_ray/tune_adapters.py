@@ -87,7 +87,7 @@ class QueueSearcher(Searcher):
         return self._queue.is_stopped
 
     def find_pools(self, trial_id: str) -> tuple[str, ...]:
-        """Return the pools for whose nodes a Tune trial waits."""
+        """Return the pools with nodes for which a Tune trial waits."""
         attempt, _ = self._started[trial_id]
         return attempt.placement.pools
 
@@ -184,7 +184,7 @@ class SilentReporter(TrialProgressCallback):
 
 
 class PlacementCallback(tune.Callback):
-    """Tells when a Tune trial has got its hardware, and its actor has answered."""
+    """Callback for the start of a Tune trial, when it has its hardware and its actor has answered."""
 
     def __init__(self, tell: Callable[[str], None]) -> None:
         self._tell = tell
@@ -195,10 +195,10 @@ class PlacementCallback(tune.Callback):
 
 
 class DeadlineScheduler(FIFOScheduler):
-    """Scheduler that ends the Tune trials whose time is up; Tune itself would wait for ever.
+    """Scheduler that ends Tune trials at their deadlines; Tune itself would wait for ever.
 
     A trial may wait for `resources_seconds` until a node of its pool starts, and as long again until the node
-    is there. Tune tells the scheduler of a trial's error before the searcher has to answer to it.
+    is there. Tune reports a trial's error to the scheduler before it asks the searcher.
     """
 
     def __init__(
@@ -217,13 +217,13 @@ class DeadlineScheduler(FIFOScheduler):
         self._searcher.on_failure(trial.trial_id, _supervisor_died(Path(trial.error_file).read_text()))
 
     def on_trial_complete(self, tune_controller: Any, trial: Any, result: Mapping[str, Any]) -> None:
-        """Keep the trial's actor for the next one. Tune tells the scheduler before it ends the actor."""
+        """Keep the trial's actor for the next one. Tune calls the scheduler before it ends the actor."""
         self._since.pop(trial.trial_id, None)
         if result.get(CAN_GO_ON):
             self._kept_actors.keep(tune_controller, trial)
 
     def choose_trial_to_run(self, tune_controller: Any) -> None:
-        """Tell leavers, and end trials that waited too long. Tune starts the others in their order.
+        """Ask trials to leave, and end those that waited too long. Tune starts the others in their order.
 
         Tune's own choice of the first pending trial would look at every trial that has ended.
         """

@@ -1,6 +1,6 @@
-"""The way to a fork server of another host: a socket here, whose connections are carried there by calls.
+"""The tunnel to a fork server of another host: a socket here; calls of an actor carry its connections there.
 
-No port is opened: what calls there is already told who may call it.
+No port is opened: the calls are Ray's, which checks who may make them.
 """
 
 import contextlib
@@ -22,10 +22,10 @@ class PeerTransport(Protocol):
     """The other end of a tunnel. All calls may come from threads of their own."""
 
     def send(self, number: int, data: bytes) -> None:
-        """Say this over a connection, made with the first that is said. Returns before it has arrived."""
+        """Send bytes over a connection, which the first bytes open. Returns before they have arrived."""
 
     def receive(self) -> Sequence[Chunk]:
-        """Wait for what is said there. Raises ConnectionError when that end is gone."""
+        """Wait for bytes of the other end. Raises ConnectionError when that end is gone."""
 
 
 class SocketForwarder:
@@ -59,7 +59,7 @@ class SocketForwarder:
             connection.close()
 
     def _carry(self) -> None:
-        """Carry there what is said here."""
+        """Carry the bytes of this end to the other end."""
         with selectors.DefaultSelector() as selector:
             selector.register(self._stopped, selectors.EVENT_READ)
             selector.register(self._listener, selectors.EVENT_READ)
@@ -132,7 +132,7 @@ class ForwarderPeer:
         return pieces
 
     def close(self) -> None:
-        """Make the receiver close all connections, and tell it so."""
+        """Make the receiver close all connections."""
         with self._lock:
             self._is_closed = True
             self._wake.close()

@@ -24,7 +24,7 @@ def fits_now(
         kept: site -> nodes that it has and will need again: no other trial makes them go, because booting a
             node takes longer than many a trial.
 
-    Each pool has room of its own, so that one whose nodes do not come holds up no other's trials; a trial
+    Each pool has room of its own, so that one without nodes does not delay trials of others; a trial
     with parts in several needs room in all of them. A CPU trial that is measured holds all cores of its node,
     so that nothing runs beside it; on one site a rehearsal never runs beside a measured trial.
     """

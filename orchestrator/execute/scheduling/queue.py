@@ -277,7 +277,7 @@ class Queue:
         self._keep_nodes(site_names(attempt.placement, self._inventory))
 
     def withdraw(self, pools: Collection[str]) -> tuple[Attempt, ...]:
-        """Withdraw attempts that wait for pools whose nodes never become available together.
+        """Withdraw attempts that wait for pools with nodes that never become available together.
 
         A pool that brings none holds up all that have a part there; of several it is not known which does.
         """

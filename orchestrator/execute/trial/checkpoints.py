@@ -80,7 +80,7 @@ class CheckpointStore:
     def discard_if_final(self, record: TrialRecord) -> None:
         """Remove a trial's checkpoints if nothing may go on from them, now that its record is durable.
 
-        Where that fails the log says so, and the next command tries again.
+        A failure is logged, and the next command tries again.
         """
         if record.provenance == "rehearsed" or may_go_on(record):
             return
@@ -124,7 +124,7 @@ class CheckpointStore:
 
     @contextmanager
     def _failing(self) -> Iterator[None]:
-        """Turn whatever one of fsspec's many places raises into a RecordError."""
+        """Turn any exception of a file system of fsspec into a RecordError."""
         try:
             yield
         except Exception as error:

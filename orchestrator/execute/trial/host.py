@@ -50,7 +50,7 @@ class Host(Protocol):
     """A host of one attempt at a trial."""
 
     def opened(self) -> AbstractContextManager[HostSession]:
-        """Have it ready for its workers. Raises TrialError with the class of whatever went wrong."""
+        """Prepare the host for its workers. Raises TrialError with the kind of the failure."""
 
     def take(self, folder: Path) -> tuple[str, ...]:
         """Keep a checkpoint that one of its workers has made: why it could not be kept, in lines."""

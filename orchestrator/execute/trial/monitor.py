@@ -114,7 +114,7 @@ class TrialMonitor:
             self.until = now + self.deadlines.run_seconds
 
     def _on_failure(self, error: TrialError, *, now: float) -> None:
-        """Apply the failure that a rank reports; a rank whose script was killed counts as killed itself."""
+        """Apply the failure that a rank reports; a rank with a killed script counts as killed itself."""
         if error.kind == "worker_lost":
             self._killed.append(error)
             self.until = min(self.until, now + _CAUSE_SECONDS)

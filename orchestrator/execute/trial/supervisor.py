@@ -1,4 +1,4 @@
-"""One attempt of one trial: start its workers on its hosts, keep them in step, and say how it ended."""
+"""One attempt of one trial: start its workers on its hosts, keep them in step, and record its end."""
 
 import contextlib
 import logging
@@ -78,12 +78,12 @@ def build_record(
     on_progress: OnProgress,
     device_ids: Sequence[str] = (),
 ) -> TrialRecord:
-    """Run one attempt and describe it. Whatever happens to the trial is in the record, nothing is raised.
+    """Run one attempt and describe it. Every failure of the trial is in the record, nothing is raised.
 
     Args:
         hosts: hosts of the placement, in rank order.
         on_progress: receives the progress of the training, where the sweep's search listens.
-        device_ids: accelerators of this host, whose use is looked at while the trial runs.
+        device_ids: accelerators of this host; their use is sampled while the trial runs.
     """
     started_at = time.time()
     versions: Mapping[str, str] = {}
@@ -134,7 +134,7 @@ def _run_workers(
     usage_sampler: HostUsageSampler,
     on_progress: OnProgress,
 ) -> TrialMonitor:
-    """Run the workers until they report. Raise TrialError with the class of whatever went wrong."""
+    """Run the workers until they report. Raises TrialError with the kind of the failure."""
     placement = attempt.placement
     until = time.monotonic() + context.deadlines.start_seconds
     with contextlib.ExitStack() as held:
@@ -250,7 +250,7 @@ def _handle_event(
 ) -> None:
     """Process one message of a rank, and answer it.
 
-    A checkpoint is stored before the next message is read: the answer to the next meeting says that it is.
+    A checkpoint is stored before the next message is read: the answer to the next meeting confirms it.
     """
     if message.get("event") == "checkpoint":
         monitor.notes += hosts[rank].take(Path(message["folder"]))

@@ -1,4 +1,4 @@
-"""The worker processes of one trial: start them, hear them, end them."""
+"""The worker processes of one trial: start them, read their messages, end them."""
 
 import contextlib
 import os
@@ -68,7 +68,7 @@ class WorkerGroup:
     def next_event(self, *, until: float) -> tuple[int, Message] | None:
         """Return the next message of any rank as (rank, message), or None at `until` on the monotonic clock.
 
-        A rank whose connection ends without its exit status says `{"event": "exited", "code": None}`.
+        A connection that ends without an exit status gives `{"event": "exited", "code": None}`.
         What has arrived is returned even if `until` lies in the past, so that a late caller makes progress.
         """
         is_late = False
@@ -89,7 +89,7 @@ class WorkerGroup:
                     return self._heard(rank, {"event": "exited", "code": None})
 
     def answer(self, message: Message) -> None:
-        """Send a message to every rank that lives. A rank that is gone says so by its own event."""
+        """Send a message to every rank that lives. A rank that is gone has an event of its own."""
         for channel in self._channels.values():
             with contextlib.suppress(ChannelClosedError):
                 channel.send(message)
@@ -101,7 +101,7 @@ class WorkerGroup:
             os.kill(pid, signal.SIGTERM)
 
     def wait_for_exits(self, *, seconds: float) -> None:
-        """Give workers that have said their last word time to leave by themselves."""
+        """Give workers that have sent their last message time to exit by themselves."""
         self._wait(set(self._channels), until=time.monotonic() + seconds)
 
     def _start(self, job: WorkerJob) -> None:
@@ -132,7 +132,7 @@ class WorkerGroup:
         return rank, message
 
     def _readable(self, until: float) -> Sequence[int]:
-        """The ranks that have something to say, if only half of a message; none when `until` comes first."""
+        """Return the ranks with bytes to read, if only half of a message; none when `until` comes first."""
         poll = select.poll()
         ranks = {channel.fileno(): rank for rank, channel in self._channels.items()}
         for descriptor in ranks:

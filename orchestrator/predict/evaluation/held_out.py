@@ -20,7 +20,7 @@ class Fold:
     """Rows to test, and the predictors fitted without them.
 
     Attributes:
-        tested: models whose rows are predicted.
+        tested: models of the predicted rows.
         held_out: models that training does not see; holds `tested`.
     """
 

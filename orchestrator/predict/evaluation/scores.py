@@ -51,7 +51,7 @@ class Score:
         mape: mean error, with its 95% interval over models.
         median_error, p90_error: the error that half, and nine in ten, of the predictions stay below.
         coverage: share of measurements inside the interval that is to hold 90 of 100.
-        worst_family, worst_coverage: the family whose measurements are covered least, and how often.
+        worst_family, worst_coverage: the family with the least covered measurements, and how often.
         width: median of (high - low) / predicted.
     """
 

@@ -20,7 +20,7 @@ def is_documented(columns: Sequence[str]) -> bool:
 
 
 def read_documented(table: pd.DataFrame, *, file: str) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Rows and op times as `LatencyTable` has them, in seconds whatever unit the columns declare.
+    """Read rows and op times as `LatencyTable` has them, in seconds for any unit that the columns declare.
 
     Raises:
         ConfigError: a column that is missing, unknown, without a unit or not of numbers.

@@ -73,7 +73,7 @@ _BY_BEGINNING = {
 
 
 def find_family(model: str) -> str:
-    """The family that a name tells; of a name that is not known, the letters it begins with."""
+    """Find the family of a name; of an unknown name, the letters with which it begins."""
     name = model.lower()
     for beginning, family in _BY_BEGINNING.items():
         if name.startswith(beginning):

@@ -1,8 +1,8 @@
 """Our own predictor: the mean of its members, an interval of each row, and a range in which it is of use.
 
 The interval is a factor of exp(q s) to both sides. s, of each row, grows with the distance of its profile
-from training and falls with the length of the step. q is the least that holds 90% of what members say of
-families that they did not see, each training family held out once.
+from training and falls with the length of the step. q is the least that holds 90% of the members'
+predictions for unseen families, each training family held out once.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -127,7 +127,7 @@ def _cifar10_cnn(image_size: int, classes: int) -> Network:
 
 
 def _resnet_small(image_size: int, classes: int) -> Network:
-    """Four blocks whose convolutions are all 1x1, as published."""
+    """Build four blocks with 1x1 convolutions only, as published."""
     draft = Draft(input_shape=(image_size, image_size, CHANNELS))
     stem = Conv2d(filters=64, kernel=7, stride=2, padding=3)
     node = draft.chain(stem, RELU, NORM, MaxPool2d(size=3, stride=2, padding=1))

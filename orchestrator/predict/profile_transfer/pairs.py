@@ -139,9 +139,9 @@ def find_profiles(table: LatencyTable, *, device: str) -> tuple[tuple[str, ...],
 
 
 def middle_of_repeats(pair: Pair) -> Pair:
-    """One row a workload: the median of its repeats in every column.
+    """Return one row per workload: the median of its repeats in every column.
 
-    Repeats differ by about 1% in the published data: they tell next to nothing, and cost a fit their number.
+    Repeats differ by about 1% in the published data: they add little information, and time to every fit.
     """
     _, first, rows = np.unique(pair.workloads, return_index=True, return_inverse=True)
     columns = np.column_stack((pair.profiles.op_seconds, pair.profiles.step_seconds, pair.target_seconds))

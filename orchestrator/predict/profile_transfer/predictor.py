@@ -16,7 +16,7 @@ class PredictedSteps:
     Attributes:
         step_seconds: [row].
         low, high: [row] ends of the interval that is to hold 90 of 100 latencies; None: the method has none.
-        in_range: [row] False where the method says that it does not know; None: it never does.
+        in_range: [row] False if the method declares the row outside its range; None: it never does.
     """
 
     step_seconds: Floats

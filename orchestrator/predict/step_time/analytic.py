@@ -218,7 +218,7 @@ class Analytic:
 
 
 def around(likely: float, *, factor: float, source: str) -> Estimate:
-    """Return an estimate whose interval is a factor to both sides."""
+    """Return an estimate with an interval of a factor to both sides."""
     return Estimate(low=likely / factor, likely=likely, high=likely * factor, source=source)
 
 

@@ -1,4 +1,4 @@
-"""(what a TPU's compiler told about steps) -> estimates with their interval. Pure."""
+"""(answers of a TPU's compiler about steps) -> estimates with their interval. Pure."""
 
 from collections.abc import Mapping
 
@@ -17,7 +17,7 @@ _HOST_FACTOR = 3.0
 
 
 def estimates_from(steps: Mapping[MemoryKey, CompiledStep | NotCompiled]) -> CompiledOf:
-    """Return the estimate of a trial whose step was compiled."""
+    """Return the estimate of a trial with a compiled step."""
 
     def find_compiled_estimate(trial: TrialSpec) -> Estimate | None:
         step = steps.get(memory_key(trial))

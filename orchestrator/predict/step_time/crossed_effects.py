@@ -1,4 +1,4 @@
-"""Crossed random effects of published steps, and what they tell of another step. Pure.
+"""Crossed random effects of published steps, and the posterior of another step. Pure.
 
     log(measured / parts) = device share x (sum of effects of the device's work)
                             + host share x (sum of effects of the host's work) + residual
@@ -156,7 +156,7 @@ class CrossedEffects:
 
     Args:
         deviations: name of an effect, or `residual` -> its standard deviation.
-        known: effects of the first of the steps, whose inverse is extended.
+        known: effects of the first of the steps; their inverse is extended.
     """
 
     def __init__(

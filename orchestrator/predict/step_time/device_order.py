@@ -2,8 +2,8 @@
 
 The exchange between devices is no part of it: it is added to the step afterwards.
 
-Published steps of few networks by few laboratories may say otherwise, mostly of a device that no one
-measured: its estimate knows less than that of a weaker one that someone did. So the work of a device
+Published steps of few networks by few laboratories may contradict that, mostly for a device without
+measurements: its estimate has less data than that of a weaker, measured one. So the work of a device
 takes no longer than that of any device that is at most as strong. Its host is no older either: its work takes
 no longer than that of a host of a device that is at most as strong, in the same precision.
 """

@@ -53,7 +53,7 @@ def learned_from(logs: Sequence[float], *, device: float, workload: float, freed
     """Fit the posterior to one value per workload, at least one.
 
     Args:
-        device, workload: deviations; the first is infinite where nothing is known of such devices.
+        device, workload: deviations; the first is infinite if there are no data on such devices.
         freedom: degrees of freedom of the second deviation.
     """
     count, mean = len(logs), fmean(logs)

@@ -41,7 +41,7 @@ Correction = Callable[[PublishedEstimate, str | None], PublishedEstimate]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Compared:
-    """Own measurement beside what others' steps told of it."""
+    """Own measurement beside its prediction from others' steps."""
 
     own: StepMeasurement
     basis: PublishedEstimate

@@ -1,7 +1,7 @@
 """(own measurements, their parts) -> effects after these steps: a user is one more laboratory. Pure.
 
-A step that was measured tells of the work of the device and of the host by their shares of its time. The
-shares depend on what it told, so both are found in a few rounds (the iterated Kalman filter's: Bell and
+A measured step updates the effects of the device and of the host by their shares of its time. The
+shares depend on these effects, so both are found in a few rounds (the iterated Kalman filter's: Bell and
 Cathey 1993). Steps with the same labels and alike shares count as one, their mean.
 """
 

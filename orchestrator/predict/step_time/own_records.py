@@ -23,7 +23,7 @@ Shape = Hashable
 
 
 def step_key(trial: TrialSpec) -> Shape:
-    """Equal for trials whose steps are the same: other data, versions of code or options are another one."""
+    """Return a key that trials with the same steps share: other data, versions of code or options differ."""
     return tuple(_hashable(getattr(trial, name)) for name in _NAMES)
 
 
@@ -53,9 +53,9 @@ class StepMeasurement:
 def step_measurements(
     records: Iterable[TrialRecord], *, devices: Container[str]
 ) -> tuple[StepMeasurement, ...]:
-    """Each measurement on these devices once, however many ledgers have it: of repeats those that decide.
+    """Return each measurement on these devices once for any number of ledgers: of repeats those that decide.
 
-    None of a workload that is another one now, and none of devices that are not alike: it tells of no device.
+    Measurements of a workload that has changed since, and of devices that are not alike, are left out.
     """
     distinct = {
         (record.trial_id, record.attempt, record.started_at): record

@@ -1,4 +1,4 @@
-"""Why measured steps do not tell the time of a step: what was asked, why, what is possible. Pure."""
+"""Why a step cannot be predicted from measured ones: the request, the reason, the remedy. Pure."""
 
 from collections.abc import Sequence
 

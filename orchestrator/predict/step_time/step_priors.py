@@ -59,7 +59,7 @@ def predict_step_priors(
 ) -> Mapping[str, StepPrior]:
     """Predict the steps of all trials of a plan, those without their device too, by first repeat's trial_id.
 
-    Trainings in phases have none: the step of the last phase tells nothing about the others.
+    Trainings in phases have none: the step of the last phase is no estimate of the others.
     """
     records = tuple(own)
     training = {name for name, info in trainers().items() if info.trains}

@@ -1,4 +1,4 @@
-"""Step whose time is asked for: its counts, its family, and the labels of its effects. Pure."""
+"""Query for the time of a step: its counts, its family, and the labels of its effects. Pure."""
 
 import math
 from dataclasses import dataclass, replace
@@ -34,7 +34,7 @@ class StepQuery:
     Attributes:
         spec: spec of the workload with its options.
         calibration: what was measured of the user's own device; None: nothing.
-        host_cpu: model and number of cores of the host whose CPU computes; None: an accelerator does.
+        host_cpu: model and number of cores of the host if its CPU computes; None: an accelerator does.
     """
 
     spec: Workload

@@ -1,4 +1,4 @@
-"""A tracker whose work is done by a thread of its own: a slow server delays no trial."""
+"""A tracker with a thread of its own: a slow server delays no trial."""
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,9 +18,9 @@ _INTERRUPTED_SECONDS = 5.0
 
 
 class BackgroundTracker:
-    """A tracker (`base.Tracker`) that hands everything to another one, whose calls a thread makes.
+    """A tracker (`base.Tracker`) that passes every call to another one in a thread.
 
-    Whoever tells it of a record goes on at once; `finish` waits for what is left, while there is progress.
+    Its calls return at once; `finish` waits for the remaining ones, while there is progress.
 
     Args:
         is_on_this_host: True of a database file. Writing it takes time from a trial that is measured here, so

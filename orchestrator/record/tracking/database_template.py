@@ -21,7 +21,7 @@ _MADE_BY_FIRST_USE = frozenset({"experiments", "experiment_tags"})
 def create_database(database: Path, *, cache: Path, migrate: Callable[[Path], object]) -> None:
     """Create a database from the template of the installed MLflow, or by its migrations where there is none.
 
-    It appears at its place when it is complete, because MLflow refuses one whose migrations were killed. A
+    It appears at its place when it is complete, because MLflow refuses one with incomplete migrations. A
     database that another process creates in the meantime stays as it is. Where this fails, nothing is there,
     and MLflow creates the database at its first use. A cache that cannot be written costs the template alone.
 

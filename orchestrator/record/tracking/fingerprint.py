@@ -1,4 +1,4 @@
-"""Check of an MLflow database for a sweep as it is, without MLflow, whose import takes seconds."""
+"""Check of an MLflow database for a sweep as it is, without the import of MLflow, which takes seconds."""
 
 import hashlib
 import json
@@ -37,7 +37,7 @@ WHERE runs.lifecycle_stage = 'active' AND runs.status != 'RUNNING'
 def hash_fingerprint(outline: SweepOutline, logged: Sequence[LoggedRecord], files: Iterable[Path]) -> str:
     """Hash what MLflow shows of a sweep: its attempts, predictions, numbers, axes and files of its report.
 
-    The plan's file is left out: it says which trials were measured by the last command and which before it.
+    The plan's file is left out, because it changes with the trials that the last command measured.
 
     Raises:
         OSError: a file cannot be read.

@@ -21,7 +21,7 @@ def key_of_name(name: str) -> str:
 
 
 def keys_of_names(names: Iterable[str]) -> dict[str, str]:
-    """Return a key for each name of a run; names whose keys would be the same have a digest of the name each.
+    """Return a key for each name of a run; names that would share a key have a digest of the name each.
 
     A name that MLflow accepts as it is keeps it.
     """

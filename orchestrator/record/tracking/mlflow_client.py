@@ -1,4 +1,4 @@
-"""An MLflow client that is quiet, gives up soon, and tells no secret."""
+"""An MLflow client that is quiet, gives up soon, and prints no secret."""
 
 import getpass
 import logging
@@ -83,7 +83,7 @@ def load() -> None:
 def open_client(uri: str) -> "MlflowClient":
     """Open a database, created if it is not there, or a server, which is not asked yet.
 
-    Artifacts of a database whose folder was moved are found beside it.
+    Artifacts of a database in a moved folder are found beside it.
 
     Raises:
         RecordError: MLflow is not installed.

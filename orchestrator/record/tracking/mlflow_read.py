@@ -30,7 +30,7 @@ _DOWNLOADS = 8  # at a time: each waits for a file or an answer
 
 
 def read_sweep(uri: str, *, sweep: str) -> tuple[tuple[TrialRecord, ...], Plan]:
-    """The records of every attempt, the oldest first, and the plan that the sweep's last report told of.
+    """Read the records of every attempt, the oldest first, and the plan of the sweep's last report.
 
     Args:
         uri: `sqlite:///<file>`, `http://…` or `https://…`; nothing is written to it, but the places of

@@ -49,7 +49,7 @@ RunKey = tuple[str, str, int]
 
 
 def build_run_key(record: TrialRecord) -> RunKey:
-    """Name an attempt; a trial whose count of attempts was lost differs by its start."""
+    """Name an attempt; its start distinguishes it if the count of attempts was lost."""
     return record.trial_id, str(record.attempt), compute_milliseconds(record.started_at)
 
 

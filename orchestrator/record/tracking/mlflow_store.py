@@ -80,8 +80,8 @@ class _SweepRun:
 
     Attributes:
         parent_id: id of the sweep's parent run.
-        whole: attempts whose runs are written to their ends.
-        torn: runs that are not: their driver was killed while it wrote, or never heard that they were made.
+        whole: attempts with completely written runs.
+        torn: incomplete runs: their driver was killed while it wrote, or their creation was not confirmed.
         predicted: runs of each prediction, by its key and provenance.
     """
 
@@ -423,7 +423,7 @@ class MlflowStore:
 
     @contextmanager
     def _survivable(self) -> Iterator[None]:
-        """Swallow and tell whatever goes wrong in MLflow: a copy must never stop a sweep."""
+        """Log and suppress every error of MLflow: a copy must never stop a sweep."""
         try:
             yield
         except Exception as error:  # noqa: BLE001  it raises its own, SQLAlchemy's, Alembic's and requests' errors

@@ -16,11 +16,11 @@ _SHOWN = ("device", "precision", "trainer")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prediction:
-    """A setting of a job whose time no one measured.
+    """A setting of a job without a measured time.
 
     Attributes:
         job: workload and data in words, as in a report.
-        setting: what tells it from the other settings of the job: `t4, fp32`.
+        setting: fields that distinguish it from the other settings of the job: `t4, fp32`.
         factors: its device, precision and so on by their command-line keys.
         provenance: `predicted`, or `compiled` by the device's own compiler.
         metrics: its numbers by their names in MLflow.
@@ -44,7 +44,7 @@ class Prediction:
 
     @property
     def tags(self) -> dict[str, str]:
-        """Tags that tell it from attempts, and by which it is found again."""
+        """Tags that distinguish it from attempts, and by which it is found again."""
         shown = {name: value for name, value in self.factors.items() if name in _SHOWN}
         return {"outcome": PREDICTED, "provenance": self.provenance, "prediction": self.key, **shown}
 

@@ -15,7 +15,7 @@ from workloads.native.torch_step import JobLoss, replace_tensors
 
 
 class NativeStep:
-    """The step of a job whose model was put elsewhere.
+    """The step of a job with replaced parameters and buffers.
 
     Args:
         place: returns the tensor to use in the place of a parameter or buffer.

@@ -19,7 +19,7 @@ from workloads.spec import Gan, TokenPrediction, WorkloadSpec
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaptureRequest:
-    """A training step whose program is wanted.
+    """A request for the program of a training step.
 
     Attributes:
         global_batch_size: samples of a step, all replicas together.

@@ -1,8 +1,7 @@
 """Count of the memory that the tensors of a torch_ddp training step take, on tensors without data.
 
-A replica's step runs on fake CPU tensors, which have shapes and no data. Every operation of the real step is
-made.
-The storages that live at once are those of a GPU, whose kernels differ in their workspaces.
+A replica's step runs on fake CPU tensors, which have shapes and no data, with every operation of the real
+step. The storages that live at once are those of a GPU, except for the workspaces of its kernels.
 """
 
 import json
@@ -84,7 +83,7 @@ def _empty(shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
 
 
 def _autocast(precision: Precision) -> AbstractContextManager[object]:
-    """Return the CPU's autocast, whose half precision has as many bytes as any other."""
+    """Return the CPU's autocast: its half precision has as many bytes as any other."""
     if precision.compute_dtype == "float32":
         return nullcontext()
     return torch.autocast("cpu", dtype=torch.bfloat16)

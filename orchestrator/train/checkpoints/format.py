@@ -1,7 +1,7 @@
-"""A checkpoint on disk: named arrays, and what they are of. Never a pickle.
+"""A checkpoint on disk: named arrays and their metadata. Never a pickle.
 
-`<step>-<sha256 of meta.json>/` holds `arrays.npz` and `meta.json`, which has the hash of the arrays: whatever
-was damaged on the way contradicts the folder's name.
+`<step>-<sha256 of meta.json>/` holds `arrays.npz` and `meta.json`, which has the hash of the arrays: any
+damage on the way contradicts the folder's name.
 """
 
 import hashlib

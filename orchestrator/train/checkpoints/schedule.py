@@ -7,7 +7,7 @@ from orchestrator.train.checkpoints.format import TrainingProgress
 
 
 class CheckpointScheduler:
-    """Looks between timed parts whether a checkpoint is due, with a clock that training does not share.
+    """Schedule of checkpoints between timed parts, with a clock that training does not share.
 
     Args:
         every_seconds: time between two checkpoints, and before the first one.
@@ -15,7 +15,7 @@ class CheckpointScheduler:
         write: make a checkpoint; called on every rank, with an idle device.
         is_told_to_leave: returns True after a stop request to this process; then all ranks leave at one step.
         decides: True if this rank decides when a checkpoint is due.
-        meet: wait for all ranks, and learn whether every one of them said True.
+        meet: waits for all ranks, and returns whether every one of them passed True.
         clock: seconds.
         grace_seconds: seconds from a stop request to the end of the process.
 

@@ -23,7 +23,7 @@ class WorkerCheckpointer:
 
     Args:
         packages: the framework's, with their versions.
-        meet: wait for all ranks, and learn whether every one of them said True.
+        meet: waits for all ranks, and returns whether every one of them passed True.
 
     Attributes:
         notes: checkpoints that were refused or could not be written, with reasons.
@@ -78,7 +78,7 @@ class WorkerCheckpointer:
     def _write(
         self, progress: TrainingProgress, checkpoint_options: CheckpointOptions, *, trainer: Trainer
     ) -> None:
-        """Every rank gives its state; rank 0, whose state is that of all, writes it and says where it is."""
+        """Write the state of rank 0, which is that of all, and report its place; every rank takes part."""
         arrays = trainer.checkpoint()
         if self._job.rank > 0:
             return

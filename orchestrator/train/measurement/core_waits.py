@@ -24,9 +24,9 @@ def read_core_waits(process: int | str = "self", *, proc: Path = Path("/proc")) 
 
 
 def read_busy_seconds(*, proc: Path = Path("/proc")) -> float | None:
-    """Read how long the cores that this process may use were busy since the boot, with whatever process.
+    """Read how long the cores that this process may use were busy since the boot, with any process.
 
-    Counted in ticks, usually of 10 ms. None where the kernel does not say.
+    Counted in ticks, usually of 10 ms. None if the kernel has no counter.
     """
     ticks = 0
     try:

@@ -30,7 +30,7 @@ class _Gpus:
                 is the driver's order, and CUDA's with CUDA_DEVICE_ORDER=PCI_BUS_ID.
 
         Raises:
-            NvmlError: there is no driver, or one of the GPUs cannot be told.
+            NvmlError: there is no driver, or one of the GPUs is not found.
         """
         try:
             self._nvml = ctypes.CDLL(library)

@@ -110,8 +110,8 @@ def run(
         on_stage: called between timed parts when the stage changes; None: no callback.
 
     Raises:
-        TrialError: `diverged`, when a loss that was read is not a finite number; `preempted`, when a rank was
-            told to leave, and has left a checkpoint.
+        TrialError: `diverged`, when a loss that was read is not a finite number; `preempted`, when a rank got
+            a stop request, and has left a checkpoint.
     """
     loop = _Loop(
         trainer=trainer,

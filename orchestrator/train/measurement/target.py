@@ -1,4 +1,4 @@
-"""Evaluates a training now and then, until all ranks hear that its target is reached."""
+"""Evaluations of a training at intervals, until all ranks agree that its target is reached."""
 
 from collections.abc import Callable, Mapping
 
@@ -7,15 +7,15 @@ from orchestrator.core.target import Evaluation, Target, TargetRun
 
 
 class TargetEvaluator:
-    """Looks for a target, with a clock that training does not share.
+    """Evaluator of a target, with a clock that training does not share.
 
     Args:
         every_steps: steps from one evaluation to the next; an evaluation that falls into a timed block waits
             for its end.
         evaluate: quality on all held-out data by metric; the device is idle before and after it.
-        decides: whether this rank says if the target is reached. One rank decides for all, for the last bits
-            of quality may differ between them, and all must end at the same step.
-        meet: wait for all ranks, and learn whether every one of them said True.
+        decides: whether this rank decides if the target is reached. One rank decides for all, for the last
+            bits of quality may differ between them, and all must end at the same step.
+        meet: waits for all ranks, and returns whether every one of them passed True.
         clock: seconds.
         curve: evaluations of earlier attempts.
     """

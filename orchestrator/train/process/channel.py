@@ -65,7 +65,7 @@ class Channel:
             raise ChannelClosedError(f"the other end said more than {MOST_BYTES:,} bytes at once")
 
     def fall_silent(self) -> None:
-        """Say no more: the other end reads the end of the stream, and may still answer."""
+        """Close the sending direction: the other end reads the end of the stream, and may still answer."""
         with contextlib.suppress(OSError):  # it is gone
             self._connection.shutdown(socket.SHUT_WR)
 

@@ -1,7 +1,7 @@
 """A process that has imported a framework and nothing else, and forks a fresh worker for every request.
 
 It listens on a local socket in a folder of its own. A request is one connection: the server checks its
-token, starts the worker, says its process id, and from then on only watches; the worker talks over that
+token, starts the worker, sends its process id, and from then on only watches; the worker talks over that
 connection. When the other end closes, the worker's process group is killed. When the worker ends, its exit
 status is the last message. When the server's owner dies, its standard input ends, and with it every worker.
 """
@@ -29,7 +29,7 @@ _REQUEST_SECONDS = 5.0  # a peer that connects and says nothing is dropped after
 
 
 def main(path: str, modules: list[str]) -> int:
-    """Import `modules`, listen at `path`, say `ready` on standard output, serve until standard input ends."""
+    """Import `modules`, listen at `path`, print `ready`, serve until standard input ends."""
     faulthandler.enable()  # a worker that crashes leaves the line of its code in its log
     token = sys.stdin.readline().strip()
     ready = os.fdopen(os.dup(1), "w")
@@ -61,7 +61,7 @@ class _Child:
 
 
 class ForkServer:
-    """Serves requests for workers, one after the other, and ends every worker whose owner is gone."""
+    """Server of requests for workers, one after the other, which ends every worker without an owner."""
 
     def __init__(self, listener: socket.socket, *, token: str) -> None:
         self._listener = listener
@@ -164,7 +164,7 @@ class ForkServer:
         self._poll.register(child.connection, select.POLLRDHUP)  # never POLLIN: what arrives is the worker's
 
     def _bury(self, child: _Child) -> None:
-        """Reap an ended worker, end what it left behind, and say its exit status (negative: the signal)."""
+        """Reap an ended worker, end what it left behind, and send its exit status (negative: the signal)."""
         _kill(child)  # before it is reaped, for until then no other process can have its id
         _, status = os.waitpid(child.pid, 0)
         with contextlib.suppress(ChannelClosedError):

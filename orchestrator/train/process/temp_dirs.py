@@ -16,7 +16,7 @@ _OWNER = "owner"
 
 @contextlib.contextmanager
 def temporary_folder(prefix: str) -> Iterator[Path]:
-    """A folder with mode 0700, whose sockets' names are short enough for the kernel; removed at the end."""
+    """Make a folder with mode 0700 and a path short enough for names of sockets; it is removed at the end."""
     for folder in find_abandoned(prefix):
         shutil.rmtree(folder, ignore_errors=True)
     with (

@@ -1,4 +1,4 @@
-"""The failure of a worker whose framework sees no accelerator."""
+"""The failure of a worker with a framework that finds no accelerator."""
 
 from orchestrator.core.errors import TrialError
 from orchestrator.train.accelerator_versions import accelerator_versions, reason_without_gpu

@@ -45,7 +45,7 @@ def load_device(job: WorkerJob) -> torch.device:
 
 
 def set_float32_rounding(precision: Precision, device: torch.device) -> None:
-    """Say it either way: by default torch rounds in convolutions alone, and on a TPU in every product."""
+    """Set it on or off: by default torch rounds in convolutions alone, and on a TPU in every product."""
     if device.type == "tpu":
         torch.set_float32_matmul_precision("highest" if precision.xla_matmul == "highest" else "medium")
         return
@@ -101,7 +101,7 @@ def build_autocast(precision: Precision, device: torch.device) -> torch.autocast
 
 
 def build_facts(device: torch.device, dtype: str, *, fused_recurrent: bool | None = None) -> DeviceFacts:
-    """Return the facts of a process that drove this device and whose products had this dtype."""
+    """Return the facts of a process that drove this device, with products of this dtype."""
     kind = _KINDS[device.type]
     return DeviceFacts(
         kind=kind,

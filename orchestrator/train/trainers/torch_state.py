@@ -47,7 +47,7 @@ def put_back(arrays: Arrays, networks: Networks, optimizers: Iterable[Optimizer]
 
 
 def under(prefix: str, arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
-    """The arrays whose names begin so, by the rest of their names."""
+    """Return the arrays with this prefix, by the rest of their names."""
     return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
 

@@ -125,14 +125,14 @@ class UnequalDdpTrainer(TorchDdpTrainer):
         return replace(super().device_facts(), batch_share=share)
 
     def checkpoint(self) -> Mapping[str, Any]:
-        """Ranks draw as much as their shares need: all go on from what the first one draws from.
+        """Return the state; all ranks resume from the random numbers of the first one, for any new shares.
 
-        The samples of each rank are in it, for they cannot be told from the steps.
+        The samples of each rank are in it, for they cannot be computed from the steps.
         """
         return {**super().checkpoint(), _SAMPLES: np.array(self._of_all_ranks(self.samples))}
 
     def restore(self, arrays: Mapping[str, Any]) -> None:
-        """Restore in place, whatever the shares were."""
+        """Restore in place, for any earlier shares."""
         super().restore(arrays)
         self.samples = int(arrays[_SAMPLES][self._job.rank])
 

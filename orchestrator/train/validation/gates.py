@@ -1,7 +1,7 @@
 """(placement, result) -> why the result cannot be believed, or None. Pure.
 
-A result that does not show what was asked for, or whose numbers contradict each other, is refused: it becomes
-a failure that carries it, never a relabelled result. That rate x time gives the samples back follows from two
+A result that does not show what was asked for, or contradicts itself, is refused: it becomes a failure that
+carries it, never a relabelled result. That rate x time gives the samples back follows from two
 gates: samples are steps x batch, and the timed steps are among the steps taken.
 """
 

@@ -1,7 +1,7 @@
 """(what each rank reports) -> in what the ranks contradict each other, or None. Pure.
 
 Ranks take the same steps together, read one loss that is reduced over all of them, and evaluate weights that
-are the same on each. Where they do not say so, no rank's word stands for the trial.
+are the same on each. If they differ, no rank's report counts for the trial.
 """
 
 import math

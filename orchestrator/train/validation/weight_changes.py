@@ -18,10 +18,10 @@ def hash_arrays(state: Mapping[str, Any]) -> Digests:
 
 
 def find_unmoved(phases: Sequence[Phase], before: Digests, after: Digests) -> tuple[str, ...]:
-    """`<phase>.<network>` wherever all weights are what they were, bit for bit.
+    """Find each `<phase>.<network>` with all weights unchanged, bit for bit.
 
-    Of a phase that is not the only one to train a weight, that weight says nothing. One that is not there any
-    more has moved: to another rank.
+    A weight that several phases train counts for none of them. A weight that is absent afterwards has moved
+    to another rank.
     """
     moved: dict[str, bool] = {}
     for name in before:

@@ -19,7 +19,7 @@ AnswerState = Literal["settled", "tie", "not settled", "none"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankedSetting:
-    """A setting by all that is known of it.
+    """A setting with its measurements and predictions.
 
     Attributes:
         num_runs, num_noisy, num_outliers, num_resumed: all measured trainings, those that something else
@@ -141,7 +141,7 @@ class NextStep:
         why: reason, in words.
         command: command that does it; empty if none does.
         usd, hours: likely cost and time; None: not known, with `price_marks` of that price.
-        is_without_setup: these are of the steps alone, as no record tells what a trial takes beside them.
+        is_without_setup: these are of the steps alone, as no record has the other parts of a trial.
         start: what a machine that is rented for it takes and costs beside them, in words; empty: it is not
             known to need one.
         is_here: False for a trial on a device that is not here.

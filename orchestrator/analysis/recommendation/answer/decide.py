@@ -133,7 +133,7 @@ def _chosen_among(group: Sequence[int], model: Model, assessment: Assessment, jo
 
 
 def _best_mean(among: Sequence[int], model: Model, assessment: Assessment, job: Job) -> int:
-    """Choose by the estimate itself: draws of a quality without an interval say nothing of it."""
+    """Choose by the estimate itself, as a quality without an interval has no draws."""
     medians = np.median(assessment.value[:, among], axis=0)
     losses = [
         compute_loss(quality.estimate if quality else None, job.aim) or 0.0

@@ -22,7 +22,7 @@ def explain_exclusion(
     """Explain why a setting cannot be judged; None: it can.
 
     Args:
-        is_learned: measured settings tell what the others take.
+        is_learned: the times of other settings are estimated from measured ones.
     """
     if candidate.fatal:
         return _excluded(candidate, candidate.fatal, "", may_be_best=False)
@@ -39,7 +39,7 @@ def explain_exclusion(
 def _pruned_here(candidate: CandidateSetting, job: Job, criteria: Criteria) -> PrunedRun | None:
     """Return the training to a target that was ended early under the same question, where none ended later.
 
-    Without a target the steps that it showed are judged anew, whatever the question is now.
+    Without a target the steps that it showed are judged anew under any question.
     """
     if job.target is None or candidate.quiet or not criteria.learns:
         return None

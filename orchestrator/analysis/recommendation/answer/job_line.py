@@ -20,7 +20,7 @@ class JobCost:
     Attributes:
         usd: None: no price is known.
         is_without_setup: its steps alone.
-        is_rented: a machine starts for it, whose boot is not in its time and cost.
+        is_rented: a machine starts for it; the boot is not in its time and cost.
         price: price of its hardware; None: none was looked up.
         setup_seconds, checkpoint_seconds: of the job; None: not measured.
     """
@@ -52,7 +52,7 @@ def job_line(length: str, first: JobCost, costs: Iterable[JobCost], *, job: str 
     """`Your job (5 epochs) on cpu: 29 s, $0.0030 (measured). Cheapest, t4: 40 s, $0.0010 (predicted).`
 
     Args:
-        first: the setting to tell first.
+        first: the setting that comes first.
         costs: all settings.
         job: its name, where there are several.
     """
@@ -70,7 +70,7 @@ def job_line(length: str, first: JobCost, costs: Iterable[JobCost], *, job: str 
 
 
 def format_job_lines(recommendations: Sequence[Recommendation]) -> tuple[str, ...]:
-    """Show what each job takes whose length is asked for or declared, in the best measured setting first."""
+    """Format time and cost of each job with a requested or declared length, best measured setting first."""
     return tuple(
         job_line(
             answer.length,

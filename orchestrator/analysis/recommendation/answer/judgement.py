@@ -26,7 +26,7 @@ class Judgement:
         is_open: a setting that is not judged may be the best.
         errors: error model, with the deviation of one run that the repeats of this job show.
         model, assessment: None where no setting is judged.
-        learned: what measured settings tell of the others; None: predictions alone tell something.
+        learned: estimates of other settings from measured ones; None: there are predictions only.
     """
 
     candidates: tuple[CandidateSetting, ...]

@@ -159,7 +159,7 @@ def _half_batch(setting: CandidateSetting) -> CandidateSetting | None:
 def _more_runs(
     candidates: Sequence[CandidateSetting], job: Job, *, of_seeds: bool, why: str = ""
 ) -> NextStep:
-    """Ask for twice as many runs as there are, five at least, and tell what those that are missing take.
+    """Ask for twice as many runs as there are, five at least, with time and cost of the missing ones.
 
     Args:
         of_seeds: request more seeds, because repeats of one seed reach the same quality.

@@ -15,7 +15,7 @@ _MOST_RIVALS = 3  # named in a sentence; the table has the others
 
 
 def list_caveats(judged: Sequence[CandidateSetting], job: Job, criteria: Criteria) -> list[str]:
-    """Name what the comparison does not tell."""
+    """List the limits of the comparison."""
     caveats = []
     if job.target is None and len({one.batch_size for one in judged}) > 1:
         caveats.append(

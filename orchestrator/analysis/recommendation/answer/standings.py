@@ -1,4 +1,4 @@
-"""(model and assessment of a job) -> its settings, ranked, by all that is known of them. Pure."""
+"""(model and assessment of a job) -> its settings with their measurements and predictions, ranked. Pure."""
 
 import math
 from statistics import fmean, stdev
@@ -28,7 +28,7 @@ def rank_settings(
     """Rank the settings of a model by their chance.
 
     Args:
-        first: the setting that leads the list whatever its chance; None: no setting does.
+        first: the setting that leads the list at any chance; None: no setting does.
     """
     order = sorted(
         range(len(model.judged)),

@@ -266,7 +266,7 @@ def _ahead(recommendation: Recommendation) -> list[str]:
 
 
 def describe_outcome(standing: RankedSetting, recommendation: Recommendation) -> list[str]:
-    """Tell time, cost and quality of the job, and its length, a fact each."""
+    """Describe time, cost, quality and length of the job, a fact each."""
     sentences = [
         f"Full training ({recommendation.basis}): {about(standing.seconds)}{_format_cost(standing)}.",
         *_spot(standing),
@@ -321,7 +321,7 @@ def _nearest(recommendation: Recommendation) -> list[str]:
 
 
 def noise_banner(recommendations: Iterable[Recommendation]) -> str:
-    """Tell once that the host was busy; empty: it was not."""
+    """Format one warning that the host was busy; empty: it was not."""
     answers = list(recommendations)
     noisy = sum(one.num_noisy for one in answers)
     if not noisy:

@@ -94,7 +94,7 @@ def _group_neighbours(points: Sequence[RankedSetting]) -> list[Sequence[RankedSe
 
 
 def _find_middle(group: Sequence[RankedSetting]) -> RankedSetting:
-    """Return the setting of a group whose rate is the median one."""
+    """Return the setting of a group with the median rate."""
     return sorted(group, key=lambda one: one.samples_per_second.median)[len(group) // 2]
 
 

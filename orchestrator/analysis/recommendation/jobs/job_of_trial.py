@@ -1,4 +1,4 @@
-"""(a trial, the length of its job) -> what the whole job would take and cost, as this trial tells. Pure."""
+"""(a trial, the length of its job) -> time and cost of the whole job, extrapolated from this trial. Pure."""
 
 from orchestrator.analysis.recommendation.jobs.settings_of_records import is_run, read_run
 from orchestrator.core.price import Price

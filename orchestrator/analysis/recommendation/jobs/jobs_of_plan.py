@@ -167,7 +167,7 @@ def unmeasured(spec: TrialSpec) -> CandidateSetting:
 
 
 def named(unnamed: Sequence[Unnamed]) -> tuple[CandidateSetting, ...]:
-    """Name candidates by what tells them apart."""
+    """Name candidates by the fields that differ."""
     settings = [one.setting for one in unnamed]
     distinct = varying(settings, [name for name in DETAILS if name not in (*_UNTOLD, "ran_with")])
     if len({one.setting.host for one in unnamed if one.setting.host}) < 2:
@@ -185,7 +185,7 @@ def named(unnamed: Sequence[Unnamed]) -> tuple[CandidateSetting, ...]:
 
 
 def _find_names(one: Unnamed, names: Iterable[str]) -> list[str]:
-    """Fields to tell: predictions do not tell trainers apart."""
+    """Find the fields of names: predictions are the same for all trainers."""
     has_trainer = bool(one.setting.trainer)
     return [name for name in names if has_trainer or name not in _OF_TRAINER]
 
@@ -297,7 +297,7 @@ def _is_compiled(forecast: Forecast) -> bool:
 
 
 def without_trainer(setting: Setting) -> Setting:
-    """Name the hardware setting, whatever its trainer."""
+    """Return the hardware setting without its trainer."""
     return replace(setting, trainer="", trainer_options="", process_model="", trainer_version=0, ran_with="")
 
 
@@ -308,7 +308,7 @@ def _find_refusal(forecast: Forecast) -> Refusal | None:
 
 
 def in_phases(count: int) -> Refusal:
-    """Explain why a predicted step tells nothing about a whole training in phases."""
+    """Explain why a predicted step is no estimate of a whole training in phases."""
     return Refusal(
         reason=f"it trains in {count} phases, and steps of the last alone are timed",
         to_measure="the whole training",

@@ -35,7 +35,7 @@ def job_length(
     recorded training.
 
     Args:
-        training: training of the job's workload; None where its plan tells of none.
+        training: training of the job's workload; None if its plan has none.
         recorded_samples: samples that each recorded setting of the job trained on, at least one.
 
     Raises:

@@ -36,7 +36,7 @@ def build_job_key(spec: TrialSpec) -> JobKey:
 
 
 def build_identity(record: TrialRecord) -> Hashable:
-    """Tell settings apart: trials that ran with other versions or variables are never one setting."""
+    """Build the key of a setting: trials with different versions or variables are different settings."""
     return setting_of_job(record.spec), environment_key(record)
 
 
@@ -58,7 +58,7 @@ def is_fatal(record: TrialRecord) -> bool:
 
 
 def read_pruned_run(record: TrialRecord) -> PrunedRun | None:
-    """Read off a record what a pruned trial tells of its setting; None: it was not pruned."""
+    """Read the observed steps of a pruned trial from its record; None: it was not pruned."""
     pruning = record.pruning
     if pruning is None or not record.is_pruned:
         return None
@@ -76,7 +76,7 @@ def _points(curve: Iterable[Evaluation]) -> tuple[tuple[float, float], ...]:
 
 
 def read_run(record: TrialRecord, aim: Aim | None) -> Run | None:
-    """Read off a record what tells the time of a longer training; None: nothing was timed."""
+    """Read from a record the times from which a longer training is estimated; None: nothing was timed."""
     result = record.result
     step = _step_seconds(result) if result else None
     if result is None or not step:

@@ -54,7 +54,7 @@ class ScalarObjective:
     tolerance: float = TOLERANCE
 
     def with_measured(self, setting: int) -> "ScalarObjective":
-        """Take the fixed part of a setting for known: its measurement tells that part too."""
+        """Treat the fixed part of a setting as known: its measurement includes that part."""
         if self.log_fixed.ndim == 1:
             return self
         log_fixed = self.log_fixed.copy()
@@ -145,9 +145,9 @@ def assess(posterior: GaussianPosterior, objective: ScalarObjective) -> Assessme
 
 
 def find_probes(assessment: Assessment, measurable: Sequence[int], *, repeat: float) -> tuple[Probe, ...]:
-    """Compute what measuring is worth: one setting, or the leader and another one that may be good.
+    """Compute the gain of measurements: of one setting, or of the leader and another one that may be good.
 
-    Two settings whose errors correlate are compared by measuring both: one alone tells nothing about which is
+    Two settings with correlated errors are compared by measuring both: one alone does not show which is
     better.
 
     Args:

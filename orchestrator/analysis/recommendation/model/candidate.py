@@ -21,7 +21,7 @@ TimeBasis = Literal["measured"] | EstimateProvenance
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One measured training, as far as it tells the time of a longer one.
+    """One measured training, with the times from which a longer one is estimated.
 
     Attributes:
         fixed_seconds: launch, and the part of the first step that exceeds a steady one: tracing, compiling.
@@ -35,7 +35,7 @@ class Run:
         launch_seconds, evaluation_seconds: the parts of `seconds_to_target` beside the training.
         quality: on held-out data at its end, of the metric that counts; None: not measured.
         trial_seconds: time of the whole attempt.
-        is_noisy: something else disturbed it, as its record tells.
+        is_noisy: something else disturbed it, by the counters in its record.
         is_resumed: it went on from a checkpoint.
         checkpoint_seconds: mean time of a checkpoint; None: it wrote none.
     """
@@ -60,7 +60,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrunedRun:
-    """A trial that a search ended early, as far as it tells something of its setting.
+    """A trial that a search ended early, with what it measured of its setting.
 
     Attributes:
         question: goal, limits and price under which it could not win.
@@ -86,9 +86,9 @@ class CandidateSetting:
         steps: optimizer steps of one trial in the sweep.
         words: words of a command line that asks for this setting: `device=t4`.
         runs: measured trainings; empty: none.
-        pruned: trials that a search ended early: no results, but they tell of steps.
+        pruned: trials that a search ended early: no results, but measured steps.
         prior: step time as predicted before the workload was measured; None: not predicted.
-        refusal: why nothing can be said of a setting without runs.
+        refusal: why a setting without runs is not predicted.
         price: None where none was looked up.
         is_rented: a machine starts for its trials: a pool has its devices, or they are not here.
         num_missing: trials of the plan that have no record.
@@ -142,7 +142,7 @@ class CandidateSetting:
 
     @property
     def seconds_to_target(self) -> float | None:
-        """Launch, training and evaluations until the target; None: these runs do not tell.
+        """Compute launch, training and evaluations until the target; None: unknown from these runs.
 
         The training is the geometric mean of these runs, the rest their medians.
         """
@@ -215,7 +215,7 @@ class Job:
 
     Attributes:
         where: workload and data in words.
-        sweep: whose settings these are.
+        sweep: name of the sweep with these settings.
         aim: the quality that counts; None: unknown.
         target: the training ends there; None: after `samples`.
         samples: length of the training, equal for all settings.

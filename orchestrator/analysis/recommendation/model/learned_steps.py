@@ -1,11 +1,11 @@
 """(settings of a job, measured ones among them) -> joint normal logarithms of the steps of all others. Pure.
 
-Settings with a prediction have it as their mean, and the errors of `posterior.py`. Predictions do not tell
-trainers apart: what a trainer adds is an error of its own, shared by its settings and, closer, by those on
-the same hardware.
+Settings with a prediction have it as their mean, and the errors of `posterior.py`. Predictions are the same
+for all trainers: what a trainer adds is an error of its own, shared by its settings and, closer, by those
+on the same hardware.
 
 Settings without one are estimated by a Gaussian process over their factors (`factors.py`): the logarithm of
-the seconds of a sample is a sum of linear effects and of a smooth function (Matern 5/2), whose sizes and
+the seconds of a sample is a sum of linear effects and of a smooth function (Matern 5/2). Their sizes and
 length maximise the likelihood of the measured settings within bounds: Rasmussen and Williams 2006, chapter 5.
 """
 
@@ -79,7 +79,7 @@ class LearnedSteps:
         return mean, deviation
 
     def joint(self, candidates: Sequence[CandidateSetting]) -> GaussianPosterior:
-        """Compute the joint posterior. Predicted settings tell nothing about those that are not."""
+        """Compute the joint posterior. Predicted settings are independent of those without a prediction."""
         mean, covariance = np.zeros(len(candidates)), np.zeros((len(candidates), len(candidates)))
         with_prior, others = _split(candidates)
         if with_prior:

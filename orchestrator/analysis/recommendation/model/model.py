@@ -80,7 +80,7 @@ def build_level(seconds: Sequence[float], errors: ErrorModel) -> Level:
 def pooled_errors(job: Job, errors: ErrorModel) -> ErrorModel:
     """Estimate the deviation of one run from the repeats of all settings, and a little from the assumed one.
 
-    So two runs that agree by chance make no setting certain, and one repeat tells something of every setting.
+    So two runs that agree by chance make no setting certain, and one repeat counts for every setting.
     Where every setting has a prediction, twice the deviation of published repeats is assumed. The factor is
     an assumption: another machine and another day may add to it.
     """
@@ -107,7 +107,7 @@ def job_level(candidate: CandidateSetting, job: Job, errors: ErrorModel) -> Leve
     """Compute the seconds of the job from the quiet runs; None: there are none, or one missed the target.
 
     They are made of the setting's own numbers, the fixed part and the step, or the parts of its way to the
-    target; the runs tell the deviation.
+    target; the deviation is that of the runs.
     """
     seconds = [compute_job_seconds(run, job, batch_size=candidate.batch_size) for run in candidate.quiet]
     finite = [one for one in seconds if one is not None]
@@ -224,7 +224,7 @@ def build_model(
     """Join measurements and predictions of settings that can be judged.
 
     Args:
-        learned: what measured settings tell of the others; None: predictions alone tell something.
+        learned: estimates of other settings from measured ones; None: there are predictions only.
     """
     conditioned = learned.joint(judged) if learned else _conditioned(judged, job, errors)
     levels = [job_level(candidate, job, errors) for candidate in judged]
@@ -297,7 +297,7 @@ def assumed_fixed_seconds(judged: Sequence[CandidateSetting]) -> float:
 
 
 def _log_fixed(judged: Sequence[CandidateSetting], is_measured: FloatArray) -> FloatArray:
-    """[draw, setting]: -inf for measured settings, whose column is the whole job."""
+    """Return [draw, setting]: -inf for measured settings, because their column is the whole job."""
     assumed_fixed = assumed_fixed_seconds(judged)
     if not assumed_fixed or is_measured.all():
         return np.full(len(judged), -np.inf)

@@ -1,4 +1,4 @@
-"""A convolution whose output kernels lie on several ranks: the master calls it, the others serve it.
+"""A convolution with output kernels on several ranks: the master calls it, the others serve it.
 
 Each rank owns its kernels and their optimizer, so that no weight travels in a step. Forward, the master
 sends the input and gathers the feature maps; backward, it sends each rank the gradient of its maps and adds

@@ -43,9 +43,9 @@ _SMALL = LinkMessage(samples=1, channels=1, height=1, width=1)
 
 
 def link_to_master(wire: RankChannel, large: LinkMessage, *, synchronize: Callable[[], None]) -> KernelLink:
-    """Measure it, on the rank that it belongs to, while the master echoes.
+    """Measure the link, on the rank that it belongs to, while the master echoes.
 
-    The least of small messages: one that waits for a processor says nothing of the link. The mean of large
+    The least of small messages: one that waits for a processor does not measure the link. The mean of large
     ones, as a step meets them: a rank that is paused now and then is late with them.
     """
     small, large_ones = (list(_one_way_seconds(wire, message, synchronize)) for message in (_SMALL, large))

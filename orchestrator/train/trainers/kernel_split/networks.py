@@ -1,4 +1,4 @@
-"""Networks whose convolutions are split over ranks: which arrays are shared out, and how they grow whole."""
+"""Networks with convolutions split over ranks: which arrays are divided, and how they are joined again."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -182,7 +182,7 @@ class KernelSplitTrainer:
         return self._split.gathered(self._networks.state())
 
     def checkpoint(self) -> Mapping[str, Any]:
-        """The master's is whole, whatever the shares: it alone draws."""
+        """Return the master's state, which is whole for any shares: only the master draws."""
         draws = {f"draws.{name}": state.numpy() for name, state in drawing_states(self._device).items()}
         return self._split.gathered(copy_arrays(self._networks, self._optimizers)) | draws
 

@@ -110,7 +110,7 @@ class NativeTorchDdpTrainer:
             torch.accelerator.synchronize()
 
     def losses(self) -> Mapping[str, float]:
-        """Mean over the ranks, whose shares are equal."""
+        """Return the mean over the ranks, which have equal shares."""
         loss = torch.stack(self._losses).sum()
         if self._worker_job.world_size > 1:
             dist.all_reduce(loss)

@@ -122,7 +122,7 @@ class Script:
         """Return the next message of the script.
 
         Raises:
-            TrialError: the script has ended, says that its rate cannot be known, or says no message.
+            TrialError: the script has ended, reports that its rate is unknown, or sends no valid message.
         """
         assert self._connection is not None, "the script has connected"
         while b"\n" not in self._received:
@@ -156,7 +156,7 @@ class Script:
         )
 
     def order(self, order: Mapping[str, Any]) -> None:
-        """Answer the script's last message; one that has gone is noticed when it is heard next."""
+        """Answer the script's last message; its end is noticed at the next read."""
         assert self._connection is not None, "the script has connected"
         with contextlib.suppress(OSError):
             self._connection.sendall(f"{json.dumps(order)}\n".encode())

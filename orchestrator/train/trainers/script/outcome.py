@@ -1,4 +1,4 @@
-"""(exit code and standard error of a training script) -> the failure that they tell of, or None. Pure."""
+"""(exit code and standard error of a training script) -> its failure, or None. Pure."""
 
 import re
 import signal

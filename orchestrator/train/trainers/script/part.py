@@ -1,4 +1,4 @@
-"""(message of a script's callback, the worker's clock) -> what it says of a part of the training. Pure.
+"""(message of a script's callback, the worker's clock) -> its measurement of a part of the training. Pure.
 
 A script is someone else's program: every number is checked where it comes in.
 """
@@ -58,7 +58,7 @@ class Part:
         is_given: True if the script gave the number of samples, and no batch confirmed it.
         num_workers: processes that train together; None: not seen.
         loss: the newest one; None: none was reported.
-        kind, name, dtype, is_rounded, peak_memory_bytes: what the framework told of the device.
+        kind, name, dtype, is_rounded, peak_memory_bytes: facts of the device as the framework reports them.
     """
 
     seconds: float

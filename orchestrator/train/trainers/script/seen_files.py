@@ -1,4 +1,4 @@
-"""Files that a script read, as its callback tells of them, and their hashes when it has ended."""
+"""Files that a script read, as its callback reports them, and their hashes when it has ended."""
 
 import time
 from collections.abc import Mapping

@@ -74,7 +74,7 @@ class OwnData:
 
 
 class ScriptTrainer:
-    """A script that someone else wrote. Its callback takes as many steps as it is told to, and times them.
+    """A script that someone else wrote. Its callback takes the requested number of steps, and times them.
 
     The steps that the loop asks for are taken together at the next `synchronize`, which moves the clock on by
     the time that the script has measured between two idle devices.
@@ -91,7 +91,7 @@ class ScriptTrainer:
         self._whole_run: WholeRun | None = None
 
     def setup(self, workload: ScriptSpec, job: WorkerJob, batches: OwnData) -> None:
-        """Start the command; wait for the first step of one whose files name the callback."""
+        """Start the command; wait for its first step if its files name the callback."""
         self._spec, self._job, self._data, self._parts = workload, job, batches, batches.parts
         trial = job.trial
         self._share = trial.global_batch_size // job.world_size
@@ -220,9 +220,9 @@ class ScriptTrainer:
         return {}
 
     def device_facts(self) -> DeviceFacts:
-        """Return the device and dtype that the script's framework told; `unchecked` names what it did not.
+        """Return the device and dtype that the script's framework reported; `unchecked` names the rest.
 
-        Nothing is known of the devices of a script that reported no step.
+        The devices of a script that reported no step are unknown.
 
         Raises:
             TrialError: `invalid_measurement`, for a rate that smaller batches change.

@@ -47,7 +47,7 @@ class ScriptVariables:
 def build_variables(inherited: Mapping[str, str], *, job: WorkerJob, spec: ScriptSpec) -> ScriptVariables:
     """Return the environment: the inherited one, the trial's ranks, and the interpreter first on PATH.
 
-    What starts or schedules the orchestrator tells the ranks of its own processes. The word `python` means
+    Launchers and schedulers set the ranks of the orchestrator's own processes. The word `python` means
     this process's own interpreter unless the user names another. The folder of Keras' settings and downloads
     is the user's own, which fork servers hide.
     """
