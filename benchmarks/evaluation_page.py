@@ -35,8 +35,9 @@ def page_of(found: Mapping[str, Mapping[str, Mapping[str, Any]]], *, written: st
     lines = [
         "# Transfers between GPUs, evaluated",
         "",
-        "Written by `python benchmarks/evaluation_page.py FILE > docs/findings/transfer_evaluation.md`; FILE has",
-        "the output of `python -m orchestrator predict evaluate data=$ORCHESTRATOR_DATA/profet --json`.",
+        "Written by `python benchmarks/evaluation_page.py FILE > docs/findings/transfer_evaluation.md`;",
+        "FILE has the output of",
+        "`python -m orchestrator predict evaluate data=$ORCHESTRATOR_DATA/profet --json`.",
         f"{written}.",
         "",
         f"Data: published with PROFET (arXiv 2208.05130, `ddps-lab/profet`, MIT), {n:,} predictions under",

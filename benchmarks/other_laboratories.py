@@ -7,8 +7,8 @@ and the deviations of the effects saw it; only PROFET and this project have the 
 are fitted to. Then one step of each machine is "measured", drawn at random, and the others are predicted
 again: those of other networks, and those of the same network at another batch, size or precision.
 
-It prints the tables for `docs/findings/prediction_accuracy.md`, and writes how good each kind of prediction was, which
-`predict` tells.
+It prints the tables for `docs/findings/prediction_accuracy.md`, and writes how good each kind of prediction
+was, which `predict` tells.
 """
 
 import argparse

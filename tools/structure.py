@@ -50,7 +50,7 @@ LIMITS: Mapping[str, tuple[float, float]] = {
     "files in one folder": (34, 24),
     "odd docstrings, %": (0.1, 1.5),
     "odd names of tests, %": (0.1, 1.5),
-    "words of pages for users": (39_300, 30_000),
+    "words of pages for users": (32_500, 30_000),
 }
 """Figure -> the most that it may be today, and its goal."""
 

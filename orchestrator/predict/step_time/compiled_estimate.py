@@ -10,7 +10,7 @@ from orchestrator.predict.step_time.estimator import CompiledOf
 
 COMPILED_FACTOR = 1.5
 """Factor to both sides that is to hold 90 of 100 published steps of networks and generations that were held
-out: printed by `benchmarks/compiled.py`, and kept in docs/compiled.md."""
+out: printed by `benchmarks/compiled.py`, and kept in docs/findings/compiled_steps.md."""
 
 _HOST_FACTOR = 3.0
 """The same for the host's part, which another machine than this one would do: an assumption."""
