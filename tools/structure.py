@@ -12,6 +12,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -49,6 +50,7 @@ LIMITS: Mapping[str, tuple[float, float]] = {
     "modules that ask for a kind of workload": (18, 1),
     "files in one folder": (34, 24),
     "odd docstrings, %": (0.1, 1.5),
+    "odd docs of attributes, %": (0.1, 1.5),
     "odd names of tests, %": (0.1, 1.5),
     "words of pages for users": (32_500, 30_000),
 }
@@ -130,6 +132,23 @@ def count_odd_docstrings(trees: Trees) -> float:
     return _share(texts, ODD_TEXT)
 
 
+def count_odd_attribute_docs(trees: Trees) -> float:
+    """Count the strings below assignments with a word of `ODD_TEXT`, in percent of all."""
+    bodies = (getattr(node, "body", None) for tree in trees.values() for node in ast.walk(tree))
+    pairs = (pair for body in bodies if isinstance(body, list) for pair in pairwise(body))
+    texts = [
+        after.value.value
+        for before, after in pairs
+        if isinstance(before, ast.Assign | ast.AnnAssign) and _is_text(after)
+    ]
+    return _share(texts, ODD_TEXT)
+
+
+def _is_text(node: ast.AST) -> bool:
+    is_constant = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    return is_constant and isinstance(node.value.value, str)
+
+
 def count_odd_tests(trees: Trees) -> float:
     """Count names of tests with a word of `ODD_TEST_NAME`, in percent of all."""
     names = [function.name for function in list_functions(trees) if function.name.startswith("test_")]
@@ -174,6 +193,7 @@ def measure(root: Path) -> tuple[Figure, ...]:
         "modules that ask for a kind of workload": lambda: count_workload_tests(core),
         "files in one folder": lambda: count_files_in_a_folder(core),
         "odd docstrings, %": lambda: count_odd_docstrings(code),
+        "odd docs of attributes, %": lambda: count_odd_attribute_docs(code),
         "odd names of tests, %": lambda: count_odd_tests(tests),
         "words of pages for users": lambda: count_words(root / "docs"),
     }

@@ -21,7 +21,7 @@ GIGABYTES_VARIABLE = "ORCHESTRATOR_WORKLOAD_GIGABYTES"
 """Variable with the gigabytes of memory that its process may take."""
 
 _LIMITS = {SECONDS_VARIABLE: ("workload_seconds", 60.0), GIGABYTES_VARIABLE: ("workload_gigabytes", 16.0)}
-"""Variable -> its word on a command line, and the limit where neither is said."""
+"""Variable -> its word on a command line, and the limit if neither is set."""
 
 _lock = threading.RLock()
 _rooms: list[Room] = []

@@ -7,7 +7,7 @@ from orchestrator.core.device import Device
 from orchestrator.core.tpu_topology import parse_generation, topology_of_host
 
 LIBTPU_VERSION = "0.0.52"
-"""The version whose limits and reports are known here."""
+"""The version for which limits and reports are known here."""
 
 _GIB = 2**30
 
@@ -50,7 +50,7 @@ _GENERATIONS: Mapping[str, _Generation] = {
 }
 """Generation in a slice type -> the compiler's name, the memory that it grants a device, and the clock.
 
-It says the memory when it refuses a program that is too large. The clock is the published peak over the
+It reports the memory when it refuses a program that is too large. The clock is the published peak over the
 operations of a cycle: 128 x 128 multiply-adds in every matrix unit (1 in a core of v2, 2 of v3; 8 in a chip
 of v4 and v5p, 4 of v5e), as Jouppi et al. 2021 and 2023 and Google's documentation give both. The cycles of a
 large matrix product on a v6e would need 3.0 GHz to reach its peak, and on a v7x 2.9 GHz, so their unit is not

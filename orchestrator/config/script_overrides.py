@@ -11,7 +11,7 @@ from orchestrator.core.sweep import Point
 
 _PREFIX = "script."
 _QUOTED = ("command", "folder", "python")
-"""Options whose values are texts, with characters that Hydra's grammar has other uses for."""
+"""Options with texts as values, with characters that Hydra's grammar has other uses for."""
 
 
 def with_script_overrides(words: Sequence[str]) -> list[str]:

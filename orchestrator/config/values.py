@@ -17,10 +17,10 @@ MOST = 2**63 - 1
 _REFERENCE = re.compile(r"\$\{\s*\.*([\w.]+)\s*\}")
 
 _RESOLVER = re.compile(r"\boc\.env\b|\$\{[^:}]*\$\{")
-"""The resolver of the environment; or one whose name an interpolation makes, which may be that one."""
+"""The resolver of the environment; or one with an interpolated name, which may be that one."""
 
 _FROM_ENVIRONMENT = frozenset({"uri", "path", "python", "outputs", "data_folder"})
-"""Last parts of the keys whose text may come from the environment: addresses, folders, programs."""
+"""Last parts of the keys that may take a text from the environment: addresses, folders, programs."""
 
 _SWITCH = {"False": "off", "True": "on"}
 """The text of YAML's value for an unquoted `off` or `on` -> the word that the user typed."""

@@ -16,7 +16,7 @@ VARIABLES: Mapping[str, str] = {
     "workload_seconds": SECONDS_VARIABLE,
     "workload_gigabytes": GIGABYTES_VARIABLE,
 }
-"""Word -> environment variable that says the same of every command."""
+"""Word -> environment variable that has the same effect on every command."""
 
 
 def extract_workload_overrides(words: Sequence[str]) -> tuple[list[str], dict[str, str]]:

@@ -11,11 +11,11 @@ from orchestrator.core.price import Price, Unpriced
 from orchestrator.core.trial_spec import TrialSpec
 
 ONE_RUN_DEVIATION = 0.15
-"""Deviation of the logarithm of one run where no repeat tells it. It is an assumption, not a measurement: six
+"""Deviation of the logarithm of one run without repeats. It is an assumption, not a measurement: six
 times the deviation of published GPU repeats (`repeat` in `predict/step_time/data/default_models.json`)."""
 
 EstimateProvenance = Literal["predicted", "compiled"]
-"""`compiled`: the device's own compiler told it; `predicted`: all others."""
+"""`compiled`: from the device's own compiler; `predicted`: all others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,7 @@ count in fp32 of ResNet-50, where cuDNN searches in free memory, and 1.01 times 
 docs/findings/h100.md."""
 
 _LEAST_SHARE = 0.94
-"""Share of the count that a step takes at least. There the peak was 0.954 times the count for BERT, whose
+"""Share of the count that a step takes at least. There the peak was 0.954 times the count for BERT: its
 operations on the CPU, which are counted, keep more."""
 
 _DRIVER_SHARE = 0.94

@@ -3,7 +3,7 @@
 from orchestrator.core.price import Price
 
 LISTED = {"hypothetical": "list price"}
-"""Mark of a price -> how it is told beside a price; that dollars are hypothetical is told once."""
+"""Mark of a price -> its words beside a price; that dollars are hypothetical is shown once."""
 
 
 def priced_as(price: Price) -> str:

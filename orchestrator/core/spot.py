@@ -27,7 +27,7 @@ _HOPELESS = 1e9
 
 _BISECTIONS = 40
 _MOST_SLOWDOWN = 1e4
-"""A training that takes longer than this many times its work is said to end in no time."""
+"""A training that takes longer than this many times its work counts as one that never ends."""
 
 _LEAST_PRODUCT = 1e-3
 """Rate times duration below which a series replaces differences of exponentials, which lose their digits."""

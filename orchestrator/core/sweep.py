@@ -16,7 +16,7 @@ MOST_TRIALS = 100_000
 """Limit of one sweep. Planning it takes 10 s of CPU and 0.2 GB; at 5 s a trial it runs for six days."""
 
 MOST_UNEQUAL = 64
-"""Devices of one trial that are told one by one: each has a process, and on a cluster a node, of its own."""
+"""Most devices of one trial in a list: each has a process, and on a cluster a node, of its own."""
 
 _SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 

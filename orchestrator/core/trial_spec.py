@@ -12,8 +12,8 @@ from typing import Any, Literal, cast
 from orchestrator.core.errors import ConfigError
 
 SCHEMA_VERSION = 2
-"""Raised when a default of `TrialSpec` or `TimingSpec` changes, or when a new field tells apart what earlier
-records did not: both change every trial_id."""
+"""Raised when a default of `TrialSpec` or `TimingSpec` changes, or when a new field distinguishes trials that
+earlier records did not: both change every trial_id."""
 
 HOST_SEPARATOR = " + "
 """Between the processors of a trial's hosts, where they are not alike."""
@@ -125,7 +125,7 @@ AXES = (
     "seed",
     "repeat",
 )
-"""Fields of a trial that a sweep varies, beside knobs: what trials are told apart by."""
+"""Fields of a trial that a sweep varies, beside knobs: trials differ in them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,7 +19,7 @@ FOLLOWING: Mapping[TrialState | None, tuple[TrialState, ...]] = {
     "pruned": ("queued", "starting"),
     "withdrawn": ("queued",),
 }
-"""Stage -> those that may come next. A command queues what is to run, whatever its last one left."""
+"""Stage -> those that may come next. A command queues its trials in any state that the last one left."""
 
 UNDER_WAY: tuple[TrialState, ...] = ("starting", "running")
 

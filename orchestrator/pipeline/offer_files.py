@@ -15,7 +15,7 @@ from workloads.data.download import DownloadError, download
 
 CATALOGUE = "https://raw.githubusercontent.com/skypilot-org/skypilot-catalog/master/catalogs/v8"
 SELLERS = ("aws", "azure", "lambda", "nebius", "oci", "runpod", "vast", "verda")
-"""Sellers of that catalogue whose rows are whole instances. Google's are parts of machines, and its price of
+"""Sellers of that catalogue with rows of whole instances. Google's are parts of machines, and its price of
 several devices on demand is a discounted one: conf/prices/gcp.yaml has them."""
 
 MOST_BYTES = 2**26

@@ -91,7 +91,7 @@ OnMessage = Callable[[str], None]
 """Prints one line for a person."""
 
 OpenView = Callable[[Plan, Sequence[TrialRecord]], AbstractContextManager[TrialCallback]]
-"""Opens the live view of a plan that runs; the records of earlier commands tell how long trials take."""
+"""Opens the live view of a plan that runs; the time of trials is estimated from earlier records."""
 
 
 def run_sweep(

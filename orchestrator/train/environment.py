@@ -63,7 +63,7 @@ _ARITHMETIC = (
     "TF_ENABLE_AUTO_MIXED_PRECISION",
     "TF_ENABLE_AUTO_MIXED_PRECISION_GRAPH_REWRITE",
 )
-"""They change what is computed, and no framework says so afterwards."""
+"""They change what is computed, and no framework reports them afterwards."""
 
 _PARALLELISM = ("TF_CONFIG", "XLA_USE_SPMD", "XLA_AUTO_SPMD", "KERAS_BACKEND")
 """They change who computes; a trial that needs one sets it."""

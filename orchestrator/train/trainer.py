@@ -12,7 +12,7 @@ from workloads.origins import Origin
 from workloads.spec import NativeSpec, Phase, ScriptSpec
 
 LEAST_LOSSES = 2
-"""Least readings of a loss that can tell whether it moved."""
+"""Least readings of a loss that show whether it moved."""
 
 EnergyCounter = Literal["host", "accelerator"]
 """Source of an energy figure: the host's processors and memory, or all accelerators of the process."""

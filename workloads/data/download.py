@@ -25,7 +25,7 @@ LARGEST_BYTES = 2**30
 _PIECE_BYTES = 2**18
 
 Progress = Callable[[int, int | None], None]
-"""(bytes received, bytes in all or None where the server does not say)."""
+"""(bytes received, bytes in all or None if the server does not report them)."""
 
 
 class DownloadError(ValueError):

@@ -14,7 +14,7 @@ from workloads.layers import (
 
 RELU = Activation(kind="relu")
 NORM = BatchNorm(epsilon=1e-3)
-"""Epsilon as in `keras.applications`, whose moving statistics keep 0.99: too slow for short trainings."""
+"""Epsilon as in `keras.applications`, where moving statistics keep 0.99: too slow for short trainings."""
 
 NORM_WITHOUT_SCALE = BatchNorm(epsilon=1e-3, scale=False)
 

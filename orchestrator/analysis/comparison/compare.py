@@ -15,7 +15,7 @@ from orchestrator.core.interval import Spread
 Verdict = Literal["faster", "slower", "no difference shown", "too few repeats"]
 
 LEAST_REPEATS = 5
-"""Least runs of each side for a verdict: with fewer the interval is so wide that it says little."""
+"""Least runs of each side for a verdict: with fewer the interval is too wide."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

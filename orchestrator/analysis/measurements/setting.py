@@ -29,7 +29,7 @@ DETAILS: Mapping[str, str] = {
 """Fields that are worth a word only where settings differ in them, with what people call them."""
 
 Namer = Callable[[TrialSpec], str]
-"""Names a trial so that it is told from the others of its sweep."""
+"""Names a trial so that its name differs from those of the other trials of its sweep."""
 
 IMPLIED = ("process_model", "workload_version", "trainer_version")
 """Fields that follow from others: worth a word only where settings differ in nothing else."""
@@ -41,7 +41,7 @@ _USUAL: Mapping[str, object] = {
     "workload_options": "",
     "trainer_options": "",
 }
-"""Values that a name does without; any other is said in every name."""
+"""Values that a name leaves out; any other is in every name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

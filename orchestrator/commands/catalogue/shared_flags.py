@@ -45,6 +45,6 @@ INSTEAD = {
     "--experimental-rerun": "--experimental-rerun has no effect: a finished trial is kept; "
     "--rerun TRIAL_ID runs one again",
 }
-"""Flag of Hydra without a meaning here -> error message that says what to type."""
+"""Flag of Hydra without a meaning here -> error message with the words to type."""
 
 SHARED_FLAGS = (HELP, VERSION, HYDRA_HELP, RUN, *CONFIG_FLAGS)

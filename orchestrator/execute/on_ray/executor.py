@@ -49,8 +49,8 @@ from orchestrator.train.registry import trainer_info
 
 _NODE_LABEL = "ray.io/node-id"
 _NO_NODE = "!none"
-"""True of every node. Tune gives an actor again to whoever asks for the same, and that of an attempt that has
-failed may be on a node that drains: so the next one asks for something else."""
+"""True of every node. Tune reuses an actor for a request with the same resources, and that of a failed
+attempt may be on a node that drains: so the next attempt requests something else."""
 
 _SECRETS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SECURITY_TOKEN", "AWS_SESSION_TOKEN")
 """Credentials of a bucket. Processes of this host inherit them; nodes of a cluster have their own."""

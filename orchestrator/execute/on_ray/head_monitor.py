@@ -20,7 +20,7 @@ _EVERY_SECONDS = 1.0
 _ANSWER_SECONDS = 5.0
 _LOST_SECONDS = 20.0  # a head that is started anew and keeps its state elsewhere takes some
 _NO_RESULT = 1
-"""Exit code of a command whose trials have no result."""
+"""Exit code of a command with trials without a result."""
 
 
 @contextlib.contextmanager

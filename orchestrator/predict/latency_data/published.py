@@ -12,7 +12,7 @@ from orchestrator.predict.latency_data.schema import counts, names, numbers
 from orchestrator.predict.latency_data.table import DEVICE_OP, HOST_OP, find_family
 
 PROFILED_STEPS = 2
-"""The authors' profiler is told one batch and covers two: all op times together are 2.03 steps (median)."""
+"""The authors' profiler is set to one batch and covers two: all op times together are 2.03 steps (median)."""
 
 _USD_PER_HOUR = {"g3s.xlarge": 0.75, "g4dn.xlarge": 0.526, "p2.xlarge": 0.90, "p3.2xlarge": 3.06}
 """AWS us-east-1, Linux, on demand, from memory: not of the published data. Others are unknown."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 KEYS = ("device", "model", "batch_size", "image_size", "repeat")
-"""Columns that tell measurements apart. `image_size` is NaN where a model takes no images."""
+"""Columns in which measurements differ. `image_size` is NaN for a model without images."""
 
 WORKLOAD = ("model", "batch_size", "image_size")
 """Columns of the computed step, on any device."""

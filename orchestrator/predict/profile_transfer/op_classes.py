@@ -19,7 +19,7 @@ _RULES = (
     ("update", r"^resourceapply"),
     ("transfer", r"send$|recv$|memcpy"),
 )
-"""(class, what the name of one of its ops has, whatever the case), the first that fits: TensorFlow's and
+"""(class, part of the name of one of its ops in upper or lower case), the first that fits: TensorFlow's and
 PyTorch's names."""
 
 IDLE = "idle"

@@ -23,7 +23,7 @@ from orchestrator.core.estimate import Estimate, Refusal
 from orchestrator.predict.step_time.roofline import StepCost
 
 COUNTS = ("flops", "value_bytes", "weight_bytes", "layers")
-"""Fields of a demand that say how large a step is."""
+"""Fields of a demand with the size of a step."""
 
 LAUNCH_SECONDS = 1e-5
 """Seconds from one small operation to the next of which the coefficients of the host are multiples."""

@@ -114,7 +114,7 @@ _NOT_ALIKE = Refusal(reason="devices that are not alike are not modelled", to_me
 Estimator = Callable[[TrialSpec], Estimate | Refusal]
 
 CompiledOf = Callable[[TrialSpec], Estimate | None]
-"""Estimates the step of a trial from what the device's compiler told; None: it told no time."""
+"""Estimates the step of a trial from the answer of the device's compiler; None: it has no time."""
 
 
 def no_compiler(_: TrialSpec) -> None:

@@ -17,7 +17,7 @@ Outcome = Literal["measured", "rehearsed", "failed", "pruned"]
 OUTCOMES: tuple[Outcome, ...] = ("measured", "rehearsed", "failed", "pruned")
 
 RATE = "time/samples_per_second"
-"""Metric of an attempt whose steps were timed."""
+"""Metric of an attempt with timed steps."""
 
 _BEST = {
     RATE: ("best/samples_per_second", max),

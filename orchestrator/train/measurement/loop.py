@@ -32,10 +32,10 @@ OnProgress = Callable[[TrialProgress], None]
 """Reports what the training has shown so far; returns when every rank may go on."""
 
 OnStage = Callable[[TrialStage], None]
-"""Say what the training does now; returns at once."""
+"""Reports the current stage of the training; returns at once."""
 
 Barrier = Callable[[bool], bool]
-"""Wait for all ranks, and learn whether every one of them said True."""
+"""Waits for all ranks, and returns whether every one of them passed True."""
 
 REHEARSAL = TimingSpec(
     warmup_steps=0, max_warmup_steps=0, steps_per_block=1, min_blocks=1, max_blocks=1

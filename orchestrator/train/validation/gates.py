@@ -20,7 +20,7 @@ _ROUNDING = 1e-6  # relative: sums of differences of one clock against one diffe
 _BUSY_STEPS = 0.25
 """Steps: a device that worked on for less than this after its clock had stopped may have been idle."""
 _BUSY_SECONDS = 1e-3
-"""So may a device whose first reading took this much longer in the median block."""
+"""So may a device with a first reading that took this much longer in the median block."""
 _STALLED_SECONDS = 20e-3
 _STALLED_BLOCKS = 0.25
 _MANY_STALLED = 8
@@ -315,4 +315,4 @@ _ALL_GATES: tuple[tuple[FailureKind, Gate], ...] = (
     ("invalid_measurement", _idle_device),
     ("invalid_measurement", _mfu),
 )
-"""The gravest first: a result of the wrong device says nothing by its numbers."""
+"""The gravest first: the numbers of a result of the wrong device have no meaning."""

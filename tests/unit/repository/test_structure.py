@@ -20,6 +20,10 @@ def cost_of(trial):
 def helper():
     \"\"\"Return one.\"\"\"
     return 1
+LEAST = 1
+\"\"\"Least runs of a verdict.\"\"\"
+MOST: int = 2
+\"\"\"Most runs, whatever the trial says.\"\"\"
 def test_a_rate_is_said(): ...
 def test_batch_of_another_size_is_refused(): ...
 """
@@ -32,6 +36,7 @@ def test_batch_of_another_size_is_refused(): ...
         (structure.count_private_ray, 1),
         (structure.count_workload_tests, 1),
         (structure.count_odd_docstrings, 50),
+        (structure.count_odd_attribute_docs, 50),
         (structure.count_odd_tests, 50),
         (structure.count_single_uses, 25),
         (structure.count_long_functions, 0),

@@ -49,7 +49,7 @@ class _Found:
     pending: list[TrialSpec] = field(default_factory=list)
     forecasts: list[Forecast] = field(default_factory=list)
     rented: set[Setting] = field(default_factory=set)
-    """Settings whose trials are on nodes of pools."""
+    """Settings with trials on nodes of pools."""
 
     @property
     def specs(self) -> list[TrialSpec]:

@@ -11,7 +11,7 @@ from workloads.script.command import find_search_path
 from workloads.spec import ScriptSpec
 
 RENDEZVOUS = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
-"""Variables that tell a process of `torch.distributed` its place; a single process has none."""
+"""Variables with the place of a process in `torch.distributed`; a single process has none."""
 
 _OTHER_RANKS = ("GROUP_RANK", "NODE_RANK", "ROLE_RANK", "TF_CONFIG")
 _SCHEDULERS = (
@@ -33,7 +33,7 @@ _SCHEDULERS = (
     "SRUN_",
     "TORCHELASTIC_",
 )
-"""Beginnings of variables by which schedulers and launchers tell ranks; frameworks prefer them to RANK."""
+"""Beginnings of variables in which schedulers and launchers set ranks; frameworks prefer them to RANK."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
