@@ -47,10 +47,14 @@ def test_a_job_of_known_length_is_shown_with_its_time_and_cost_and_the_cheapest_
     (told,) = ending(records).jobs
     assert told == (
         "Your job (15 epochs) on cpu, torch_ddp, fp32: 15.0 min (14.6 to 15.5), $0.90 (measured). "
-        "Cheapest, cpu, tensorflow, fp32: 30.0 min (29.2 to 30.9), $0.050 (measured)."
+        "Cheapest, cpu, tensorflow, fp32: 30.0 min (29.2 to 30.9), $0.050 (measured). "
+        "Evaluations, checkpoints and storage are not included."
     )
     (alone,) = ending(repeats("torch_ddp", rates=[1000, 1000])).jobs
-    assert alone == "Your job (15 epochs) on cpu, torch_ddp, fp32: 15.0 min (14.5 to 15.6) (measured)."
+    assert alone == (
+        "Your job (15 epochs) on cpu, torch_ddp, fp32: 15.0 min (14.5 to 15.6) (measured). "
+        "Evaluations, checkpoints and storage are not included."
+    )
 
 
 def test_a_job_of_unknown_length_has_no_such_line():

@@ -11,6 +11,7 @@ from orchestrator.core.interval import Spread
 from orchestrator.core.price import Price, Unpriced
 
 _DIGITS = 2
+_NOT_INCLUDED = "Evaluations, checkpoints and storage are not included."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +52,8 @@ class JobCost:
 def job_line(length: str, first: JobCost, costs: Iterable[JobCost], *, job: str = "") -> str:
     """`Your job (5 epochs) on cpu: 29 s, $0.0030 (measured). Cheapest, t4: 40 s, $0.0010 (predicted).`
 
+    What its time and cost leave out follows.
+
     Args:
         first: the setting that comes first.
         costs: all settings.
@@ -66,7 +69,7 @@ def job_line(length: str, first: JobCost, costs: Iterable[JobCost], *, job: str 
         sentences.append(f"Cheapest, {cheapest.setting}: {_cost(cheapest)}{_known_by(cheapest)}.")
     elif len(priced) > 1:
         sentences = [f"{named}, which is the cheapest."]
-    return " ".join(filter(None, (*sentences, describe_spot(cheapest.spot))))
+    return " ".join(filter(None, (*sentences, _NOT_INCLUDED, describe_spot(cheapest.spot))))
 
 
 def format_job_lines(recommendations: Sequence[Recommendation]) -> tuple[str, ...]:
