@@ -97,7 +97,7 @@ def test_a_plan_without_caps_has_no_line_of_a_budget(capsys):
     assert "budget" not in told(capsys)
 
 
-def test_a_plan_that_costs_much_is_refused_where_no_one_answers_and_shows_how_to_agree(folder, capsys):
+def test_an_expensive_plan_is_refused_without_a_terminal_and_shows_how_to_agree(folder, capsys):
     assert main(RENTED) == 2
     [line] = capsys.readouterr().err.splitlines()
     assert line == f"error: {ASKED}; add --yes to run it, or set budget.confirm_usd=null"
@@ -124,7 +124,7 @@ def test_only_a_yes_is_a_yes(typed, agrees, terminal):
     assert confirm(Screen(cli.console), "it costs much") is agrees
 
 
-def test_no_one_is_asked_about_a_price_that_no_one_pays(capsys):
+def test_a_hypothetical_price_needs_no_confirmation(capsys):
     assert main(["plan", *NOOP, "budget.confirm_usd=0"]) == 0
     assert "ask first" not in told(capsys)
 

@@ -198,7 +198,7 @@ def test_a_trial_that_failed_by_its_own_doing_is_run_again_only_when_that_is_ask
 
 
 @pytest.mark.parametrize("verb", ["pause", "cancel"])
-def test_a_sweep_that_no_one_runs_cannot_be_stopped(verb, capsys):
+def test_a_sweep_that_does_not_run_cannot_be_stopped(verb, capsys):
     assert main([verb, *NOOP]) == 2
     assert capsys.readouterr().err == (
         f"error: sweep 'smoke' is not being run here; there is nothing to {verb}\n"

@@ -64,7 +64,7 @@ def test_the_commands_of_an_own_job_run_where_they_were_printed(
         assert {folder.name for folder in job.iterdir()} == {"jobs", "my results"}
 
 
-def test_what_is_left_is_asked_for_with_every_word_of_the_command(
+def test_the_remaining_trials_are_asked_for_with_every_word_of_the_command(
     job: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(job)

@@ -32,7 +32,7 @@ def find_place(record: Mapping[str, Any]) -> tuple[str, str]:
     return record["spec"]["device"], record["placement"]["node"].rpartition("-")[0]
 
 
-def test_a_pool_whose_nodes_never_come_fails_its_trials_in_time_and_no_others(tmp_path, relatives):
+def test_a_pool_without_nodes_fails_its_trials_in_time_and_no_others(tmp_path, relatives):
     """The one node that the cluster may have is the other pool's, and one actor runs all trials there."""
     only_cpus = ("pools.max_nodes=1", "pools.nodes.cpu.min_nodes=1")
     words = (*WORDS, "device=t4,cpu", "seed=0,1,2,3", "executor.resources_seconds=30", *only_cpus)

@@ -52,7 +52,7 @@ def test_trials_of_a_search_overlap(tmp_path, relatives):
     assert any(later[0] < earlier[1] for earlier, later in pairwise(spans))
 
 
-def test_a_search_starts_no_second_trial_whose_estimate_passes_a_cap(tmp_path, relatives):
+def test_a_search_starts_no_second_trial_with_an_estimate_that_passes_a_cap(tmp_path, relatives):
     """Until one has ended, a trial is estimated at its deadlines, 0.1 hours: there is money for one."""
     deadlines = ("executor.start_seconds=120", "executor.run_seconds=240")
     answer = ask(*WORDS, *deadlines, "search.confidence=0.999", "budget.hours=0.11", cwd=tmp_path)

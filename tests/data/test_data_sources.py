@@ -126,7 +126,7 @@ def test_without_leave_to_download_a_published_file_is_promised_by_its_hash(
     assert replace(promised, to_download=None) == prepare(data_set, "real", means)
 
 
-def test_a_file_that_no_one_publishes_is_shown_with_its_places_and_the_way_out(
+def test_an_unpublished_file_is_shown_with_its_places_and_the_remedy(
     data_set: DataSet, means: Means, tmp_path: Path
 ) -> None:
     expected = (

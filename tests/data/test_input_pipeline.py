@@ -87,7 +87,7 @@ def test_no_more_than_a_few_batches_are_made_ahead() -> None:
     assert len(train.asked) <= 8 * (1 + PREFETCHED_BATCHES)
 
 
-def test_the_next_batch_is_made_while_no_one_asks_for_it() -> None:
+def test_the_next_batch_is_made_before_it_is_asked_for() -> None:
     reached = Event()
     made = batches(Numbers(lambda index: reached.set() if index == 15 else None))
     made.start(rank=0, world_size=1, first=0, last=1)

@@ -124,7 +124,7 @@ def test_an_image_that_would_start_a_program_is_not_opened(tmp_path: Path) -> No
         read_disc(tmp_path / "eye.png", 8)
 
 
-def test_a_strip_of_pixels_whose_square_would_fill_the_memory_is_refused(tmp_path: Path) -> None:
+def test_a_strip_of_pixels_with_a_square_that_would_fill_the_memory_is_refused(tmp_path: Path) -> None:
     Image.new("L", (60_000, 1)).save(tmp_path / "eye.png")
     with pytest.raises(ValueError, match=r"has \(60000, 1\) pixels; a side has at most 10000$"):
         read_disc(tmp_path / "eye.png", 8)

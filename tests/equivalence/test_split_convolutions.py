@@ -58,7 +58,7 @@ def test_a_split_network_has_the_weights_and_slots_of_a_whole_one(name: str, opt
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 @pytest.mark.parametrize("name", NETWORKS)
-def test_so_it_has_if_kernels_move_in_the_middle(name: str, optimizer: str) -> None:
+def test_a_split_network_has_the_weights_of_a_whole_one_after_kernels_move(name: str, optimizer: str) -> None:
     assert outcomes()[f"{name}, {optimizer}, moved"][0]["apart"] < 1e-10
 
 
@@ -131,7 +131,7 @@ def test_the_master_reports_the_rest_of_a_step_and_every_other_rank_its_link(nam
 
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
-def test_a_training_whose_kernels_move_is_that_of_one_device_and_its_checkpoint_is_whole(
+def test_a_training_with_moved_kernels_equals_that_of_one_device_and_its_checkpoint_is_whole(
     optimizer: str,
 ) -> None:
     ours, theirs = (outcomes()[f"{name}, {optimizer}"][0]["checkpoint"] for name in MOVED)

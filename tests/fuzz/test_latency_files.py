@@ -39,7 +39,7 @@ def test_a_damaged_file_is_read_or_refused(tmp_path_factory: Any, content: bytes
 
 @many(150)
 @given(content=damaged(gzip.compress(FILES[0])))
-def test_so_is_a_compressed_one(tmp_path_factory: Any, content: bytes) -> None:
+def test_a_damaged_compressed_file_is_read_or_refused(tmp_path_factory: Any, content: bytes) -> None:
     read(content, tmp_path_factory.getbasetemp(), name="latencies.csv.gz")
 
 

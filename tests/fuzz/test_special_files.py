@@ -100,7 +100,7 @@ def test_the_ledger_of_another_sweep_that_is_no_file_is_left_out(
 
 
 @every_kind
-def test_a_wish_to_halt_that_is_no_file_is_taken_away_or_refused(
+def test_a_request_to_halt_that_is_no_file_is_removed_or_refused(
     tmp_path: Path, kind: str, make: Make
 ) -> None:
     path = in_place(tmp_path, "halt", make)
@@ -113,9 +113,7 @@ def test_a_wish_to_halt_that_is_no_file_is_taken_away_or_refused(
 
 
 @every_kind
-def test_a_wish_is_left_in_the_place_of_a_pipe_and_not_of_a_folder(
-    tmp_path: Path, kind: str, make: Make
-) -> None:
+def test_a_request_replaces_a_pipe_and_not_a_folder(tmp_path: Path, kind: str, make: Make) -> None:
     path = in_place(tmp_path, "halt", make)
     refused = pytest.raises(RecordError, match="cannot be written: Is a directory")
     with within(_SECONDS), refused if kind == "folder" else nullcontext():

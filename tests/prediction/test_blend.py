@@ -117,7 +117,7 @@ def test_a_profile_is_carried_to_every_other_device_or_refused(tmp_path):
         assert all(isinstance(transfer.step, Refusal) for transfer in transferred(strange, table))
 
 
-def test_a_device_that_no_one_profiled_is_no_anchor(tmp_path):
+def test_a_device_without_profiles_is_no_anchor(tmp_path):
     table = both_ways(tmp_path)
     unknown = replace(table, rows=table.rows.assign(device="h100"))
     with pytest.raises(UnknownNameError, match="unknown anchor device 'h100'"):

@@ -91,7 +91,7 @@ def test_the_job_finds_trials_for_every_pool_without_a_framework(tmp_path):
 
 
 @pytest.mark.more
-def test_the_job_asks_no_one(tmp_path):
+def test_the_job_asks_no_question(tmp_path):
     """Start the entrypoint as it is printed, as KubeRay and Ray's job start it, with closed input.
 
     It passes a shell, loses its quotes and passes another. This process holds the lock of the sweep, which is

@@ -181,7 +181,7 @@ def test_what_cannot_be_answered_is_one_line_that_shows_what_to_type(
 
 
 @pytest.mark.more
-def test_many_values_need_no_word_of_hydra(asked: Asked) -> None:
+def test_many_values_need_no_syntax_of_hydra(asked: Asked) -> None:
     for word in ("-m", "--multirun"):
         answer = asked("plan", word, "--json", *NOOP, "seed=1,2")
         assert len(re.findall('"repeat": 0', answer.out)) >= 2, answer.err

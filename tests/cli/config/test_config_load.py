@@ -208,7 +208,7 @@ def test_images_are_made_where_they_are_asked_for():
     assert loaded(SMOKE, "report.images=true").images
 
 
-def test_a_wish_for_the_report_is_shown_on_the_command_line():
+def test_the_command_line_sets_the_objective_of_the_report():
     assert loaded(SMOKE).objective == Objective()
     words = ("report.goal=cheapest", "report.deadline_hours=2", "report.budget_usd=5", "report.quality=0.96")
     assert loaded(SMOKE, *words).objective == Objective(
@@ -239,7 +239,7 @@ def test_the_length_of_the_job_is_shown_on_the_command_line():
         ("report=fast", "report='fast' must be"),
     ],
 )
-def test_a_wish_that_is_wrong_is_one_line(word, message):
+def test_a_wrong_objective_is_refused_in_one_line(word, message):
     with pytest.raises(ConfigError) as raised:
         loaded(SMOKE, word)
     assert str(raised.value).startswith(message)

@@ -115,7 +115,7 @@ def test_the_largest_one_is_planned(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.more
-def test_a_sweep_whose_ledger_has_such_a_record_is_run_and_reported(
+def test_a_sweep_with_such_a_record_in_its_ledger_is_run_and_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -42,7 +42,7 @@ def test_the_usual_list_is_that_of_google_on_demand():
 
 
 @pytest.mark.parametrize("word", ["prices=gcp", "prices.provisioning=spot"])
-def test_a_command_line_that_speaks_of_prices_is_kept_apart(word):
+def test_a_command_line_that_sets_prices_is_marked_as_repricing(word):
     assert load([*SWEEP, word], working_directory=ROOT).reprices
 
 

@@ -238,7 +238,7 @@ def test_a_time_that_was_not_asked_for_and_one_that_takes_too_long(cache):
     assert timer(cache, compiles=False).predict_step(untimed) == NOT_ASKED
 
 
-def test_a_generation_whose_cycles_have_no_known_unit_is_refused(cache):
+def test_a_generation_without_a_known_unit_of_cycles_is_refused(cache):
     compiled = timer(cache).predict_step(step(device="tpu_v6e_1"))
     assert compiled == NotCompiled(reason="the unit of the TPU compiler's cycles is not known for tpu_v6e_1")
 

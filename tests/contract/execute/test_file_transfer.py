@@ -47,7 +47,7 @@ def test_a_worker_that_sees_all_files_is_given_no_copies(told, tmp_path):
         assert here == told
 
 
-def test_who_sees_the_sweeps_folder_and_not_the_cache_is_sent_the_data_alone(told, tmp_path):
+def test_a_worker_that_sees_the_sweeps_folder_and_not_the_cache_is_sent_only_the_data(told, tmp_path):
     hidden = replace(told, data_paths={"synthetic:1": "/nowhere/data.npz"})
     driver_files = NearDepot(tmp_path / "data.npz", is_seen=True)
     with staged_inputs(ATTEMPT, hidden, driver_files=driver_files) as here:

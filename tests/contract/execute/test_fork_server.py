@@ -177,7 +177,7 @@ def test_a_worker_holds_no_connection_but_its_own(fork_server):
 @pytest.mark.parametrize(
     ("order", "code"), [({"do": "leave", "code": 3}, 3), ({"do": "raise"}, 1), ({"do": "die"}, -9)]
 )
-def test_the_exit_status_of_a_worker_is_the_last_that_is_heard_of_it(fork_server, order, code):
+def test_the_exit_status_of_a_worker_is_its_last_message(fork_server, order, code):
     channel, _ = fork_server.worker()
     channel.send(order)
     assert channel.receive() == {"event": "exited", "code": code}
@@ -185,7 +185,7 @@ def test_the_exit_status_of_a_worker_is_the_last_that_is_heard_of_it(fork_server
         channel.receive()
 
 
-def test_an_error_that_no_one_caught_is_in_the_log(fork_server, tmp_path):
+def test_an_uncaught_error_is_in_the_log(fork_server, tmp_path):
     channel, _ = fork_server.worker()
     assert told(channel, "raise")["code"] == 1
     assert find_log(tmp_path).startswith("Traceback (most recent call last):")
@@ -220,7 +220,7 @@ def test_what_is_no_request_is_refused_and_the_next_is_served(fork_server, reque
     assert told(fork_server.worker()[0], "describe")
 
 
-def test_a_peer_that_leaves_without_a_word_disturbs_no_one(fork_server):
+def test_a_peer_that_closes_without_a_request_does_not_disturb_the_server(fork_server):
     fork_server.connect().close()
     assert told(fork_server.worker()[0], "describe")
 

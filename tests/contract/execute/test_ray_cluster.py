@@ -152,7 +152,7 @@ def test_a_trial_over_two_pools_asks_ray_for_a_node_of_each_and_shows_it(tmp_pat
 
 
 @pytest.mark.more
-def test_an_embedded_cluster_listens_on_loopback_alone_and_knows_no_stranger(monkeypatch):
+def test_an_embedded_cluster_listens_on_loopback_only_and_refuses_strangers(monkeypatch):
     import ray
     from ray._private import ray_constants
 

@@ -33,7 +33,7 @@ OF_GCP = {
 }
 
 
-def test_the_pinned_version_is_the_one_whose_private_parts_are_used() -> None:
+def test_the_installed_ray_has_the_version_of_the_private_parts() -> None:
     assert ray.__version__.startswith("2.60."), "read ray_internals.py against this version"
 
 

@@ -40,7 +40,7 @@ def test_a_machine_elsewhere_asks_no_server(tmp_path, monkeypatch):
     assert is_on_compute_engine(product)
 
 
-def test_only_the_word_of_the_server_is_a_notice(monkeypatch):
+def test_only_true_from_the_metadata_server_is_a_notice(monkeypatch):
     with metadata_server({KEY: "TRUE"}) as address:
         monkeypatch.setenv("GCE_METADATA_HOST", address)
         assert is_preempted()

@@ -158,7 +158,7 @@ def test_a_failed_trial_is_a_record_and_the_rest_go_on(tmp_path, fault, kind, me
 
 
 @pytest.mark.more
-def test_of_twelve_trials_one_that_has_no_memory_is_the_only_one_to_fail_and_is_not_started_again(tmp_path):
+def test_a_trial_without_memory_is_the_only_one_of_twelve_to_fail_and_is_not_started_again(tmp_path):
     placements = [noop("exhaust" if seed == 5 else "none", seed=seed) for seed in range(12)]
     records = run(context(tmp_path, retry_limits={"worker_lost": 1, "preempted": 10}), *placements)
     assert [record.failure and record.failure.kind for record in records] == [None] * 5 + ["oom"] + [None] * 6
@@ -327,7 +327,7 @@ def test_a_prepared_fork_server_is_the_one_that_is_asked_for(family, agent):
     assert family.pids() == {pid}
 
 
-def test_a_prepared_fork_server_that_no_one_asks_for_ends_with_its_agent(family):
+def test_a_prepared_fork_server_without_a_request_ends_with_its_agent(family):
     with HostAgent() as agent:
         agent.prepare(trainer_info("noop"), python=sys.executable)
         assert len(family.pids()) == 1

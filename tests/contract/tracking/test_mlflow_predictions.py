@@ -97,7 +97,7 @@ def test_a_compiled_setting_takes_the_place_of_its_prediction(uri, files):
     assert (run.data.tags["provenance"], run.info.run_name) == ("compiled", "tpu_v3_8, fp32 · compiled")
 
 
-def test_a_prediction_whose_writer_was_killed_is_written_anew(uri, files):
+def test_a_prediction_of_a_killed_writer_is_written_anew(uri, files):
     finish(uri, files, [predicted("t4")])
     (run,) = find_runs(uri, "predicted")
     MlflowClient(uri).update_run(run.info.run_id, status="RUNNING")

@@ -160,7 +160,7 @@ def test_what_a_driver_left_half_written_is_no_record(uri, tmp_path):
     assert read_sweep(uri, sweep="half") == ((record(),), plan_of([record()]))
 
 
-def test_a_sweep_of_which_no_report_was_kept_is_shown(uri):
+def test_a_sweep_without_a_report_is_refused(uri):
     track(uri, "unreported", [record()])
     with pytest.raises(RecordError, match=r"has no plan\.json of sweep 'unreported'; report it once where"):
         read_sweep(uri, sweep="unreported")

@@ -469,7 +469,7 @@ WRITES = {
 @pytest.mark.parametrize(("fault", "times"), [("error", 2), ("lost", 1), ("lost", 2)])
 @pytest.mark.parametrize("write", WRITES)
 @pytest.mark.more
-def test_a_write_that_fails_or_whose_answer_is_lost_leaves_one_run_of_each_attempt(
+def test_a_write_that_fails_or_loses_its_answer_leaves_one_run_of_each_attempt(
     proxy, sweep, write, fault, times
 ):
     method, path = WRITES[write]

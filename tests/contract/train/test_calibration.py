@@ -68,7 +68,7 @@ def merge_reports(place: Placement) -> TrainResult:
 @pytest.mark.more
 @pytest.mark.slow_cases("tensorflow", "torch_xla")
 @pytest.mark.parametrize("trainer", RANKS)
-def test_a_trial_that_was_asked_knows_its_utilisation_of_a_calibrated_peak(trainer: str) -> None:
+def test_a_trial_with_a_calibration_has_its_utilisation_of_the_calibrated_peak(trainer: str) -> None:
     place = trial(trainer)
     calibration = merge_reports(place).calibration
     assert calibration.source == "calibrated: fastest of 8 products of 2048 x 2048, this process"

@@ -58,7 +58,7 @@ ENDS = {
 )
 @pytest.mark.parametrize("code", ENDS)
 @pytest.mark.more
-def test_a_trial_whose_code_misbehaves_ends_with_a_class_and_a_cause(
+def test_a_trial_of_misbehaving_code_ends_with_a_class_and_a_cause(
     code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(

@@ -57,7 +57,7 @@ def num_results(folder: Path) -> int:
 @pytest.mark.slow_cases("ray")
 @pytest.mark.parametrize("words", [NOOP, ON_RAY], ids=["inline", "ray"])
 @pytest.mark.more
-def test_a_run_whose_reader_goes_away_keeps_every_record_and_reports(
+def test_a_run_that_loses_its_reader_keeps_every_record_and_reports(
     tmp_path: Path, words: tuple[str, ...]
 ) -> None:
     told = told_after_its_first_line([*words, REPEATS], cwd=tmp_path)
@@ -68,7 +68,7 @@ def test_a_run_whose_reader_goes_away_keeps_every_record_and_reports(
 
 
 @pytest.mark.more
-def test_a_run_whose_errors_lose_their_reader_too_keeps_its_exit_code(tmp_path: Path) -> None:
+def test_a_run_that_loses_the_reader_of_its_errors_too_keeps_its_exit_code(tmp_path: Path) -> None:
     words = [*NOOP, "trainer.fault=none,raise"]
     assert told_after_its_first_line(words, cwd=tmp_path, with_errors=True).code == 1
     assert num_results(tmp_path) == 1
@@ -78,7 +78,7 @@ def test_a_run_whose_errors_lose_their_reader_too_keeps_its_exit_code(tmp_path: 
 @pytest.mark.parametrize(
     "words", [("--help",), ("--version",), ("plan", *NOOP), ("plan", "--json", *NOOP), ("--cfg", "job")]
 )
-def test_an_answer_that_no_one_reads_to_its_end_is_no_error(tmp_path: Path, words: tuple[str, ...]) -> None:
+def test_an_answer_that_is_not_read_to_its_end_is_no_error(tmp_path: Path, words: tuple[str, ...]) -> None:
     told = told_after_its_first_line(words, cwd=tmp_path)
     assert (told.code, told.err) == (0, "")
     assert told.out

@@ -15,7 +15,7 @@ def swept(tmp_path_factory):
 
 
 @pytest.mark.more
-def test_a_sweep_whose_tracking_server_is_away_is_done_and_shows_it(swept):
+def test_a_sweep_without_its_tracking_server_is_done_and_shows_it(swept):
     folder, told = swept
     assert told.code == 0
     assert "WARNING: MLflow at http://127.0.0.1:1 failed" in told.err

@@ -53,7 +53,7 @@ def test_the_same_report_is_made_from_the_server_alone(server, swept, tmp_path):
 
 
 @pytest.mark.parametrize("path", ["/", "/api/2.0/mlflow/experiments/get?experiment_id=0"])
-def test_no_one_reads_without_a_password(server, path):
+def test_reading_without_a_password_is_refused(server, path):
     with pytest.raises(urllib.error.HTTPError) as refused:
         urllib.request.urlopen(f"{server.uri}{path}", timeout=10)
     refused.value.close()

@@ -266,7 +266,7 @@ def test_every_gpu_of_the_configuration_has_its_memory(tmp_path):
         assert 16 * GIB <= device.memory_bytes <= 288 * GIB
 
 
-def test_the_extra_pins_the_version_whose_limits_are_known():
+def test_the_extra_pins_the_version_with_known_limits():
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     assert extras["tpu-compile"] == [f"libtpu=={LIBTPU_VERSION}"]
 

@@ -47,7 +47,7 @@ def test_a_twin_has_the_fields_and_defaults_of_the_frozen_class():
     )
 
 
-def test_a_twin_is_typed_and_knows_the_choices_of_a_literal():
+def test_a_twin_is_typed_and_has_the_choices_of_a_literal():
     twin = OmegaConf.structured(schema_from_dataclass(Frozen))
     with pytest.raises(ConfigError, match=r"sizes='x' must be a whole number"):
         assign(twin, "sizes", ("x",))

@@ -154,7 +154,7 @@ def test_a_record_made_with_other_versions_is_cached_and_called_stale():
     assert cached.stale == "torch 2.12.0 then, 2.13.0 now"
 
 
-def test_of_two_records_the_newer_one_shows_whether_it_is_stale():
+def test_the_newer_of_two_records_decides_whether_it_is_stale():
     (first,) = planned(point()).placements
     old = finished(first, environment={"torch": "2.12.0"})
     new = finished(first, environment={"torch": "2.13.0"}, ended_at=old.ended_at + 1)
@@ -226,7 +226,7 @@ def test_a_sweep_without_a_baseline_has_a_plan_without_one():
     assert planned(point()).baseline is None
 
 
-def test_a_plan_knows_which_quality_counts_of_each_workload():
+def test_a_plan_has_the_quality_that_counts_of_each_workload():
     found = planned(point(), point(workload="mnist_gan"), repeats=1)
     assert found.aims["mnist_cnn"] == Aim(metric="accuracy", higher_is_better=True)
     assert found.aims["mnist_gan"] == Aim(metric="frechet_distance", higher_is_better=False)
@@ -256,7 +256,7 @@ def test_a_plan_stored_by_workload_alone_has_its_aim_and_full_training():
     assert (stored.find_aim(trial), stored.find_training(trial)) == (aim, training)
 
 
-def test_a_plan_knows_the_full_training_of_each_workload():
+def test_a_plan_has_the_full_training_of_each_workload():
     needed = {"mnist_cnn": 60_000, "mnist_gan": 60_000, "imdb_bigru": None}
     found = planned(
         point(steps=500), point(workload="mnist_gan"), point(workload="imdb_bigru"), train_samples=needed

@@ -14,7 +14,7 @@ def test_the_first_evaluation_that_is_good_enough_counts_though_later_ones_dip()
     assert reached == Evaluation(steps=20, training_seconds=2.0, quality=0.9)
 
 
-def test_of_a_metric_that_should_be_low_the_first_one_low_enough_counts():
+def test_the_first_value_low_enough_counts_of_a_metric_that_should_be_low():
     found = pursuit(1.5, 0.95, 0.89, higher_is_better=False)
     assert found.reached is not None
     assert (found.reached.steps, found.best_quality) == (30, 0.89)

@@ -30,7 +30,7 @@ def started(programs, commands: list[str]) -> list[list[str]]:
     return [call for command in wrapped for call in calls_in(command, path=programs)]
 
 
-def test_a_worker_joins_the_head_whose_address_ray_gives_it(programs):
+def test_a_worker_joins_the_head_at_the_address_that_ray_gives_it(programs):
     calls = started(programs, config()["worker_start_ray_commands"])
     assert ["ray", "start", f"--address={HEAD}:6379", "--object-manager-port=8076"] in calls
 
@@ -111,7 +111,7 @@ def test_no_value_of_a_pools_key_is_run_by_a_shell(programs, monkeypatch, key):
         assert list((programs / "work").iterdir()) == [], value
 
 
-def test_a_registry_that_was_not_checked_is_one_word_of_its_command(programs, monkeypatch):
+def test_a_registry_that_was_not_checked_is_a_single_word_of_its_command(programs, monkeypatch):
     install_program(programs, "docker")
     (programs / "work").mkdir()
     monkeypatch.chdir(programs / "work")

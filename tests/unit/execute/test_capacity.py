@@ -86,7 +86,7 @@ def test_a_trial_too_large_for_any_node_never_has_room():
     assert not fits_now(on("t4", 5), [], inventory=TWO_POOLS, kept={})
 
 
-def test_nodes_that_a_pool_will_need_again_are_no_one_elses():
+def test_nodes_that_a_pool_will_need_again_are_kept_from_other_pools():
     """Check that the other pool keeps two of three nodes, although one of its trials runs."""
     beside = [on("spot"), on("t4", 4)]
     assert fits_now(on("spot"), beside, inventory=TWO_POOLS, kept={})

@@ -23,7 +23,7 @@ from orchestrator.execute.machine.cgroup import cores_within, format_quotas, num
         ("100000 50000", 2),
     ],
 )
-def test_of_eight_cores_a_quota_leaves_as_many_whole_ones_as_it_pays_for(quota, cores):
+def test_a_quota_on_eight_cores_leaves_its_number_of_whole_cores(quota, cores):
     assert cores_within(8, quotas=[quota]) == cores
 
 

@@ -88,7 +88,7 @@ def test_an_interpreter_named_by_a_relative_path_is_kept_by_its_absolute_one(pro
     assert trainer_environment(needing("numpy"), python="./python").python == str(tmp_path / "python")
 
 
-def test_an_interpreter_whose_name_is_too_long_is_not_there():
+def test_an_interpreter_with_a_name_that_is_too_long_is_absent():
     assert trainer_environment(needing("numpy"), python="x" * 5000).missing.startswith("no Python at xxx")
 
 

@@ -156,7 +156,7 @@ def test_a_killed_rank_is_the_cause_of_the_failures_of_the_others():
     assert find_cause(trial_monitor) == ("worker_lost", "rank 1 was killed")
 
 
-def test_a_rank_whose_fork_server_is_gone_counts_as_killed():
+def test_a_rank_that_lost_its_fork_server_counts_as_killed():
     trial_monitor = tell(monitor(1), (0, {"event": "exited", "code": None}))
     assert find_cause(trial_monitor) == ("worker_lost", "rank 0 was killed")
 
@@ -168,7 +168,7 @@ def test_a_classified_failure_comes_before_the_errors_that_it_caused():
     assert find_cause(trial_monitor) == ("environment", "no torch")
 
 
-def test_of_two_errors_the_first_is_the_cause():
+def test_the_first_of_two_errors_is_the_cause():
     trial_monitor = tell(
         monitor(), (1, failed("error", "the cause")), (0, failed("error", "its consequence"))
     )

@@ -30,7 +30,7 @@ def test_a_worker_can_listen_at_its_address(interface):
 
 
 @pytest.mark.parametrize("interface", ["127.0.0.1", ""])
-def test_whoever_does_not_ask_to_share_a_reserved_port_is_refused_it(interface):
+def test_a_reserved_port_is_refused_to_a_socket_that_does_not_share_it(interface):
     with reserved_addresses(1) as (address,), socket.socket() as stranger:
         with pytest.raises(OSError, match="in use") as caught:
             stranger.bind((interface, port_of(address)))

@@ -57,7 +57,7 @@ def test_a_pool_that_brings_no_node_withdraws_all_that_have_a_part_there():
     assert queue.take().placement == alone("fast")
 
 
-def test_of_two_pools_that_bring_no_nodes_together_it_is_not_known_which_one_does_not():
+def test_two_pools_without_nodes_withdraw_only_the_trial_that_needs_both():
     queue = queue_of(alone("slow"), BOTH, alone("fast"))
     assert [item.placement for item in queue.withdraw(["fast", "slow"])] == [BOTH]
 
@@ -111,7 +111,7 @@ def test_a_mix_over_two_pools_of_one_device_costs_both_and_needs_room_in_both():
     assert not fits_now(found, [alone("fast")], inventory=pools, kept={})
 
 
-def test_a_mix_of_which_one_part_has_no_price_has_none():
+def test_a_mix_with_one_part_without_a_price_has_none():
     lacking = replace(
         MARKET, prices=price_list(region="us-central1", rows={"us-central1": {"c3-standard-8": price_row()}})
     )
@@ -119,7 +119,7 @@ def test_a_mix_of_which_one_part_has_no_price_has_none():
 
 
 @pytest.mark.parametrize("known", [{}, {"fast": FAST_POOL}, {"slow": SLOW_POOL}])
-def test_a_mix_of_which_a_pool_is_no_longer_known_costs_what_its_devices_cost(known):
+def test_a_mix_with_an_unknown_pool_costs_what_its_devices_cost(known):
     price = replace(MARKET, pools=known).find_price(BOTH)
     assert [(item.instance, item.nodes) for item in price.rented] == [
         ("c3-standard-8", 1),

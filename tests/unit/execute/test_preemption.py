@@ -10,7 +10,7 @@ def test_a_notice_is_shown_once():
     assert [poller.poll(now=now) for now in (0.0, 5.0, 10.0)] == [True, False, False]
 
 
-def test_no_one_is_asked_before_it_is_time():
+def test_preemption_is_not_polled_before_it_is_due():
     asked = []
     poller = PreemptionPoller(lambda: bool(asked.append(None)))
     for now in (0.0, 0.5, 1.9, 2.0, 2.1):

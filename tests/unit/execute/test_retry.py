@@ -34,7 +34,7 @@ def test_a_failure_without_a_limit_is_final():
 
 
 @pytest.mark.parametrize("kind", FAILURE_KINDS)
-def test_another_attempt_may_go_on_unless_the_failure_speaks_against_the_training(kind):
+def test_another_attempt_may_resume_unless_the_failure_discredits_the_training(kind):
     is_unsound = kind in ("diverged", "device_mismatch", "invalid_measurement", "error")
     assert may_go_on(record(failure=Failure(kind=kind, message=""))) is not is_unsound
 

@@ -38,7 +38,7 @@ def test_where_it_cannot_be_written_the_trial_goes_on(tmp_path):
     assert read_stage(tmp_path, ID) is None
 
 
-def test_a_folder_that_does_not_answer_holds_no_one_up(tmp_path, monkeypatch):
+def test_a_folder_that_does_not_answer_causes_no_delay(tmp_path, monkeypatch):
     most_seconds = 0.2
     monkeypatch.setattr(stages, "_MOST_SECONDS", most_seconds)
     (tmp_path / "stages").mkdir()

@@ -18,7 +18,7 @@ def stop_signals(tmp_path, said):
     return StopSignals(tmp_path, on_message=said.append)
 
 
-def test_no_one_wishes_anything_at_first(stop_signals, said):
+def test_without_a_request_none_is_reported(stop_signals, said):
     with stop_signals.accepting_requests():
         assert stop_signals.requested() is None
     assert said == []
@@ -33,7 +33,7 @@ def test_a_request_from_another_terminal_is_followed_and_shown_once(stop_signals
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_wish_for_a_driver_that_was_killed_is_not_the_next_ones(stop_signals, tmp_path):
+def test_a_request_to_a_killed_driver_is_not_followed_by_the_next_one(stop_signals, tmp_path):
     request(tmp_path, "cancel")
     with stop_signals.accepting_requests():
         assert stop_signals.requested() is None
@@ -59,7 +59,7 @@ def test_after_a_pause_a_sweep_can_be_cancelled(stop_signals, said, tmp_path):
 
 
 @pytest.mark.parametrize("written", [b"explode", b"", b"\xff\xfe"])
-def test_what_is_no_wish_is_none(stop_signals, tmp_path, written):
+def test_an_invalid_request_is_ignored(stop_signals, tmp_path, written):
     with stop_signals.accepting_requests():
         (tmp_path / "halt").write_bytes(written)
         assert stop_signals.requested() is None

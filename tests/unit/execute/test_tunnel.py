@@ -82,7 +82,7 @@ def say_all(connection: socket.socket, said: bytes) -> None:
     connection.shutdown(socket.SHUT_WR)
 
 
-def test_where_no_one_listens_there_the_end_is_read_at_once(tmp_path):
+def test_a_connection_without_a_listener_at_the_far_end_ends_at_once(tmp_path):
     with tunnel_to(tmp_path / "nobody", tmp_path) as (way, _), connected(way) as connection:
         connection.sendall(b"hello")
         assert heard_to_the_end(connection) == b""

@@ -140,7 +140,7 @@ def test_the_user_may_choose_how_workers_start(start_method, expected):
     assert placed(point(), start_method=start_method).start_method == expected
 
 
-def test_a_trainer_that_knows_no_cpu_is_not_rehearsed():
+def test_a_trainer_without_cpu_support_is_not_rehearsed():
     found = placed(point(device=TPU), trainer=torch_like(name="torch_tpu", precisions={"tpu": ("fp32",)}))
     assert isinstance(found, Skipped)
     assert found.reason == (

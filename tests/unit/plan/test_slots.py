@@ -43,7 +43,7 @@ def test_the_workers_of_a_trial_have_as_few_nodes_as_can_be():
     assert chosen(point(device=T4S, num_workers=12, global_batch_size=60)) is None, "two nodes at most"
 
 
-def test_a_trainer_that_knows_one_host_gets_one():
+def test_a_trainer_of_one_host_gets_one():
     alone = torch_like(spans_hosts=())
     assert chosen(point(device=T4S, num_workers=4), trainer=alone) == "t4-by-four"
     assert chosen(point(device=T4S, num_workers=8), trainer=alone) is None
@@ -140,7 +140,7 @@ def test_a_trainer_that_spans_no_cpus_is_rehearsed_on_one_host():
     assert "1 host for 2" in found.substitutions
 
 
-def test_of_a_launchers_cluster_the_pools_in_its_zone_count():
+def test_only_the_pools_in_the_zone_of_a_launchers_cluster_count():
     far = pool("far", zone="us-east1-b")
     in_zone = {
         "provider": "gcp",

@@ -31,7 +31,7 @@ def test_a_stronger_device_that_seems_slower_is_as_fast_as_the_weaker_one():
     assert [ordered(one, (weak, strong)) for one in (weak, strong)] == [2.0, 2.0]
 
 
-def test_devices_of_which_neither_is_stronger_have_no_order():
+def test_devices_without_a_stronger_one_have_no_order():
     one, other = contender(1.0, 2.0, memory=3.0), contender(2.0, 8.0, memory=1.0)
     assert ordered(other, (one, other)) == 8.0
     assert ordered(contender(2.0, 8.0, memory=3.0, replicas=8), (one, other)) == 8.0

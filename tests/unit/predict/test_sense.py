@@ -218,7 +218,7 @@ def test_a_longer_or_deeper_recurrent_network_takes_longer(name, device, option,
 
 @pytest.mark.parametrize("models", [MODELS, UNSEEN], ids=["measured there", "unseen"])
 @pytest.mark.parametrize("name", NETWORKS_MS)
-def test_networks_that_few_or_no_one_published_are_predicted_within_an_honest_interval(name, models):
+def test_rarely_or_never_published_networks_are_predicted_within_an_honest_interval(name, models):
     """Unseen: without all steps of that H100, its GRU, LSTM and GAN included."""
     by_precision = {}
     for precision, measured in NETWORKS_MS[name].items():

@@ -24,7 +24,7 @@ def test_an_unpublished_transformer_is_predicted_roughly_with_its_source():
     assert step.source == "other networks on this device in 16 bit (NVIDIA, Lambda, MosaicML and 1 more)"
 
 
-def test_a_transformer_on_a_cpu_that_no_one_measured_is_refused():
+def test_a_transformer_on_an_unmeasured_cpu_is_refused():
     step = build_published_estimate(query("gpt2", "cpu", size="small"), MODELS).step
     assert isinstance(step, Refusal)
     assert step.reason.startswith("no CPU of this kind was measured")

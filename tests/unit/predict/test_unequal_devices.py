@@ -144,7 +144,7 @@ def test_parts_of_one_device_are_in_several_pools_where_none_has_room_for_all():
     assert [group.pool for group in found.unequal] == ["a", "b", "fast", "c"]
 
 
-def test_who_finds_room_in_one_pool_alone_comes_first():
+def test_workers_that_fit_into_only_one_pool_are_placed_first():
     pools = inventory(
         pool("wide", device=T4S, count=4, max_nodes=1), pool("narrow", device=T4S, max_nodes=1), FAST_POOL
     )

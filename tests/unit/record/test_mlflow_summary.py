@@ -64,7 +64,7 @@ def test_a_best_is_of_the_mean_of_a_setting_s_repeats_that_decide():
     assert found["best/usd_per_million_samples"] == pytest.approx(1800 / (200 * 190) ** 0.5)
 
 
-def test_a_setting_whose_repeats_were_all_disturbed_is_best_only_where_no_other_is_there():
+def test_a_setting_with_only_disturbed_repeats_is_best_only_without_another_one():
     noisy = repeats(400.0, noisy=(400.0,))
     assert summarise_sweep(noisy, planned=None)["best/samples_per_second"] == 400.0
     both = [*noisy, *repeats(180.0, precision="bf16")]

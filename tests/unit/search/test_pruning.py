@@ -56,7 +56,7 @@ def test_a_pruned_trial_is_no_result_and_no_failure():
     assert answer.num_trials == findings.num_measured
 
 
-def test_a_killed_search_knows_what_was_pruned_and_asks_for_the_same_trials():
+def test_a_killed_search_has_its_pruned_trials_and_asks_for_the_same_trials():
     whole = World(grid(), tells=True)
     whole.run()
     killed = World(grid(), tells=True)

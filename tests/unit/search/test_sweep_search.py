@@ -113,7 +113,7 @@ def test_a_larger_batch_is_not_tried_after_one_ran_out_of_memory():
     assert set(reasons.values()) <= {"oom in 1 of 1 trials", "batch 256 ran out of memory there"}
 
 
-def test_a_trainer_whose_environment_failed_is_left_out_with_the_reason():
+def test_a_trainer_with_a_failed_environment_is_left_out_with_the_reason():
     world = World(grid(), find_failure=lambda spec: "environment" if spec.trainer == "tensorflow" else None)
     progress = find_leader(world.run())
     assert sum(one.spec.trainer == "tensorflow" for one in world.records) == 1

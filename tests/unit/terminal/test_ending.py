@@ -106,7 +106,7 @@ def test_several_jobs_have_fewer_rows_each_and_a_column():
     assert len(end.table.rows) == 2
 
 
-def test_of_a_busy_host_the_measurements_are_shown_and_not_judged():
+def test_measurements_of_a_busy_host_are_shown_and_not_judged():
     busy = {"load_average": (9.0, 9.0)}
     records = [
         measured(name, repeat=repeat, recorded=busy)

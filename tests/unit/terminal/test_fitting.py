@@ -88,7 +88,7 @@ def test_what_all_rows_share_is_left_out_first_and_its_value_is_named():
     )
 
 
-def test_of_columns_that_differ_the_last_rank_leaves_first():
+def test_the_column_of_the_last_rank_is_left_out_first():
     slim = fitted(MEASURED, width=40)
     assert headers(slim) == ["trainer", "samples/s", "accuracy"]
     assert slim.note == (

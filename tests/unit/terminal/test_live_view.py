@@ -71,9 +71,7 @@ def test_a_pipe_gets_a_line_when_an_attempt_ends(tmp_path):
 
 
 @pytest.mark.parametrize("how", ["plain", "dumb", "ci"])
-def test_a_terminal_gets_lines_too_where_they_are_asked_for_and_where_no_one_sees_it(
-    how, tmp_path, monkeypatch
-):
+def test_a_terminal_gets_plain_lines_on_request_and_in_continuous_integration(how, tmp_path, monkeypatch):
     if how != "plain":
         monkeypatch.setenv(*{"dumb": ("TERM", "dumb"), "ci": ("CI", "true")}[how])
     console = in_a_terminal(width=100, height=20)

@@ -107,7 +107,7 @@ def test_cached_results_are_counted_by_their_provenance():
     ]
 
 
-def test_of_a_long_plan_the_first_settings_are_shown():
+def test_a_long_plan_shows_its_first_settings():
     places = tuple(placement(trial_spec(global_batch_size=64 + index)) for index in range(101))
     lines = shown(print_plan, plan(placements=places), prices=(), list_all=False)
     assert sum(line.startswith("measure ") for line in lines) == 100

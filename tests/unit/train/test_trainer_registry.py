@@ -64,7 +64,7 @@ def test_the_trainers_of_native_jobs_get_another_version_when_their_code_changes
 
 
 @pytest.mark.parametrize("name", sorted(trainers()))
-def test_a_trainer_whose_code_changes_gets_another_version(name: str) -> None:
+def test_a_trainer_with_changed_code_gets_another_version(name: str) -> None:
     found = {"version": trainers()[name].version, "sha256": sha256_of(FILES[name])}
     assert VERSIONS[name] == found, (
         f"the code of trainer {name!r} changed: raise its version in train/registry.py if it computes "
@@ -85,7 +85,7 @@ def test_noop_is_the_only_trainer_that_is_marked_as_not_training() -> None:
     assert [name for name, info in trainers().items() if not info.trains] == ["noop"]
 
 
-def test_a_trainer_whose_package_is_missing_shows_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_trainer_with_a_missing_package_shows_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch_xla", None)
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(TrialError, match=r"torch.*; get it with: make xla") as raised:

@@ -31,7 +31,7 @@ def test_a_tie_counts_half() -> None:
     assert found["auc"] == 1 / 2
 
 
-def test_of_five_grades_the_mass_of_grade_2_and_above_is_ranked() -> None:
+def test_five_grades_are_ranked_by_the_mass_of_grade_2_and_above() -> None:
     """0.45 referable in three grades outranks 0.4 in one, though grade 0 is the likeliest of both."""
     logits = logits_of((0.5, 0.05, 0.15, 0.15, 0.15), (0.55, 0.05, 0.0001, 0.4, 0.0001))
     assert graded(logits, {"y": np.array([2, 1])})["auc"] == 1

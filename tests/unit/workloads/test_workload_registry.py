@@ -21,7 +21,7 @@ def test_a_folder_with_a_spec_is_a_workload_and_a_folder_without_is_not() -> Non
 
 
 @pytest.mark.parametrize("name", DECLARED)
-def test_every_workload_has_frozen_options_whose_defaults_give_a_network(name: str) -> None:
+def test_every_workload_has_frozen_options_with_defaults_that_give_a_network(name: str) -> None:
     options = options_class(name)()
     with pytest.raises(dataclasses.FrozenInstanceError):
         options.learning_rate = 1.0

@@ -56,7 +56,7 @@ def file_of(module: str) -> Path:
 
 
 @pytest.mark.parametrize("name", DECLARED)
-def test_a_workload_whose_code_changes_gets_another_version(name: str) -> None:
+def test_a_workload_with_changed_code_gets_another_version(name: str) -> None:
     assert json.loads(STORED.read_text()).get(name) == found_of(name), (
         f"the code of workload {name!r} changed: raise VERSION in workloads/{name}/spec.py if it computes "
         "anything else, then run: python tests/unit/workloads/test_workload_versions.py"

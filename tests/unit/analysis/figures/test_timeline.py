@@ -125,7 +125,7 @@ def test_the_figure_names_the_phase_of_every_stretch():
 
 
 @pytest.mark.parametrize(("count", "shown"), [(100, 100), (101, 100)])
-def test_of_many_attempts_the_last_are_drawn_and_the_caption_shows_it(count, shown):
+def test_the_last_of_many_attempts_are_drawn_and_the_caption_shows_it(count, shown):
     records = [ran(4 * index, 4 * index + 3) for index in range(count)]
     (figure,) = timeline_figures(records, build_name)
     values = figure.build_spec(1000)["data"]["values"]

@@ -243,7 +243,7 @@ def test_what_the_model_of_time_does_not_know_is_refused(name, precision, reason
     assert found.reason.startswith(reason)
 
 
-def test_a_workload_whose_code_is_not_here_is_shown_and_named():
+def test_a_workload_without_its_code_is_shown_and_named():
     records = [split_record(workers=value, workload="lost_net") for value in (1, 2)]
     (row,) = split_table(families(records)).rows
     assert "unknown workload 'lost_net'" in row[-1]

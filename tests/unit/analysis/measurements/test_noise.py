@@ -164,7 +164,9 @@ def test_numbers_of_a_setting_are_those_of_the_repeats_that_decide():
         (None, "measured", False),
     ],
 )
-def test_a_measurement_whose_steps_waited_over_a_tenth_of_1_3_seconds_shows_it(seconds, provenance, waits):
+def test_a_measurement_with_steps_that_waited_over_a_tenth_of_1_3_seconds_shows_it(
+    seconds, provenance, waits
+):
     waited = train_result(data_wait_seconds=seconds)
     assert waits_for_data(record(placement=placement(provenance=provenance), result=waited)) is waits
 

@@ -122,7 +122,7 @@ def test_a_trial_that_only_failed_is_billed_for_that():
     assert bill_of_all(billed).failed_seconds == 13
 
 
-def test_a_rehearsal_is_billed_to_no_one():
+def test_a_rehearsal_is_not_billed():
     rehearsed = record(placement=placement(trial_spec(device="t4"), provenance="rehearsed"), price=None)
     assert find_attempts([rehearsed]) == {}
 

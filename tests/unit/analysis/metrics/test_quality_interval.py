@@ -58,7 +58,7 @@ def test_one_seed_with_an_unknown_number_of_samples_has_an_unbounded_quality(fou
     assert (found.low, found.high) == (-math.inf, math.inf)
 
 
-def test_seeds_alone_bound_an_accuracy_of_samples_that_no_one_counted():
+def test_seeds_bound_an_accuracy_with_an_unknown_number_of_samples():
     found = accuracy(0.89, 0.91, samples=None)
     assert math.isfinite(found.low)
     assert found.low < 0.89
@@ -91,7 +91,7 @@ def test_a_quality_without_bounds_is_never_shown_better_or_worse():
     assert not shown_better(accuracy(0.99), accuracy(0.1, samples=None), higher_is_better=True)
 
 
-def test_of_equal_settings_a_difference_is_shown_in_one_comparison_of_twenty_at_most():
+def test_equal_settings_are_shown_different_in_one_comparison_of_twenty_at_most():
     """Two settings with the same true accuracies over seeds, on samples of their own."""
     random = Random(1)
 

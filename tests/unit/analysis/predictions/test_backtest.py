@@ -49,7 +49,7 @@ def test_repeats_are_one_measurement():
     assert row[2].value == pytest.approx((2.0 * 2.1 * 2.2) ** (1 / 3))
 
 
-def test_of_one_measurement_both_numbers_are_shown():
+def test_a_single_measurement_is_shown_with_its_prediction():
     findings = found([measured(step_seconds=0.0021)], torch_ddp=0.0019)
     assert build_headline(findings)[-1] == (
         "mnist_cnn, cpu, torch_ddp, fp32: predicted 1.900 [0.950, 3.800] ms a step, measured 2.100."

@@ -48,7 +48,7 @@ def test_a_row_has_step_time_and_dollars_of_a_trial_and_what_they_stand_on():
     assert {refused[text] for text in ("step ms [90%]", "time [90%]", "$ [90%]")} == {UNKNOWN}
 
 
-def test_trainers_of_which_the_same_is_thought_share_a_row_and_others_do_not():
+def test_trainers_with_the_same_prediction_share_a_row_and_others_do_not():
     same = [forecast("torch_ddp"), forecast("tensorflow", trainer_options={"compile": "on"})]
     first, second, _ = collect_rows(
         predicted_table(list_predicted([*same, forecast("torch_xla", step_seconds=0.1)]))
@@ -88,7 +88,7 @@ def test_with_a_target_time_and_dollars_are_at_most_those_of_all_steps():
     assert "At most" not in predicted_table(list_predicted([forecast()])).note
 
 
-def test_of_a_training_in_phases_a_step_of_the_last_is_shown_and_no_time():
+def test_a_training_in_phases_shows_a_step_of_the_last_phase_and_no_time():
     forecasts = [forecast(workload="mnist_dbn", num_phases=3), forecast()]
     row, *_, total = collect_rows(predicted_table(list_predicted([*forecasts, forecast(device="v100")])))
     assert (row["step ms [90%]"], row["time [90%]"], row["$ [90%]"]) == ("2.0 [1.0, 4.0]", UNKNOWN, UNKNOWN)

@@ -92,7 +92,7 @@ def test_a_measurement_gains_what_was_lost_by_not_knowing():
     assert gains[1,] == pytest.approx(by_hand, abs=0.03)
 
 
-def test_of_nearly_equal_chances_the_better_median_leads():
+def test_the_better_median_leads_among_nearly_equal_chances():
     """1.00 and 1.02 lie within 5%, so both are good in every draw."""
     for means, leader in (((1.0, 1.02), 0), ((1.02, 1.0), 1)):
         found = assess(posterior(means, (1e-6, 1e-6)), fastest())
@@ -115,7 +115,7 @@ def test_a_plan_begins_with_the_assessment_that_is_shown():
     assert not list(measurement_plan(posterior((1.0, 1.0), (0.2, 0.2)), fastest(), np.ones(2), **known))
 
 
-def test_of_two_equal_gains_the_cheaper_is_measured_and_a_costly_one_is_not():
+def test_the_cheaper_of_two_equal_gains_is_measured_and_a_costly_one_is_not():
     three = posterior((1.0, 1.1, 1.1), (0.05, 0.2, 0.2))
     assert advised(three, (1.0, 5.0, 4.0), confidence=0.99)[0] == 2
     assert advised(three, (9.0, 9.0, 9.0), left=8.0) == []
@@ -236,7 +236,7 @@ def answer(*candidates, objective=None, confidence=0.9):
     )
 
 
-def test_of_very_many_settings_the_most_promising_are_judged():
+def test_only_the_most_promising_of_very_many_settings_are_judged():
     several = [candidate(1.0 + 0.01 * index, label=f"setting {index}") for index in range(520)]
     found = answer(*reversed(several))
     assert (len(found.standings), found.winner.setting) == (500, "setting 0")

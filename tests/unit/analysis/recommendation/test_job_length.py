@@ -31,7 +31,7 @@ def test_epochs_that_the_user_asks_for_stand_before_the_declared_ones(training):
 
 
 @pytest.mark.parametrize("training", [NO_SAMPLES, None])
-def test_epochs_of_no_one_knows_how_many_samples_are_refused(training):
+def test_epochs_of_a_data_set_of_unknown_size_are_refused(training):
     with pytest.raises(ConfigError) as raised:
         told(training, epochs=2.5)
     assert str(raised.value) == (
@@ -57,7 +57,7 @@ def test_one_epoch_is_not_several():
         (None, "the plan tells of no full training"),
     ],
 )
-def test_what_no_one_declares_is_as_long_as_the_longest_recorded_training(training, reason):
+def test_a_job_without_a_declared_length_is_as_long_as_the_longest_recorded_training(training, reason):
     expected = f"12,800 samples, the longest recorded training: {reason}{INSTEAD}"
     assert told(training) == (12_800, expected)
 
@@ -79,7 +79,7 @@ def test_a_job_of_too_many_samples_is_refused(epochs):
     assert told(WHOLE, samples=MOST_SAMPLES)[0] == MOST_SAMPLES
 
 
-def test_a_wish_that_no_workload_of_a_plan_can_have_is_refused_by_its_name():
+def test_an_objective_that_no_workload_of_a_plan_can_have_is_refused_by_its_name():
     found = planned(point(), point(workload="imdb_bigru"), train_samples=sizes(imdb=None))
     check_lengths(found.trainings, Objective())
     check_lengths(found.trainings, Objective(samples=5))

@@ -63,7 +63,7 @@ class TestBatchSizesAreComparedOnOneJob:
 
     records = (*trainings(64, 0.020, fixed_seconds=10.0), *trainings(256, 0.050, fixed_seconds=40.0))
 
-    def test_of_a_long_job_the_higher_rate_wins_although_equal_steps_take_longer(self):
+    def test_the_higher_rate_wins_a_long_job_although_equal_steps_take_longer(self):
         """1,000,000 samples: 10 + 312.5 = 322.5 s against 40 + 195.3 = 235.3 s."""
         found = answer(self.records, Objective(samples=1_000_000))
         assert (found.state, found.chosen) == ("settled", "cpu, torch_ddp, fp32, batch 256")
@@ -71,7 +71,7 @@ class TestBatchSizesAreComparedOnOneJob:
         assert seconds["cpu, torch_ddp, fp32, batch 64"] == pytest.approx(322.5, rel=0.01)
         assert seconds["cpu, torch_ddp, fp32, batch 256"] == pytest.approx(235.3, rel=0.01)
 
-    def test_of_a_short_job_the_lower_fixed_part_wins(self):
+    def test_the_lower_fixed_part_wins_a_short_job(self):
         """100,000 samples: 10 + 31.25 = 41.25 s against 40 + 19.5 = 59.5 s."""
         found = answer(self.records, Objective(samples=100_000))
         assert (found.state, found.chosen) == ("settled", "cpu, torch_ddp, fp32, batch 64")
@@ -232,7 +232,7 @@ class TestATie:
             *repeats("tensorflow", rates=(17_640, 21_000, 14_500), **changes.get("tensorflow", {})),
         ]
 
-    def test_all_within_the_interval_are_named_and_no_one_is_the_winner(self):
+    def test_all_within_the_interval_are_named_and_none_is_the_winner(self):
         found = answer(self.records())
         assert found.state == "tie"
         assert set(found.tied) == {"cpu, torch_ddp, fp32", "cpu, tensorflow, fp32"}
@@ -303,7 +303,7 @@ class TestATie:
         ]
         assert answer(records).next_step.command.endswith("seed=1,2,3 sweep.repeats=4")
 
-    def test_of_equal_qualities_the_cheaper_or_else_the_faster_is_taken_and_seeds_are_asked_for(self):
+    def test_the_cheaper_or_faster_of_equal_qualities_is_chosen_and_seeds_are_asked_for(self):
         records = [
             *trainings(64, 0.010, precision="bf16", accuracy=0.95),
             *trainings(64, 0.020, precision="fp32", accuracy=0.95),
@@ -353,7 +353,7 @@ class TestFailures:
         (left,) = found.left_out
         assert (left.reason, left.may_be_best) == ("diverged in 1 of 5 trials", False)
 
-    def test_a_setting_whose_trial_was_lost_leaves_the_answer_open(self):
+    def test_a_setting_with_a_lost_trial_leaves_the_answer_open(self):
         spec = trial_spec(precision="bf16", steps=70)
         failed = record(spec=spec, failure=Failure(kind="worker_lost", message="gone"))
         found = answer([*trainings(64, 0.014), failed])
@@ -587,7 +587,7 @@ accuracies = st.sampled_from((0.90, 0.95, 0.99))
 
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.tuples(times, prices, accuracies), min_size=2, max_size=5))
-def test_no_one_on_the_front_is_beaten_and_everybody_else_is(several):
+def test_settings_on_the_front_are_not_dominated_and_all_others_are(several):
     records = [
         one
         for index, (seconds, usd, accuracy) in enumerate(several)
@@ -625,7 +625,7 @@ def test_no_one_on_the_front_is_beaten_and_everybody_else_is(several):
         ({"quality": 0.96}, "fastest with accuracy 0.96"),
     ],
 )
-def test_a_wish_is_shown_in_words(objective, words):
+def test_an_objective_is_described_in_words(objective, words):
     assert describe_objective(Objective(**objective), Aim(metric="accuracy", higher_is_better=True)) == words
 
 

@@ -52,7 +52,7 @@ def test_a_training_that_did_not_come_to_the_target_counts_as_slower_than_any():
     assert row["steps to target"] == "20 [10, not reached]"
 
 
-def test_a_setting_most_of_whose_trainings_did_not_reach_it_has_no_time():
+def test_a_setting_that_missed_the_target_in_most_trainings_has_no_time():
     (row,) = collect_rows([training(0.9, seed=1), training(0.1, 0.83), training(0.1, seed=2)])
     assert row["reached"] == "1 of 3"
     assert row["training s"] == "not reached in 300 steps (best 0.9000)"
@@ -64,7 +64,7 @@ def test_one_training_that_did_not_reach_it_shows_how_far_it_came():
     assert (row["reached"], row["training s"]) == ("0 of 1", "not reached in 300 steps (best 0.8300)")
 
 
-def test_of_a_metric_that_should_be_low_the_lowest_is_the_best():
+def test_the_lowest_value_is_the_best_of_a_metric_that_should_be_low():
     (row,) = collect_rows([training(3.0, 1.5, 2.0, higher_is_better=False)])
     assert row["target"] == "accuracy \N{LESS-THAN OR EQUAL TO} 0.9"
     assert row["training s"] == "not reached in 300 steps (best 1.500)"

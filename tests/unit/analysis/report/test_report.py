@@ -52,7 +52,7 @@ def test_a_page_with_the_drawings_of_its_former_version_is_the_same(case, monkey
     )
 
 
-def test_a_page_whose_figures_another_process_draws_is_the_same(monkeypatch):
+def test_a_page_with_figures_drawn_by_another_process_is_the_same(monkeypatch):
     records, plan = tpu_vs_gpu()
     findings = collect_findings(records, plan)
     here = render(sweep="example", findings=findings)
@@ -122,7 +122,7 @@ def test_every_mark_of_a_figure_names_a_row_of_the_page():
     assert set(marks) <= rows
 
 
-def test_figures_whose_titles_differ_in_signs_alone_have_ids_of_their_own():
+def test_figures_with_titles_that_differ_only_in_signs_have_ids_of_their_own():
     records = [measured(workload=value) for value in ("<a>", "'a'", HOSTILE)]
     page = Page(render(sweep="example", findings=collect_findings(records, plan_of(records))))
     ids = [attributes["id"] for _, attributes in page.elements if "id" in attributes]

@@ -115,7 +115,7 @@ def test_the_heat_map_compares_the_best_of_each_cell_and_hatches_what_was_not_me
     assert cells["faster unmeasured"] == "16x"
 
 
-def test_a_cell_whose_interval_overlaps_the_reference_is_grey():
+def test_a_cell_with_an_interval_that_overlaps_the_reference_is_grey():
     close = [*repeats(rates=(8000, 8600)), *repeats(rates=(8100, 8500), precision="bf16")]
     told = [forecast(step_seconds=0.008)]
     assert "tie" in dict(heat(close, forecasts=told))

@@ -123,7 +123,7 @@ def test_points_at_different_prices_name_their_price():
     assert compute_bill(records).endswith("node-seconds.")
 
 
-def test_a_trial_of_which_one_attempt_has_no_price_has_no_cost():
+def test_a_trial_with_one_unpriced_attempt_has_no_cost():
     records = [record(failure=FAILED), record(price=price(), attempt=2)]
     assert "Cost" not in tables(records)
 

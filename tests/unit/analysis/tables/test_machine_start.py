@@ -18,7 +18,7 @@ def test_what_the_price_list_states_is_shown():
     )
 
 
-def test_of_several_machines_the_ends_are_shown():
+def test_the_start_of_several_machines_is_shown_as_a_range():
     dear = price(**STATED, node_usd_per_hour=36.0)
     assert describe_start([price(**STATED), dear]) == (
         "Boot and install of a rented machine come on top: 2.0 min to 10 min, $0.12 to $6.0, "

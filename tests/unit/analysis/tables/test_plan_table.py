@@ -23,6 +23,6 @@ def test_every_point_is_a_row_with_its_factors_and_what_is_no_trial_has_none():
     assert frame["note"][2] == "a CPU has no fp16"
 
 
-def test_of_no_point_there_is_no_row():
+def test_a_plan_without_points_has_no_row():
     frame = plan_frame(Plan(sweep="example", placements=(), cached=(), skipped=()))
     assert (len(frame), list(frame.columns)) == (0, list(PLAN_COLUMNS))

@@ -153,6 +153,6 @@ def test_a_rehearsal_and_a_sweep_without_checkpoints_keep_none(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["../elsewhere", "..", "/elsewhere", ""])
-def test_a_checkpoint_whose_trial_leads_elsewhere_is_refused(url, worker, name):
+def test_a_checkpoint_with_a_trial_name_that_leads_elsewhere_is_refused(url, worker, name):
     with pytest.raises(RecordError, match=rf"^a checkpoint names the trial '{name}', which names no folder$"):
         CheckpointStore(url).keep(written(worker, 5, trial_id=name))

@@ -97,7 +97,7 @@ def test_two_readings_after_each_block_show_whether_the_device_was_idle():
     assert timed(QueueTrainer(), steps=10).reading_seconds == ((LOSS_SECONDS, LOSS_SECONDS),) * 4
 
 
-def test_the_first_reading_waits_for_what_no_one_synchronized():
+def test_the_first_reading_waits_for_work_that_was_not_synchronized():
     class Impatient(QueueTrainer):
         def synchronize(self) -> None:
             self.now += 0.5

@@ -126,7 +126,7 @@ def test_after_the_blocks_no_part_is_longer_than_one_of_them():
     assert [item.step for item in shelf.progress][4:7] == [14, 18, 20]  # the loss is read after 18
 
 
-def test_a_checkpoint_knows_the_losses_that_were_read_and_the_seconds_that_were_trained():
+def test_a_checkpoint_has_the_losses_that_were_read_and_the_trained_seconds():
     trainer = Restored()
     shelf = Shelf(trainer)
     trained(trainer, steps=10, shelf=shelf)

@@ -40,7 +40,7 @@ def test_a_message_in_pieces_is_put_together(ends):
     assert other.take() is None
 
 
-def test_what_was_shown_before_the_end_is_heard(ends):
+def test_a_message_sent_before_the_end_is_received(ends):
     one, other = map(Channel, ends)
     one.send({"event": "report"})
     one.close()
@@ -70,7 +70,7 @@ def test_an_unfinished_message_of_a_dead_sender_does_not_spoil_the_next_one(ends
     assert Channel(ends[1]).receive() == {"event": "exited", "code": -9}
 
 
-def test_sending_to_no_one_shows_it(ends):
+def test_sending_without_a_receiver_raises(ends):
     one, other = map(Channel, ends)
     other.close()
     with pytest.raises(ChannelClosedError, match="Broken pipe"):

@@ -19,7 +19,7 @@ def test_a_short_output_is_whole():
     assert output_of("print('é' * 1000)").text() == "é" * 1000 + "\n"
 
 
-def test_of_a_long_output_the_first_and_the_last_mib_are_kept():
+def test_the_first_and_the_last_mib_of_a_long_output_are_kept():
     code = "from os import write; write(1, b'first'); [write(1, b'x' * 2**10) for _ in range(200 * 2**10)]"
     code += "; write(1, b'last')"
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -42,7 +42,7 @@ def test_the_beginning_is_copied_at_once_and_the_rest_at_the_end(tmp_path):
         assert (tmp_path / "log").read_bytes()[MOST_BYTES:] == b"yyyyy"
 
 
-def test_a_process_that_holds_the_pipe_keeps_no_one_waiting():
+def test_a_process_that_holds_the_pipe_does_not_block_the_reader():
     output = BoundedOutput()
     process = subprocess.Popen(["sh", "-c", "echo said; exec sleep 60"], stdout=output.descriptor)
     output.start()

@@ -203,7 +203,7 @@ def test_samples_that_no_batch_shows_are_not_known(batch: object, reporter: Reco
     assert reporter.counted == [None]
 
 
-def test_a_loader_whose_batches_have_another_first_dimension_is_not_counted(reporter: Recorder) -> None:
+def test_a_loader_with_batches_of_another_first_dimension_is_not_counted(reporter: Recorder) -> None:
     loader = torch.utils.data.DataLoader(
         torch.zeros(64, 20), 32, collate_fn=lambda rows: torch.stack(rows, 1)
     )
@@ -254,7 +254,7 @@ def test_the_time_of_a_loader_is_that_of_its_batches_without_the_first_one(
     assert num_processes or all(seconds >= 0.02 for _, seconds, _ in reporter.loads)
 
 
-def test_a_loader_whose_processes_are_not_seen_shows_it(reporter: Recorder) -> None:
+def test_a_loader_with_unobserved_processes_shows_it(reporter: Recorder) -> None:
     take(reporter, callback.steps([torch.zeros(4), torch.zeros(4)]))
     assert [processes for _, _, processes in reporter.loads] == [None]
 
@@ -291,7 +291,7 @@ def test_convolutions_are_rounded_by_default_and_products_are_not(
     assert callback._rounds_float32(torch, of_convolutions=of_convolutions) == is_rounded
 
 
-def test_a_script_of_pytorch_whose_tensorboard_imported_tensorflow_does_not_train_with_it(
+def test_a_script_of_pytorch_with_tensorflow_imported_by_tensorboard_does_not_train_with_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     tensorflow = SimpleNamespace(test=None)

@@ -142,7 +142,7 @@ def test_a_training_in_a_framework_is_not_counted_twice(observer: ModuleType) ->
     ("kind", "why"),
     [("optimizers", "two optimizers"), ("steps", "without a batch"), ("loaders", "two loaders")],
 )
-def test_a_loop_whose_step_is_not_clear_is_refused(
+def test_a_loop_without_a_clear_step_is_refused(
     script: Script, parts: Any, kind: str, why: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     measured = parts(5)

@@ -36,7 +36,7 @@ def test_a_file_that_the_trial_wrote_does_not_count(folder: Path) -> None:
     assert set(seen(folder, told).hash()) == {"data.bin"}
 
 
-def test_of_files_that_changed_unseen_a_text_counts_as_changed_and_data_as_the_trials_own(
+def test_a_text_that_changed_unseen_counts_as_changed_and_data_as_the_trials_own(
     folder: Path,
 ) -> None:
     assert seen(folder, {"files": {"c.yaml": 5, "data.bin": 5}}).hash() == {"c.yaml": CHANGED}

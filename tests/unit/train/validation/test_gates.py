@@ -214,7 +214,7 @@ def two_late_ranks() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("trainer", ["torch_ddp", "unequal_ddp", "kernel_split", "tensorflow"])
-def test_a_processor_whose_steps_have_finished_when_they_return_is_not_judged_by_readings(trainer) -> None:
+def test_a_processor_with_synchronous_steps_is_not_judged_by_readings(trainer) -> None:
     place = placement(trial_spec(trainer=trainer), replicas=2, num_processes=2)
     assert judge(place, train_result(**two_late_ranks())) is None
 

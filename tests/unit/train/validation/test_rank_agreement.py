@@ -100,7 +100,7 @@ def test_the_refused_result_is_in_the_failure():
     assert failure.refused == merge_reports([report(), report(samples=1)], launch_seconds=0.6)
 
 
-def test_all_ranks_are_heard():
+def test_a_failure_lists_the_quality_of_all_ranks():
     failure = judge(report(), report(), report(quality={"accuracy": 0.5}))
     assert failure is not None
     assert failure.message.endswith("0.97 on rank 0, 0.97 on rank 1, 0.5 on rank 2")

@@ -29,7 +29,7 @@ def test_each_network_is_looked_at():
     assert unmoved("mnist_gan", GAN, generator_0_kernel=2.0) == ("training.discriminator",)
 
 
-def test_of_several_phases_each_has_weights_that_it_alone_trains():
+def test_each_of_several_phases_has_weights_that_only_it_trains():
     assert unmoved("mnist_dbn", DBN, model_1_visible_bias=1.0, model_2_visible_bias=1.0) == (
         "fine_tuning.model",
     )

@@ -192,7 +192,7 @@ def test_words_that_name_no_file_do_not_change_the_version(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("code", "reports"), [("from orchestrator_callback import steps", True), ("", False)]
 )
-def test_a_script_whose_files_name_the_callback_reports_steps(
+def test_a_script_with_files_that_name_the_callback_reports_steps(
     code: str, reports: bool, tmp_path: Path
 ) -> None:
     (tmp_path / "train.py").write_text(code)
