@@ -87,6 +87,7 @@ def _predicted(predicted: Predicted) -> Document:
         "trainers": predicted.trainers,
         "num_workers": trial.num_workers,
         "global_batch_size": trial.global_batch_size,
+        **codec.to_nulls(trial.memory_settings),
         "steps": trial.steps,
         "num_trials": predicted.num_trials,
         "step_seconds": predicted.step_seconds,

@@ -60,6 +60,7 @@ def _prediction(prediction: Prediction) -> dict[str, Any]:
         "num_workers": point.num_workers,
         "num_hosts": point.num_hosts,
         "global_batch_size": point.global_batch_size,
+        **codec.to_nulls(point.memory_settings),
         **_step(prediction.step),
         "interval_factor": prediction.interval_factor,
         "command": prediction.command,

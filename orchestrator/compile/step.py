@@ -56,7 +56,9 @@ def with_smaller_batch(
         finds_largest: False: the first of its half, quarter, ...; True: the largest, to a 32nd of it.
     """
     fit = find_fit(step)
-    if isinstance(fit, NoFit) or fit.fits:
+    share = step.request.global_batch_size // step.replicas
+    is_divided = step.request.memory_settings.count_passes(share) > 1  # a smaller batch holds no less
+    if isinstance(fit, NoFit) or fit.fits or is_divided:
         return fit
 
     def fits(batch: int) -> bool:

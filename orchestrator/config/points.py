@@ -15,7 +15,7 @@ from orchestrator.core.device import Device
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.settings import TrainerSettings
 from orchestrator.core.sweep import Point
-from orchestrator.core.trial_spec import Option, TimingSpec, require_positive
+from orchestrator.core.trial_spec import MEMORY_KEYS, MemorySettings, Option, TimingSpec, require_positive
 from orchestrator.plan.expand import Combination, matches
 from orchestrator.train.registry import trainer_info
 
@@ -82,8 +82,12 @@ class PointMaker:
             label=self._find_label(combination),
             is_baseline=bool(self._baseline) and matches(combination, self._baseline),
             deals_batches=trainer_info(trainer.name).deals_batches,
-            **{key: self._typed(key, combination[key]) for key in POINT_KEYS if key in combination},
+            **self._values(combination, set(POINT_KEYS) - set(MEMORY_KEYS)),
+            memory_settings=MemorySettings(**self._values(combination, MEMORY_KEYS)),
         )
+
+    def _values(self, combination: Combination, keys: Iterable[str]) -> dict[str, Any]:
+        return {key: self._typed(key, combination[key]) for key in keys if key in combination}
 
     def _hardware(self, combination: Combination) -> dict[str, Any]:
         """Return device, other devices and number of workers; a list of equal devices has no others."""
@@ -160,7 +164,8 @@ def _identity(point: Point) -> object:
         point.precision,
         point.data_source,
         point.timing,
-        *(getattr(point, key) for key in POINT_KEYS),
+        point.memory_settings,
+        *(getattr(point, key) for key in POINT_KEYS if key not in MEMORY_KEYS),
     )
 
 

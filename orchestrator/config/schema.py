@@ -25,7 +25,7 @@ from orchestrator.core.settings import (
 )
 from orchestrator.core.sweep import Order
 from orchestrator.core.trainer import TrainerInfo
-from orchestrator.core.trial_spec import TimingSpec
+from orchestrator.core.trial_spec import MEMORY_KEYS, TimingSpec
 from orchestrator.train.registry import trainers
 from workloads.data.sources import SOURCES
 from workloads.registry import options_class
@@ -36,7 +36,7 @@ POINT_GROUPS = ("workload", "device", "precision", "trainer", "measure", "data")
 KNOB_GROUPS = ("workload", "trainer", "measure", "data")
 """Config groups with keys that may be set and swept. The keys of other groups are facts."""
 
-POINT_KEYS = ("num_workers", "num_hosts", "global_batch_size", "steps", "seed")
+POINT_KEYS = ("num_workers", "num_hosts", "global_batch_size", "steps", "seed", *MEMORY_KEYS)
 """Top-level keys that are part of a point."""
 
 DEVICES = "devices"
@@ -96,6 +96,7 @@ class RootConf:
         steps: optimizer steps of a trial; with a target the most of them.
         seed: seed of initial weights and data order.
         outputs: folder of the sweeps' folders, from the working directory.
+        micro_batch_size: samples of a replica that go through at once; gradients are summed; 0: all.
         data_folder: folder of your own photographs or texts, for the workloads that take them.
     """
 
@@ -123,6 +124,7 @@ class RootConf:
     global_batch_size: int = 64
     steps: int = 200
     seed: int = 0
+    micro_batch_size: int = 0
     outputs: str = "outputs"
     data_folder: str | None = None
 

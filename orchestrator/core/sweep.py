@@ -7,7 +7,7 @@ from typing import Literal
 
 from orchestrator.core.device import Device
 from orchestrator.core.errors import ConfigError
-from orchestrator.core.trial_spec import Option, TimingSpec, require_positive
+from orchestrator.core.trial_spec import DEFAULT_MEMORY, MemorySettings, Option, TimingSpec, require_positive
 
 Order = Literal["shuffled", "cheapest_first", "longest_first"]
 """Order in which the trials of a sweep start."""
@@ -35,6 +35,7 @@ class Point:
         global_batch_size: samples per optimizer step, all replicas together.
         label: axis -> value of the axes in which the points of this sweep differ.
         is_baseline: True if other trials are compared with this one.
+        memory_settings: by which a replica takes less memory.
         deals_batches: True if the trainer deals batches; if not, a batch divides evenly over the replicas.
     """
 
@@ -54,6 +55,7 @@ class Point:
     num_hosts: int | None = None
     other_devices: tuple[Device, ...] = ()
     is_baseline: bool = False
+    memory_settings: MemorySettings = DEFAULT_MEMORY
     deals_batches: bool = False
 
     def __post_init__(self) -> None:
@@ -67,6 +69,7 @@ class Point:
             raise ConfigError(f"{self._batch_and_replicas('is below')}; each needs a sample")
         if not self.divides_over(self.replicas):
             raise ConfigError(self._indivisible())
+        self.memory_settings.require_divisible(self.global_batch_size // self.replicas)
 
     @property
     def replicas(self) -> int:

@@ -107,6 +107,7 @@ class TrainerInfo:
         framework: framework of the native jobs that it trains, `torch` or `keras`; None: it trains none.
         native_path: `module:Class` that trains them.
         splits_tensors: True if it splits the tensors of a native job's batch over devices.
+        memory_keys: settings of `MemorySettings` that it has.
         runs_scripts: True for the trainer that starts a script in the place of training.
     """
 
@@ -137,6 +138,7 @@ class TrainerInfo:
     takes_unequal_devices: bool = False
     splits_convolutions: bool = False
     deals_batches: bool = False
+    memory_keys: tuple[str, ...] = ()
     framework: str | None = None
     native_path: str | None = None
     splits_tensors: bool = False

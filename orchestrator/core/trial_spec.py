@@ -5,7 +5,7 @@ import hashlib
 import json
 import math
 from collections.abc import Container, Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cache
 from typing import Any, Literal, cast
 
@@ -113,6 +113,51 @@ class TimingSpec:
         return self.least_steps + self.max_warmup_steps - self.warmup_steps
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemorySettings:
+    """What a replica holds at once while it trains on its share of a batch.
+
+    Attributes:
+        micro_batch_size: samples of a replica that go through at once; gradients are summed; 0: all.
+    """
+
+    micro_batch_size: int = 0
+
+    def __post_init__(self) -> None:
+        if self.micro_batch_size < 0:
+            raise ConfigError(f"micro_batch_size={self.micro_batch_size} must not be negative")
+
+    @property
+    def chosen(self) -> Mapping[str, int]:
+        """Key -> value of the settings that differ from their defaults."""
+        values = {field.name: (getattr(self, field.name), field.default) for field in fields(self)}
+        return {name: value for name, (value, default) in values.items() if value != default}
+
+    @property
+    def words(self) -> str:
+        """The same in command-line form; empty where all have their defaults."""
+        return " ".join(f"{name}={value}" for name, value in self.chosen.items())
+
+    def require_divisible(self, share: int) -> None:
+        """Raise ConfigError unless a replica's share of a batch divides into micro batches."""
+        size = self.micro_batch_size
+        if size and share % size:
+            smaller = next(count for count in range(min(size, share), 0, -1) if share % count == 0)
+            raise ConfigError(
+                f"micro_batch_size={size} does not divide the {share} samples of a replica; {smaller} would"
+            )
+
+    def count_passes(self, share: int) -> int:
+        """Return how many micro batches a replica's share of a batch is."""
+        return max(1, share // self.micro_batch_size) if self.micro_batch_size else 1
+
+
+MEMORY_KEYS = tuple(field.name for field in fields(MemorySettings))
+"""Keys of a point that are one of these settings each."""
+
+DEFAULT_MEMORY = MemorySettings()
+
+
 AXES = (
     "workload",
     "device",
@@ -148,6 +193,7 @@ class TrialSpec:
         repeat: 0, 1, …: the same trial again, in a process of its own.
         host_cpu: model and core count of the host where the device is `cpu`, otherwise None; of several that
             are not alike, all of them.
+        memory_settings: by which a replica takes less memory.
     """
 
     workload: str
@@ -170,6 +216,7 @@ class TrialSpec:
     workload_options: Mapping[str, Option] = field(default_factory=dict)
     trainer_options: Mapping[str, Option] = field(default_factory=dict)
     timing: TimingSpec = TimingSpec()
+    memory_settings: MemorySettings = DEFAULT_MEMORY
 
     def __post_init__(self) -> None:
         for name in ("global_batch_size", "steps", "num_workers", "num_hosts", "replicas"):

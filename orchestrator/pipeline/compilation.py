@@ -221,6 +221,7 @@ def _build_program(
             workload_options=asked.workload_options,
             precision=asked.precision,
             global_batch_size=asked.global_batch_size,
+            memory_settings=asked.memory_settings,
             origin=origin,
         ),
         device=device,

@@ -155,6 +155,7 @@ class _PredictionInputs:
             point.num_workers,
             count_hosts(point, slots),
             point.global_batch_size,
+            point.memory_settings,
             self.find_host_cpu(point),
         )
 
@@ -397,6 +398,7 @@ def _step_query(point: Point) -> StepQuery | Refusal:
         precision=point.precision,
         num_workers=point.num_workers,
         global_batch_size=point.global_batch_size,
+        memory_settings=point.memory_settings,
     )
 
 
@@ -407,6 +409,7 @@ def _memory_need(query: StepQuery) -> MemoryNeed | None:
         precision=query.precision,
         replicas=query.replicas,
         global_batch_size=query.global_batch_size,
+        memory_settings=query.memory_settings,
     )
 
 
@@ -418,10 +421,16 @@ def _too_large(need: MemoryNeed | None, query: StepQuery) -> Refusal | None:
     return Refusal(
         reason=f"a replica needs at least {least:.1f} GiB, {query.device.name} has {capacity:.1f} GiB "
         "(predicted by counting)",
-        to_measure=f"global_batch_size={need.largest_batch} at most"
-        if need.largest_batch
-        else "a device with more memory, or a smaller network",
+        to_measure=_find_smaller(need),
     )
+
+
+def _find_smaller(need: MemoryNeed) -> str:
+    if not need.largest_batch:
+        return "a device with more memory, or a smaller network"
+    if need.passes == 1:
+        return f"global_batch_size={need.largest_batch} at most"
+    return f"micro_batch_size={need.largest_batch // need.replicas} at most"
 
 
 def _find_command(point: Point, *, repeated_words: Sequence[str]) -> str | None:
@@ -448,5 +457,6 @@ def _identity_of_trial(trial: TrialSpec) -> Hashable:
         trial.num_workers,
         trial.num_hosts,
         trial.global_batch_size,
+        trial.memory_settings,
         trial.host_cpu,
     )

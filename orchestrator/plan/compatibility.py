@@ -8,7 +8,7 @@ from orchestrator.core.sweep import Point
 from orchestrator.core.tpu_topology import parse_generation
 from orchestrator.core.trainer import TrainerEnvironment, TrainerInfo, TrainingRequest
 from orchestrator.plan.trial_specs import build_workload
-from workloads.layers import Layer
+from workloads.layers import BatchNorm, Layer
 from workloads.spec import NativeSpec, ScriptSpec, WorkloadSpec
 
 LEAST_CAPABILITY: Mapping[str, float] = {"13": 7.5}
@@ -56,6 +56,8 @@ def _reasons(point: Point, trainer: TrainerInfo) -> Iterator[str | None]:
     """Yield the result of every rule; a rule may rely on those before it."""
     yield _trains_own_code(point, trainer)
     yield _takes_unequal_devices(point, trainer)
+    yield _has_memory_settings(point, trainer)
+    yield _can_accumulate(point)
     devices = {device.name: device for device in (point.device, *point.other_devices)}
     yield from (rule(point, device, trainer) for device in devices.values() for rule in _DEVICE_RULES)
     yield _a_target_needs_training(point, trainer)
@@ -68,6 +70,34 @@ def _takes_unequal_devices(point: Point, trainer: TrainerInfo) -> str | None:
         f"{trainer.name} gives every worker equal work, so that {point.device_label} would wait for the "
         f"slowest device; choose a trainer that divides work by speed, or equal devices"
     )
+
+
+def _has_memory_settings(point: Point, trainer: TrainerInfo) -> str | None:
+    missing = [name for name in point.memory_settings.chosen if name not in trainer.memory_keys]
+    if not missing:
+        return None
+    if trainer.runs_scripts:
+        return f"a script divides its batches itself; leave {missing[0]} out"
+    return f"{trainer.name} has no {missing[0]}; choose trainer=torch_ddp, or leave it out"
+
+
+def _can_accumulate(point: Point) -> str | None:
+    """Refuse layers and jobs whose micro batches do not train what the whole batch does."""
+    passes = point.memory_settings.count_passes(point.global_batch_size // point.replicas)
+    if passes == 1:
+        return None
+    if _has_layer(point, BatchNorm):
+        return (
+            f"batch normalisation of {point.workload} takes its statistics of the whole batch; "
+            "leave micro_batch_size out"
+        )
+    spec = build_workload(point)
+    if isinstance(spec, NativeSpec) and spec.accumulation_steps > 1:
+        return (
+            f"{spec.name} accumulates by itself, accumulation_steps={spec.accumulation_steps}; "
+            "leave micro_batch_size out"
+        )
+    return None
 
 
 def _a_trainer_is_known(_point: Point, device: Device, _trainer: TrainerInfo) -> str | None:

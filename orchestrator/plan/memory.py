@@ -19,4 +19,5 @@ def memory_key(trial: TrialSpec) -> MemoryKey:
         trial.num_workers,
         trial.num_hosts,
         trial.global_batch_size,
+        trial.memory_settings,
     )

@@ -122,6 +122,7 @@ def build_trial(
         host_cpu=host_cpu,
         other_devices=tuple(device.name for device in point.other_devices),
         timing=_build_timing(spec, point),
+        memory_settings=point.memory_settings,
     )
 
 

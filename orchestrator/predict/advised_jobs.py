@@ -176,6 +176,7 @@ def _name_setting(setting: KnownSetting, point: Point, *, trainer: str) -> Setti
         host="",
         workload_version=0,
         trainer_version=0,
+        memory_settings=point.memory_settings.words,
     )
 
 
@@ -195,4 +196,5 @@ def list_overrides(point: Point) -> tuple[str, ...]:
         seed=point.seed,
         timing=point.timing,
         num_hosts=point.num_hosts,
+        memory_settings=point.memory_settings,
     )

@@ -6,7 +6,7 @@ from orchestrator.analysis.formatting import number, share
 from orchestrator.analysis.table import Column, Table
 from orchestrator.core.estimate import Estimate
 from orchestrator.predict.jobs import describe_job
-from orchestrator.predict.prediction_table import Prediction
+from orchestrator.predict.prediction_table import Prediction, format_batch
 from orchestrator.predict.step_breakdown import StepBreakdown
 
 _MS = 1e3
@@ -75,7 +75,7 @@ def _title(prediction: Prediction) -> str:
     point = prediction.point
     return (
         f"{describe_job(point)} on {point.num_workers} x {prediction.device_label} in {point.precision}, "
-        f"batch {point.global_batch_size:,}"
+        f"batch {format_batch(point)}"
     )
 
 

@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass
 
 from orchestrator.core.device import Device
+from orchestrator.core.trial_spec import DEFAULT_MEMORY, MemorySettings
 from orchestrator.train.precision import PRECISIONS
 from workloads.layers import Embedding
 from workloads.network import INPUT, Network
@@ -34,9 +35,10 @@ class MemoryNeed:
     """Least bytes on one replica, predicted by counting, beside what the device has.
 
     Attributes:
-        activation_bytes: values that the backward pass reads, of the batch of one replica.
+        activation_bytes: values that the backward pass reads, of one pass of one replica.
         sample_bytes: activations of one sample.
         replicas: replicas that share the global batch.
+        passes: micro batches of a replica; from the second on, gradients are held beside activations.
         capacity_bytes: memory of the device; None: unknown, or a TPU, where the compiler has it.
     """
 
@@ -46,12 +48,16 @@ class MemoryNeed:
     activation_bytes: int
     sample_bytes: int
     replicas: int
+    passes: int
     capacity_bytes: float | None
 
     @property
     def least_bytes(self) -> int:
         """Bytes that are held at once in any case."""
-        return self.weight_bytes + self.slot_bytes + max(self.activation_bytes, self.gradient_bytes)
+        held = self.weight_bytes + self.slot_bytes
+        if self.passes > 1:
+            return held + self.gradient_bytes + self.activation_bytes
+        return held + max(self.activation_bytes, self.gradient_bytes)
 
     @property
     def fits(self) -> bool | None:
@@ -60,17 +66,24 @@ class MemoryNeed:
 
     @property
     def largest_batch(self) -> int | None:
-        """Largest global batch for which the least bytes fit, 0 if none does; None where it is unknown."""
+        """Largest global batch of one pass for which the least bytes fit, 0: none; None: unknown."""
         if self.capacity_bytes is None or not self.sample_bytes:
             return None
         fixed = self.weight_bytes + self.slot_bytes
         if fixed + self.gradient_bytes > self.capacity_bytes:
             return 0
+        fixed += self.gradient_bytes if self.passes > 1 else 0
         return int((self.capacity_bytes - fixed) // self.sample_bytes) * self.replicas
 
 
 def count_memory_need(
-    spec: Workload, *, device: Device, precision: str, replicas: int, global_batch_size: int
+    spec: Workload,
+    *,
+    device: Device,
+    precision: str,
+    replicas: int,
+    global_batch_size: int,
+    memory_settings: MemorySettings = DEFAULT_MEMORY,
 ) -> MemoryNeed | None:
     """Count it; None for a script, because its operations are unknown.
 
@@ -91,7 +104,8 @@ def count_memory_need(
         learns_backwards = not isinstance(phase.protocol, ContrastiveDivergence)
         gradients = sum(num_weights(spec.networks[name]) for name in names) if learns_backwards else 0
         sample_bytes = _sample_bytes(spec, precision) if learns_backwards else 0
-    samples = math.ceil(global_batch_size / replicas)
+    passes = memory_settings.count_passes(global_batch_size // replicas)
+    samples = math.ceil(global_batch_size / replicas / passes)
     return MemoryNeed(
         weight_bytes=_WEIGHT_BYTES * weights,
         gradient_bytes=_WEIGHT_BYTES * gradients,
@@ -99,6 +113,7 @@ def count_memory_need(
         activation_bytes=samples * sample_bytes,
         sample_bytes=sample_bytes,
         replicas=replicas,
+        passes=passes,
         capacity_bytes=device.memory_bytes,
     )
 

@@ -196,7 +196,7 @@ def _row(prediction: Prediction, numbers: Mapping[str, int]) -> tuple[str, ...]:
         describe_job(point),
         prediction.device_label,
         point.precision,
-        count(point.global_batch_size),
+        format_batch(point),
         Number(f"{point.num_workers} on {counted(point.num_hosts, 'host')}", point.num_workers)
         if point.num_hosts
         else count(point.num_workers),
@@ -206,6 +206,12 @@ def _row(prediction: Prediction, numbers: Mapping[str, int]) -> tuple[str, ...]:
         _verdict(prediction),
         ",".join(str(numbers[note]) for note in find_notes(prediction)),
     )
+
+
+def format_batch(point: Point) -> str:
+    """Return `64`, or `64, micro_batch_size=8`."""
+    size, words = point.global_batch_size, point.memory_settings.words
+    return Number(f"{size:,}, {words.replace(' ', ', ')}", size) if words else count(size)
 
 
 def note_lines(predictions: Sequence[Prediction]) -> tuple[str, ...]:
@@ -265,7 +271,7 @@ def _setting(prediction: Prediction) -> str:
     """`t4 in fp32, batch 64, 2 workers`."""
     point = prediction.point
     workers = f", {point.num_workers} workers" if point.num_workers > 1 else ""
-    return f"{prediction.device_label} in {point.precision}, batch {point.global_batch_size:,}{workers}"
+    return f"{prediction.device_label} in {point.precision}, batch {format_batch(point)}{workers}"
 
 
 def _is_too_large(prediction: Prediction) -> bool:

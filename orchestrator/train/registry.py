@@ -84,6 +84,7 @@ _TORCH_DDP = TrainerInfo(
     rehearsed_with=_torch_stand_ins,
     framework="torch",
     native_path="orchestrator.train.trainers.native.torch_ddp:NativeTorchDdpTrainer",
+    memory_keys=("micro_batch_size",),
 )
 
 _UNEQUAL_DDP = replace(
@@ -99,6 +100,7 @@ _UNEQUAL_DDP = replace(
     deals_batches=True,
     framework=None,
     native_path=None,
+    memory_keys=(),
 )
 
 _KERNEL_SPLIT = replace(
@@ -115,6 +117,7 @@ _KERNEL_SPLIT = replace(
     splits_convolutions=True,
     framework=None,
     native_path=None,
+    memory_keys=(),
 )
 
 _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(

@@ -75,6 +75,11 @@ class WorkerJob:
     reports_progress: bool = False
     native: NativeSpec | ScriptSpec | None = None
 
+    @property
+    def passes(self) -> int:
+        """Micro batches into which a replica divides its share of a batch."""
+        return self.trial.memory_settings.count_passes(self.trial.global_batch_size // self.replicas)
+
 
 class TrainingData(Protocol):
     """Training data of a worker, as the loop sees them: `Batches`, or those of a native job."""

@@ -181,6 +181,7 @@ def _build_native_data(job: WorkerJob, spec: NativeSpec) -> TrainingData:
         global_batch_size=job.trial.global_batch_size,
         seed=job.trial.seed,
         pins=job.kind == "gpu",
+        passes=job.passes,
     )
     return data
 

@@ -23,12 +23,17 @@ def job_batches(
     global_batch_size: int,
     seed: int,
     pins: bool,
+    passes: int = 1,
 ) -> Any:
     """Return the batches of a job, which their `load` builds.
+
+    Args:
+        passes: micro batches that a rank's part of a batch is divided into, for PyTorch alone.
 
     Raises:
         Exception: any exception of the import of the job's module.
     """
     job_class, path = _CLASSES[framework]
     build = find_builder(origin, framework, options, job_class=job_class)
-    return resolve_name(path)(build, global_batch_size=global_batch_size, seed=seed, pins=pins)
+    divided = {} if passes == 1 else {"passes": passes}
+    return resolve_name(path)(build, global_batch_size=global_batch_size, seed=seed, pins=pins, **divided)

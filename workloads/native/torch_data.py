@@ -28,6 +28,7 @@ class TorchBatches:
 
     Args:
         build: builds the job.
+        passes: micro batches that a rank's part is divided into, for a job that does not accumulate itself.
         pins: put batches into page-locked memory, from which a GPU copies faster.
 
     Attributes:
@@ -40,12 +41,19 @@ class TorchBatches:
     num_held_out = None
 
     def __init__(
-        self, build: Callable[[], TorchJob], *, global_batch_size: int, seed: int, pins: bool = False
+        self,
+        build: Callable[[], TorchJob],
+        *,
+        global_batch_size: int,
+        seed: int,
+        pins: bool = False,
+        passes: int = 1,
     ) -> None:
         self._build = build
         self.global_batch_size = global_batch_size
         self._seed = seed
         self._pins = pins
+        self._passes = passes
         self.wait_seconds = 0.0
 
     def load(self) -> TorchJob:
@@ -103,7 +111,7 @@ class TorchBatches:
         self._steps = None
 
     def _iterate(self) -> Generator[MicroBatches]:
-        job, parts = self.job, self.job.accumulation_steps
+        job, parts = self.job, self.job.accumulation_steps * self._passes
         share = self.global_batch_size // self._world_size
         if share % parts:
             raise JobError(

@@ -64,6 +64,12 @@ class Losses(nn.Module):
         return {name: loss.mean() for name, loss in losses.items()}
 
 
+def split_batch(batch: Mapping[str, Tensor], passes: int) -> list[dict[str, Tensor]]:
+    """Return micro batches of equal size, whose samples are those of the batch in their order."""
+    chunks = {name: tensor.chunk(passes) for name, tensor in batch.items()}
+    return [{name: parts[number] for name, parts in chunks.items()} for number in range(passes)]
+
+
 def build_optimizer(optimizer: Optimizer, parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
     """PyTorch's optimizer of a declared one."""
     match optimizer:

@@ -6,9 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from orchestrator.analysis.measurements.measured import Measurement
-from orchestrator.analysis.measurements.setting import Setting, options_in, plain_setting
+from orchestrator.analysis.measurements.setting import (
+    Setting,
+    find_memory_settings,
+    options_in,
+    plain_setting,
+)
 from orchestrator.core.result import ACCELERATOR_SOFTWARE
-from orchestrator.core.trial_spec import HOST_SEPARATOR
+from orchestrator.core.trial_spec import HOST_SEPARATOR, MEMORY_KEYS
 from orchestrator.train.registry import trainers
 
 
@@ -65,7 +70,9 @@ _VARIABLES = Factor(name="variables", field="variables", labels=("trainer",))
 
 def find_factors(measured: Iterable[Measurement]) -> tuple[Factor, ...]:
     """Every factor, among them each option of a trainer that someone gave another value than its default."""
-    options = sorted({name for measurement in measured for name in options_in(measurement.setting)})
+    settings = [measurement.setting for measurement in measured]
+    options = sorted({name for setting in settings for name in options_in(setting)})
+    memory = [key for key in MEMORY_KEYS if any(key in find_memory_settings(one) for one in settings)]
     return (
         TRAINER,
         *map(_option, options),
@@ -76,6 +83,7 @@ def find_factors(measured: Iterable[Measurement]) -> tuple[Factor, ...]:
         WORKERS,
         HOSTS,
         BATCH,
+        *map(_memory_setting, memory),
     )
 
 
@@ -126,6 +134,7 @@ def factors_named(keys: Iterable[str]) -> tuple[Factor, ...]:
         "num_workers": (WORKERS,),
         "num_hosts": (HOSTS,),
         "global_batch_size": (BATCH,),
+        **{key: (_memory_setting(key),) for key in MEMORY_KEYS},
     }
     named = (by_name.get(key) or (_option(key),) for key in keys if key in by_name or _is_option(key))
     return tuple(factor for factors in named for factor in factors)
@@ -134,10 +143,11 @@ def factors_named(keys: Iterable[str]) -> tuple[Factor, ...]:
 def find_facts(measurement: Measurement) -> dict[str, object]:
     """Return all fields in which measurements may differ; each option of a trainer is a field of its own."""
     facts = plain_setting(measurement.setting)
-    del facts["ran_with"], facts["trainer_options"]
+    del facts["ran_with"], facts["trainer_options"], facts["memory_settings"]
     return {
         **facts,
         **options_in(measurement.setting),
+        **find_memory_settings(measurement.setting),
         "versions": _framework_versions(measurement.versions),
         _BUILDS: measurement.versions,
         "variables": measurement.variables,
@@ -155,6 +165,10 @@ def _option(name: str) -> Factor:
     return Factor(
         name=name, field=name, follows=("process_model", "variables"), labels=("trainer", "trainer_options")
     )
+
+
+def _memory_setting(key: str) -> Factor:
+    return Factor(name=key, field=key, labels=("memory_settings",))
 
 
 def _is_option(name: str) -> bool:

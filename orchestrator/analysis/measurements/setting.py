@@ -18,6 +18,7 @@ DETAILS: Mapping[str, str] = {
     "steps": "steps",
     "workload_options": "workload options",
     "trainer_options": "trainer options",
+    "memory_settings": "memory settings",
     "process_model": "processes",
     "timing": "timing",
     "data": "data",
@@ -40,6 +41,7 @@ _USUAL: Mapping[str, object] = {
     "num_hosts": "",
     "workload_options": "",
     "trainer_options": "",
+    "memory_settings": "",
 }
 """Values that a name leaves out; any other is in every name."""
 
@@ -52,7 +54,8 @@ class Setting:
         device: names of all workers' where they are not alike: `t4+cpu`.
         num_hosts: hosts of all workers together, if more than one.
         replicas: replicas of all workers together, if a worker has more than one.
-        workload_options, trainer_options, timing: values that differ from the defaults, in command-line form.
+        workload_options, trainer_options, memory_settings, timing: values that differ from the defaults, in
+            command-line form.
         host: model and core count, where the device is a host's CPU.
         ran_with: versions and variables of its workers, where trials of one spec differ in them.
     """
@@ -74,6 +77,7 @@ class Setting:
     host: str
     workload_version: int
     trainer_version: int
+    memory_settings: str = ""
     ran_with: str = ""
 
 
@@ -108,6 +112,7 @@ def _setting(spec: TrialSpec, *, steps: int, timing: str) -> Setting:
         host=spec.host_cpu or "",
         workload_version=spec.workload_version,
         trainer_version=spec.trainer_version,
+        memory_settings=spec.memory_settings.words,
     )
 
 
@@ -124,8 +129,19 @@ def plain_setting(setting: Setting) -> dict[str, object]:
 
 def options_in(setting: Setting) -> dict[str, str]:
     """Options of the trainer that are not at their defaults: `trainer.compile` -> `on`."""
-    pairs = (word.partition("=") for word in setting.trainer_options.split())
-    return {name: value for name, _, value in pairs if name.startswith("trainer.")}
+    return {
+        name: value for name, value in _pairs(setting.trainer_options).items() if name.startswith("trainer.")
+    }
+
+
+def find_memory_settings(setting: Setting) -> dict[str, str]:
+    """Settings of the memory that are not at their defaults: `micro_batch_size` -> `8`."""
+    return _pairs(setting.memory_settings)
+
+
+def _pairs(words: str) -> dict[str, str]:
+    pairs = (word.partition("=") for word in words.split())
+    return {name: value for name, _, value in pairs}
 
 
 def varying(settings: Sequence[Setting], among: Iterable[str]) -> tuple[str, ...]:

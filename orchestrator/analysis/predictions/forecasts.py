@@ -25,6 +25,7 @@ _OTHERS = (
     "num_hosts",
     "global_batch_size",
     "steps",
+    "memory_settings",
     "workload_options",
     "workload_version",
     "data",

@@ -38,6 +38,7 @@ _FILTERS: Mapping[str, str] = {
     "trainer": "trainer",
     "num_workers": "workers",
     "global_batch_size": "batch",
+    "micro_batch_size": "micro batch",
 }
 """Factors that the page can filter by, with what people call them."""
 

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from orchestrator.core.calibration import DeviceBenchmark
 from orchestrator.core.device import Device
 from orchestrator.core.estimate import Estimate, Refusal
-from orchestrator.core.trial_spec import Option, TrialSpec
+from orchestrator.core.trial_spec import MemorySettings, Option, TrialSpec
 from orchestrator.predict.step_time.analytic import around
 from orchestrator.predict.step_time.basis import OwnKind
 from orchestrator.predict.step_time.bundled_models import DefaultModels, past_hits
@@ -142,6 +142,7 @@ def build_bases(
         precision: str,
         workers: int,
         batch: int,
+        memory_settings: MemorySettings,
         host_cpu: str | None,
     ) -> PublishedEstimate:
         query = StepQuery(
@@ -150,6 +151,7 @@ def build_bases(
             precision=precision,
             num_workers=workers,
             global_batch_size=batch,
+            memory_settings=memory_settings,
             calibration=calibrations.get(host_cpu or device),
             host_cpu=host_cpu,
         )
@@ -158,7 +160,8 @@ def build_bases(
     def of_trial(trial: TrialSpec) -> PublishedEstimate:
         options = tuple(sorted(trial.workload_options.items()))
         work = (trial.workload, options, trial.device, trial.precision)
-        return basis(*work, trial.num_workers, trial.global_batch_size, trial.host_cpu)
+        batch = trial.global_batch_size, trial.memory_settings
+        return basis(*work, trial.num_workers, *batch, trial.host_cpu)
 
     return of_trial
 

@@ -99,7 +99,8 @@ def estimate_by(
         if step is None:
             deviation = math.hypot(likely.whole, _deviation_of_batches(query))
             factor = math.exp(models.quantile * deviation)
-            is_tested = query.calibration is None and (query.family is not None or kind == "counts")
+            is_known = query.family is not None or kind == "counts"
+            is_tested = query.calibration is None and query.passes == 1 and is_known
             past = past_hits(kind) if is_tested else ""
             step = replace(around(likely.parts.seconds, factor=factor, source=source), past=past)
     assert step is not None, "steps without parts are refused"
@@ -191,4 +192,6 @@ def _name_source(query: StepQuery, kind: BasisKind, chosen: Sequence[StepLabels]
     """Name the basis: a calibration of the user's device, and the published steps."""
     precision = precision_label(query.precision)
     published = describe_step_basis(kind, chosen, name=query.spec.name, precision=precision)
-    return f"{published}; launches and peaks calibrated here" if query.calibration else published
+    calibrated = ["launches and peaks calibrated here"] if query.calibration else []
+    divided = [f"sum of {query.passes} micro batches, no published step has any"] if query.passes > 1 else []
+    return "; ".join((published, *calibrated, *divided))

@@ -4,7 +4,7 @@ Williams, Waterman and Patterson 2009, "Roofline: an insightful visual performan
 direct algorithms without fusion: Winograd's convolutions were seen to beat it (docs/prediction/models.md).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from orchestrator.core.device import Device
@@ -129,6 +129,15 @@ class Roofline:
         parts = (self.compute_seconds, self.memory_seconds, self.exchange_seconds)
         bounds = [part for part in parts if part is not None]
         return max(bounds) if len(bounds) == len(parts) else None
+
+    def times(self, passes: int) -> "Roofline":
+        """Return the bound of so many passes, after which gradients are exchanged once."""
+        compute, memory = self.compute_seconds, self.memory_seconds
+        return replace(
+            self,
+            compute_seconds=None if compute is None else passes * compute,
+            memory_seconds=None if memory is None else passes * memory,
+        )
 
 
 def build_roofline(demand: StepCost, device: Device, *, precision: str, count: int) -> Roofline:

@@ -6,6 +6,7 @@ from functools import cached_property
 
 from orchestrator.core.calibration import DeviceBenchmark
 from orchestrator.core.device import Device
+from orchestrator.core.trial_spec import DEFAULT_MEMORY, MemorySettings
 from orchestrator.predict.step_time.analytic import (
     Analytic,
     DevicePeaks,
@@ -42,6 +43,7 @@ class StepQuery:
     precision: str
     num_workers: int
     global_batch_size: int
+    memory_settings: MemorySettings = DEFAULT_MEMORY
     calibration: DeviceBenchmark | None = None
     host_cpu: str | None = None
 
@@ -63,22 +65,27 @@ class StepQuery:
             return "transformer"
         return None if any(isinstance(layer, Embedding) for layer in layers) else "classifier"
 
+    @property
+    def passes(self) -> int:
+        """Micro batches of a replica in a step, one after the other."""
+        return self.memory_settings.count_passes(self.global_batch_size // self.replicas)
+
     def demand_in(self, precision: str) -> StepCost:
-        """Return the cost of the step on all devices in that precision."""
+        """Return the cost of one pass of the step on all devices in that precision."""
         return count_step_cost(
             self.spec,
-            global_batch_size=self.global_batch_size,
+            global_batch_size=self.global_batch_size // self.passes,
             value_bytes=PRECISIONS[precision].value_bytes,
         )
 
     @cached_property
     def demand(self) -> StepCost:
-        """Cost of the step on all devices."""
+        """Cost of one pass of the step on all devices."""
         return self.demand_in(self.precision)
 
     @property
     def demand_of_each(self) -> StepCost:
-        """Cost of the step on one replica."""
+        """Cost of one pass of the step on one replica."""
         whole = self.demand
         return replace(
             whole, flops=whole.flops / self.replicas, value_bytes=whole.value_bytes / self.replicas
@@ -92,7 +99,8 @@ class StepQuery:
     @property
     def roofline(self) -> Roofline:
         """Roofline bound of the step."""
-        return build_roofline(self.demand, self.device, precision=self.precision, count=self.num_workers)
+        bounds = build_roofline(self.demand, self.device, precision=self.precision, count=self.num_workers)
+        return bounds.times(self.passes)
 
     @property
     def peaks(self) -> DevicePeaks:
@@ -102,14 +110,21 @@ class StepQuery:
 
     def parts(self, model: Analytic) -> StepParts | None:
         """Return the parts of the step before all effects; None: a peak or the operations are unknown."""
-        parts = self.parts_on(self.peaks, self.precision, model)
-        if parts is None or self.calibration is None:
-            return parts
-        layers = launched_layers(self.demand, kind=self.device.kind, precision=self.precision)
-        return calibrated_parts(parts, self.calibration, precision=self.precision, layers=layers)
+        parts = self._parts_of_pass(self.peaks, self.precision, model)
+        if parts is not None and self.calibration is not None:
+            layers = launched_layers(self.demand, kind=self.device.kind, precision=self.precision)
+            parts = calibrated_parts(parts, self.calibration, precision=self.precision, layers=layers)
+        return self._sum_passes(parts)
 
     def parts_on(self, peaks: DevicePeaks, precision: str, model: Analytic) -> StepParts | None:
         """Return the same on another device or in another precision, by published figures."""
+        return self._sum_passes(self._parts_of_pass(peaks, precision, model))
+
+    def _sum_passes(self, parts: StepParts | None) -> StepParts | None:
+        """Return the parts of all passes; gradients are exchanged once."""
+        return parts and parts.times(device=self.passes, host=self.passes)
+
+    def _parts_of_pass(self, peaks: DevicePeaks, precision: str, model: Analytic) -> StepParts | None:
         demand = self.demand_in(precision)
         if not demand.layers:
             return None
@@ -138,7 +153,7 @@ class StepQuery:
             precision=precision_label(precision),
             family=self.family,
             network=network_label(self.spec.name, self.demand),
-            size=_doublings(self.demand.flops / self.global_batch_size),
+            size=_doublings(self.demand.flops * self.passes / self.global_batch_size),
             balance=math.log(flops / memory / _REFERENCE_BALANCE),
         )
 

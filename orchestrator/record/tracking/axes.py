@@ -20,6 +20,7 @@ _WORDS = {
     "global_batch_size": "batch {}",
     "steps": "{} steps",
     "seed": "seed {}",
+    "micro_batch_size": "micro batch {}",
 }
 _SEPARATOR = ", "
 _LONGEST = 5000  # MLflow's own limit of a parameter is 6000
@@ -41,6 +42,7 @@ def build_params(spec: TrialSpec) -> dict[str, str]:
         **find_axes(spec),
         **{f"workload.{name}": value for name, value in spec.workload_options.items()},
         **{f"trainer.{name}": value for name, value in spec.trainer_options.items()},
+        **spec.memory_settings.chosen,
         **{f"measure.{name}": value for name, value in timing.items()},
     }
     keys = keys_of_names(axes)

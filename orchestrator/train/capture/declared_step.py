@@ -7,10 +7,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from orchestrator.train.capture.request import CaptureRequest, batch_shapes
+from orchestrator.train.capture.request import HELD_PASSES, CaptureRequest, batch_shapes
 from workloads.native.torch_samples import Make
 from workloads.native.torch_step import replace_tensors
-from workloads.with_torch.training import Losses, Networks, build_optimizer
+from workloads.with_torch.training import Losses, Networks, build_optimizer, split_batch
 
 
 class DeclaredStep:
@@ -26,6 +26,7 @@ class DeclaredStep:
         self.optimizers = [
             build_optimizer(phase.optimizers[name], weights) for name, weights in trained.items()
         ]
+        self._passes = request.passes
         self._shapes = batch_shapes(spec, request.global_batch_size)
 
     def batch(self, make: Make) -> Any:
@@ -34,11 +35,13 @@ class DeclaredStep:
 
     def take(self, batch: Any, *, autocast: AbstractContextManager[object]) -> Mapping[str, Tensor]:
         """Take the step on a batch, and return the loss of each network."""
-        with autocast:
-            losses = self._build_losses(batch)
-        for optimizer in self.optimizers:
-            optimizer.zero_grad()
-        torch.autograd.backward([*losses.values()])
+        for number, part in enumerate(split_batch(batch, self._passes)[:HELD_PASSES]):
+            with autocast:
+                losses = self._build_losses(part)
+            if number == 0:
+                for optimizer in self.optimizers:
+                    optimizer.zero_grad()
+            torch.autograd.backward([*losses.values()])
         for optimizer in self.optimizers:
             optimizer.step()
         return {name: loss.detach() for name, loss in losses.items()}

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from orchestrator.train.capture.request import CaptureRequest
+from orchestrator.train.capture.request import HELD_PASSES, CaptureRequest
 from workloads.jobs import TorchJob
 from workloads.native.code import find_builder
 from workloads.native.torch_samples import Make, batch_resizer
@@ -31,6 +31,7 @@ class NativeStep:
         build = find_builder(request.origin, "torch", request.workload_options, job_class=TorchJob)
         self._job = build()
         self._size = request.global_batch_size
+        self._passes = request.passes
         self._resized = batch_resizer(self._job)
         self.module = JobLoss(self._job).train()
         replace_tensors(self.module, self._job.optimizers, place)
@@ -39,7 +40,8 @@ class NativeStep:
     def batch(self, make: Make) -> Any:
         """Return the parts of a batch, of tensors that `make` makes of a shape and a dtype."""
         count = self._job.accumulation_steps
-        return [self._resized(self._size // count, make) for _ in range(count)]
+        size = self._size // self._passes // count
+        return [self._resized(size, make) for _ in range(count * min(self._passes, HELD_PASSES))]
 
     def take(self, parts: Any, *, autocast: AbstractContextManager[object]) -> Mapping[str, Tensor]:
         """Take the step on a batch, and return its loss."""

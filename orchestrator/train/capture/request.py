@@ -10,11 +10,14 @@ from typing import Any
 
 from orchestrator.core import codec
 from orchestrator.core.errors import RecordError
-from orchestrator.core.trial_spec import Option
+from orchestrator.core.trial_spec import DEFAULT_MEMORY, MemorySettings, Option
 from workloads.native.code import list_frameworks
 from workloads.origins import Origin
 from workloads.registry import workload
 from workloads.spec import Gan, TokenPrediction, WorkloadSpec
+
+HELD_PASSES = 2
+"""Micro batches of a step that are traced: the second one has gradients beside it, and so have all others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +34,12 @@ class CaptureRequest:
     precision: str
     global_batch_size: int
     origin: Origin | None = None
+    memory_settings: MemorySettings = DEFAULT_MEMORY
+
+    @property
+    def passes(self) -> int:
+        """Micro batches of the step, on one replica."""
+        return self.memory_settings.count_passes(self.global_batch_size)
 
     @property
     def is_native(self) -> bool:

@@ -1,7 +1,7 @@
 """Data-parallel training with PyTorch's DistributedDataParallel: one process per replica."""
 
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -38,7 +38,7 @@ from workloads.data.split import Batch
 from workloads.spec import Phase, WorkloadSpec
 from workloads.with_torch.batch_norm import GlobalBatchNorm
 from workloads.with_torch.recurrent import fused_recurrent
-from workloads.with_torch.training import Losses, Networks, build_optimizer, evaluated
+from workloads.with_torch.training import Losses, Networks, build_optimizer, evaluated, split_batch
 
 
 class TorchDdpTrainer:
@@ -82,6 +82,7 @@ class TorchDdpTrainer:
         # The ranks' gradients are averaged, as if the share of each were the mean one.
         weight = len(share) * self._job.world_size / batches.global_batch_size
         self._weight = torch.tensor(weight, device=self._device)
+        self._weight_of_pass = self._weight / self._job.passes
         for module in self._networks.modules():
             if isinstance(module, GlobalBatchNorm):
                 module.share_weight = weight
@@ -113,15 +114,15 @@ class TorchDdpTrainer:
     def step(self, index: int) -> None:
         """Forward, backward with the gradients' mean over all samples of all ranks, update."""
         batch = self._staged[index % len(self._staged)] if self._staged else self._copies.take(index)
-        with self._autocast:
-            losses = self._replica(batch)
-        for optimizer in self._optimizers:
-            optimizer.zero_grad()
-        torch.autograd.backward(self._scaler.scale([*losses.values()]), [self._weight] * len(losses))
+        passes = self._job.passes
+        losses = [
+            self._differentiate(part, is_first=number == 1, is_last=number == passes)
+            for number, part in enumerate(split_batch(batch, passes), start=1)
+        ]
         for optimizer in self._optimizers:
             self._scaler.step(optimizer)
         self._scaler.update()
-        self._losses = {name: loss.detach() for name, loss in losses.items()}
+        self._losses = _average(losses)
         self.samples += len(batch["x"])
         if not self._staged:
             self._copies.prepare(index + 1)
@@ -183,6 +184,18 @@ class TorchDdpTrainer:
         """Leave the process group, if there is one; what holds it lives until the process ends."""
         leave(self)
 
+    def _differentiate(self, batch: Tensors, *, is_first: bool, is_last: bool) -> dict[str, Tensor]:
+        """Add the gradients of one micro batch, and return its losses; the ranks exchange with the last."""
+        with nullcontext() if is_last else self.without_exchange() or nullcontext():
+            with self._autocast:
+                losses = self._replica(batch)
+            if is_first:
+                for optimizer in self._optimizers:
+                    optimizer.zero_grad()
+            weights = [self._weight_of_pass] * len(losses)
+            torch.autograd.backward(self._scaler.scale([*losses.values()]), weights)
+        return {name: loss.detach() for name, loss in losses.items()}
+
     def _fused_recurrent(self) -> bool | None:
         with self._autocast:
             return fused_recurrent(self._networks)
@@ -203,3 +216,10 @@ class TorchDdpTrainer:
     def _copied(self, batch: Tensors) -> Tensors:
         """Return a batch on the device, after its copy."""
         return {name: tensor.to(self._device) for name, tensor in batch.items()}
+
+
+def _average(losses: Sequence[Mapping[str, Tensor]]) -> Mapping[str, Tensor]:
+    """Return the mean of each network's losses over equal micro batches."""
+    if len(losses) == 1:
+        return losses[0]
+    return {name: torch.stack([loss[name] for loss in losses]).mean() for name in losses[0]}

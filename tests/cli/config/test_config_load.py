@@ -161,6 +161,16 @@ def test_interpolations_see_what_all_points_share():
             (SMOKE, *ONE, "num_workers=2", "global_batch_size=63"),
             "global_batch_size=63 does not divide over 2 replicas (2 x cpu); 62 or 64 would",
         ),
+        (
+            (SMOKE, *ONE, "num_workers=2", "global_batch_size=64", "micro_batch_size=12"),
+            "micro_batch_size=12 does not divide the 32 samples of a replica; 8 would",
+        ),
+        (
+            (SMOKE, *ONE, "global_batch_size=64", "micro_batch_size=128"),
+            "micro_batch_size=128 does not divide the 64 samples of a replica; 64 would",
+        ),
+        ((SMOKE, *ONE, "micro_batch_size=-1"), "micro_batch_size=-1 must not be negative"),
+        ((SMOKE, *ONE, "micro_batch_size=some"), "micro_batch_size='some' must be a whole number"),
         ((SMOKE, *ONE, "measure.calibrate=maybe"), "measure.calibrate='maybe' must be true or false"),
         ((SMOKE, *ONE, "seed=1,x"), "seed='x' must be a whole number"),
         ((SMOKE, *ONE, "workload.filters=8"), "workload.filters=8 must be a list"),

@@ -14,6 +14,7 @@ from orchestrator.compile.tensors import GpuTensorCounter
 from orchestrator.config.loader import devices_named
 from orchestrator.core.memory_fit import NoFit, TensorCount
 from orchestrator.core.trainer import TrainerEnvironment
+from orchestrator.core.trial_spec import MemorySettings
 from orchestrator.train.capture.request import CaptureRequest
 
 MIB = 2**20
@@ -92,6 +93,23 @@ def test_the_count_is_that_of_the_allocator_in_a_real_step(counter):
     )
     (peak,) = (int(line.split()[1]) for line in told.stdout.splitlines() if line.startswith("peak "))
     assert 0.94 < count(counter, step(global_batch_size=8)).tensor_bytes / peak <= 1.0
+
+
+def test_micro_batches_take_the_memory_of_one_and_the_gradients_beside_it(counter):
+    gpt2 = {"workload_options": {"size": "tiny", "sequence_length": 64}}
+    whole = count(counter, step("gpt2", **gpt2, global_batch_size=64))
+    alone = count(counter, step("gpt2", **gpt2, global_batch_size=8))
+    divided = [
+        count(
+            counter,
+            step("gpt2", **gpt2, global_batch_size=size, memory_settings=MemorySettings(micro_batch_size=8)),
+        )
+        for size in (32, 64)
+    ]
+    most = alone.tensor_bytes + divided[0].bucket_bytes + 2 * MIB
+    assert alone.tensor_bytes <= divided[0].tensor_bytes <= most
+    assert divided[1].tensor_bytes - divided[0].tensor_bytes < MIB  # the further samples alone
+    assert divided[1].tensor_bytes < whole.tensor_bytes / 3
 
 
 @pytest.mark.more

@@ -9,7 +9,15 @@ from builders import trial_spec
 
 from orchestrator.core.codec import from_plain, to_plain
 from orchestrator.core.errors import ConfigError
-from orchestrator.core.trial_spec import TimingSpec, TrialSpec, find_axes, point_id, setting_id, trial_id
+from orchestrator.core.trial_spec import (
+    MemorySettings,
+    TimingSpec,
+    TrialSpec,
+    find_axes,
+    point_id,
+    setting_id,
+    trial_id,
+)
 
 _OTHER_VALUES = {
     "workload": "retinopathy_cnn",
@@ -32,6 +40,7 @@ _OTHER_VALUES = {
     "workload_options": {"dense_units": 32},
     "trainer_options": {"strategy": "mirrored"},
     "timing": TimingSpec(min_blocks=6, max_blocks=7),
+    "memory_settings": MemorySettings(micro_batch_size=8),
 }
 _OTHER_TIMINGS = {
     "warmup_steps": 4,

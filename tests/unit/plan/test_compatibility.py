@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from plan_builders import A100, T4, TPU, point, tensorflow_like, torch_like
 
-from orchestrator.core.trial_spec import TimingSpec
+from orchestrator.core.trial_spec import MemorySettings, TimingSpec
 from orchestrator.plan.compatibility import reason_against
 from orchestrator.train.registry import trainer_info
 
@@ -131,6 +131,17 @@ def test_what_goes_together_has_no_reason_against_it(trainer, changes):
             {**COMPILED_GAN, "num_workers": 2},
             "tensorflow cannot sum batch normalisation over replicas in a compiled step; "
             "for 2 replicas remove trainer.compile=on",
+        ),
+        (
+            TENSORFLOW,
+            {"memory_settings": MemorySettings(micro_batch_size=8)},
+            "tensorflow has no micro_batch_size; choose trainer=torch_ddp, or leave it out",
+        ),
+        (
+            trainer_info("torch_ddp"),
+            {"workload": "mnist_gan", "memory_settings": MemorySettings(micro_batch_size=8)},
+            "batch normalisation of mnist_gan takes its statistics of the whole batch; "
+            "leave micro_batch_size out",
         ),
         (
             torch_like(name="noop", trains=False),

@@ -6,6 +6,7 @@ import pytest
 from shipped_devices import shipped_catalogue
 
 from orchestrator.core.estimate import Estimate, Refusal
+from orchestrator.core.trial_spec import MemorySettings
 from orchestrator.predict.step_time.bundled_models import default_models
 from orchestrator.predict.step_time.published_estimate import build_published_estimate
 from orchestrator.predict.step_time.step_query import StepQuery
@@ -69,6 +70,20 @@ def test_a_recurrent_network_with_attention_is_no_transformer():
     network = replace(asked.spec, networks={"model": draft.done()})
     assert asked.family == "transformer"
     assert replace(asked, spec=network).family is None
+
+
+def test_the_time_of_micro_batches_is_their_sum_with_one_exchange():
+    models = MODELS
+    whole = replace(query("gpt2", "h100", size="small", num_workers=2), global_batch_size=32)
+    divided = replace(whole, memory_settings=MemorySettings(micro_batch_size=4))
+    one = replace(whole, global_batch_size=8).parts(models.parts)
+    assert divided.parts(models.parts) == replace(one, device=4 * one.device, host=4 * one.host)
+    step = build_published_estimate(divided, models).step
+    assert step.likely > build_published_estimate(whole, models).step.likely
+    assert step.source.endswith("sum of 4 micro batches, no published step has any")
+    assert step.past == ""
+    assert divided.roofline.exchange_seconds == whole.roofline.exchange_seconds
+    assert divided.roofline.compute_seconds == pytest.approx(whole.roofline.compute_seconds)
 
 
 def query(name, device, *, size, num_workers=1):

@@ -5,7 +5,7 @@ from builders import record, trial_spec
 from report_builders import rehearsed
 
 from orchestrator.core.result import Failure
-from orchestrator.core.trial_spec import TimingSpec
+from orchestrator.core.trial_spec import MemorySettings, TimingSpec
 from orchestrator.record.tracking.axes import (
     _build_update,
     build_params,
@@ -22,6 +22,7 @@ def test_only_the_axes_of_a_grid_are_params_under_their_keys_of_the_command_line
     spec = trial_spec(
         workload_options={"units": 32},
         trainer_options={"compile": True},
+        memory_settings=MemorySettings(micro_batch_size=8),
         timing=TimingSpec(max_blocks=30),
     )
     assert build_params(spec) == {
@@ -37,6 +38,7 @@ def test_only_the_axes_of_a_grid_are_params_under_their_keys_of_the_command_line
         "repeat": "0",
         "workload.units": "32",
         "trainer.compile": "true",
+        "micro_batch_size": "8",
         "measure.max_blocks": "30",
     }
 

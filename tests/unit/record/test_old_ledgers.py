@@ -51,6 +51,9 @@ def test_every_record_of_an_old_ledger_is_read(records: Sequence[TrialRecord]) -
 LATER_TIMINGS = {"min_warmup_seconds": 2.0, "min_block_seconds": 0.5}
 """Fields of a protocol that are newer than the ledger, at their defaults."""
 
+LATER_MEMORY_SETTINGS = {"micro_batch_size": 0}
+"""Settings of a trial's memory, at their defaults."""
+
 LATER_FIELDS = {"memory": None, "compiled": None, "pruning": None, "epoch_samples": None}
 """The same of a record."""
 
@@ -89,6 +92,7 @@ def test_an_old_record_is_written_as_it_was_read_with_defaults_of_later_fields(
                 result |= LATER_RESULT_FIELDS
         for spec in (line["spec"], line["placement"]["trial"]):
             spec["timing"] |= LATER_TIMINGS
+            spec["memory_settings"] = LATER_MEMORY_SETTINGS
     assert [json.loads(codec.to_json(record)) for record in records] == lines
 
 

@@ -147,12 +147,13 @@ def _after_failure(failed: CandidateSetting, job: Job) -> NextStep:
 
 
 def _half_batch(setting: CandidateSetting) -> CandidateSetting | None:
-    """Return the setting with half of its batch; None where that does not divide over its workers."""
+    """Return the setting with half of its batch, or micro batch; None where that does not divide."""
     given = dict(word.split("=", 1) for word in setting.words)
-    half, odd = divmod(setting.batch_size, 2)
-    if odd or half % int(given.get("num_workers", "1")):
+    key = "micro_batch_size" if "micro_batch_size" in given else "global_batch_size"
+    half, odd = divmod(int(given[key]), 2)
+    if odd or (key == "global_batch_size" and half % int(given.get("num_workers", "1"))):
         return None
-    words = {**given, "global_batch_size": str(half)}
+    words = {**given, key: str(half)}
     return replace(setting, words=tuple(f"{key}={value}" for key, value in words.items()))
 
 

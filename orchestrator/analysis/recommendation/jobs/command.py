@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 
 from orchestrator.analysis.measurements.setting import timing_options
 from orchestrator.core.command_text import quoted_value
-from orchestrator.core.trial_spec import Option, TimingSpec
+from orchestrator.core.trial_spec import DEFAULT_MEMORY, MemorySettings, Option, TimingSpec
 
 _PLAIN = re.compile(r"(?!(?i:true|false|null|nan|inf)\Z)[A-Za-z_/.][\w./:%+-]*")
 """Texts that Hydra reads as they are."""
@@ -26,6 +26,7 @@ def list_words(
     seed: int,
     timing: TimingSpec,
     num_hosts: int | None,
+    memory_settings: MemorySettings = DEFAULT_MEMORY,
 ) -> tuple[str, ...]:
     """List `key=value` for everything that a sweep may vary, so that no axis of it is left open.
 
@@ -46,6 +47,7 @@ def list_words(
         f"trainer={trainer}",
         *_options("trainer", trainer_options),
         f"global_batch_size={global_batch_size}",
+        *memory_settings.words.split(),
         f"steps={steps}",
         f"seed={seed}",
         *_options("measure", timing_options(timing)),

@@ -162,6 +162,7 @@ def unmeasured(spec: TrialSpec) -> CandidateSetting:
             seed=spec.seed,
             timing=spec.timing,
             num_hosts=spec.num_hosts,
+            memory_settings=spec.memory_settings,
         ),
     )
 

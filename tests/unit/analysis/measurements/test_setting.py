@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator.analysis.measurements.setting import build_setting, format_label, namer
-from orchestrator.core.trial_spec import TimingSpec, TrialSpec
+from orchestrator.core.trial_spec import MemorySettings, TimingSpec, TrialSpec
 
 OTHERS = {
     "workload": ["vgg16"],
@@ -30,6 +30,7 @@ OTHERS = {
     "other_devices": [("t4",), ("l4",)],
     "workload_options": [{"width": 2}, {"width": 3}, {"width": 2, "depth": 1}],
     "trainer_options": [{"width": 2}, {"strategy": "mirrored"}],
+    "memory_settings": [MemorySettings(micro_batch_size=8), MemorySettings(micro_batch_size=16)],
     "timing": [TimingSpec(), TimingSpec(max_blocks=20), TimingSpec(warmup_steps=5)],
 }
 """Other values than the builder's, of every field."""
