@@ -149,7 +149,7 @@ fuzz: $(VENV)/.installed
 chaos: $(VENV)/.installed
 	$(VENV)/bin/python tools/chaos.py
 
-# What continuous integration cannot run: on a machine with an accelerator. hardware-test/page.md is for docs/support.md.
+# What continuous integration cannot run: on a machine with an accelerator. hardware-test/page.md is for docs/reference/support.md.
 hardware-test: $(VENV)/.installed
 	$(VENV)/bin/python tools/hardware_test.py $(if $(DEVICE),--device $(DEVICE))
 

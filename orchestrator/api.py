@@ -120,7 +120,7 @@ class Planned:
 
 
 class Report:
-    """Findings of a sweep, shown in a notebook; `docs/results.md` names the columns of its data frames.
+    """Findings of a sweep, shown in a notebook; `docs/reference/results.md` names the columns of data frames.
 
     Attributes:
         outcome: all of it, as values.

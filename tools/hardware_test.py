@@ -2,8 +2,8 @@
 
     python tools/hardware_test.py [--device auto|NAME] [--only STAGE,...] [--quick] [--out DIR]
 
-Every stage prints its verdicts; DIR/page.md has them as a page for docs/support.md. The exit code is 1 if one
-failed. `--device cpu` is a dry run of this tool, and says nothing of an accelerator.
+Every stage prints its verdicts; DIR/page.md has them as a page for docs/reference/support.md. The exit code
+is 1 if one failed. `--device cpu` is a dry run of this tool, and says nothing of an accelerator.
 """
 
 import argparse

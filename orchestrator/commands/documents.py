@@ -1,4 +1,4 @@
-"""Results of commands on sweeps as JSON documents; `docs/json.md` describes every key. Pure."""
+"""Results of commands on sweeps as JSON documents; `docs/reference/json.md` describes every key. Pure."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Predictions as JSON documents; `docs/json.md` describes every key. Pure."""
+"""Predictions as JSON documents; `docs/reference/json.md` describes every key. Pure."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any

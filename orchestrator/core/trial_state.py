@@ -1,4 +1,4 @@
-"""State of an attempt at a trial, and its permitted successors; `docs/objects.md` draws them. Pure."""
+"""State of an attempt at a trial, and its successors; `docs/explanation/objects.md` draws them. Pure."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -55,7 +55,7 @@ from workloads.spec import Workload, WorkloadSpec
 
 _NO_SWEEP = "+sweep=single"
 _GIB = 2**30
-_OWN_WORKLOAD = "your own: workload_path=FOLDER workload=NAME, as docs/own_job.md shows"
+_OWN_WORKLOAD = "your own: workload_path=FOLDER workload=NAME, as docs/tutorials/own_job.md shows"
 _DEFAULTS = ("data.source=auto", "num_workers=1", "steps=", "seed=", "measure.")
 """Starts of words that a command to measure a step leaves out: they do not change a step's time."""
 

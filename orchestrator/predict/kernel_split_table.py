@@ -14,7 +14,7 @@ from orchestrator.predict.kernel_split import SplitOutlook, SplitProspect, place
 
 _NOTE = (
     "Predicted, not measured, but for one column that says so: by the model of time "
-    "(docs/prediction/models.md), from own trials of other settings. Speed-ups are over one worker. "
+    "(docs/explanation/predictions.md), from own trials of other settings. Speed-ups are over one worker. "
     "Bound: Amdahl's, with free traffic. "
     "Convolutions: their part of the step of one worker. Link: the slowest with which several workers are as "
     "fast as one."

@@ -62,7 +62,7 @@ _RANKS = {
 }
 _BRACKETED = ("predicted ms [90%]", "$/M samples [90%]")
 _NOTE = (
-    "Predicted or compiled (docs/compiled.md), not measured. Brackets: 90% interval, also as a factor "
+    "Predicted or compiled (docs/how_to/compiled.md), not measured. Brackets: 90% interval, also as a factor "
     "either way. Dollars are of the steps alone, without set-up. Least GiB is a lower bound. Notes are below."
 )
 

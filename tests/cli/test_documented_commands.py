@@ -17,7 +17,7 @@ from orchestrator.commands.command_line import CommandLine, parse
 from orchestrator.config.loader import load
 
 LINES = tuple({line.words: line for line in lines()}.values())
-QUICK_START = next(line.words for line in LINES if line.page == "docs/quick_start.md")
+QUICK_START = next(line.words for line in LINES if line.page == "docs/tutorials/quick_start.md")
 TYPED = ("plan", "predict", "predict advise", "doctor", "doctor cluster", "cluster")
 TRAINED = set(QUICK_START) - {"executor=inline", "tracking=none"}
 """Words that decide what the quick start trains: a report with these words has its records."""

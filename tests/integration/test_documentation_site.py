@@ -12,7 +12,14 @@ from web_server import serving_folder
 
 pytestmark = pytest.mark.more
 
-PAGES = ("", "quick_start/", "reference/configuration/", "reference/python/", "notebook/", "decisions/")
+PAGES = (
+    "",
+    "tutorials/quick_start/",
+    "reference/configuration/",
+    "reference/python/",
+    "notebook/",
+    "decisions/",
+)
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""The jobs of docs/own_job.md: the page shows what is there, and the installed wheel trains them."""
+"""The jobs of docs/tutorials/own_job.md: it shows what is there, and the installed wheel trains them."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from own_jobs import keras_job, torch_job
 from repository import ROOT
 from warm_commands import WarmCommands
 
-PAGE = (ROOT / "docs/own_job.md").read_text()
+PAGE = (ROOT / "docs/tutorials/own_job.md").read_text()
 JOBS = ROOT / "docs/examples/jobs"
 RUNS = [
     words

@@ -1,4 +1,4 @@
-"""The example of docs/own_workload.md: the page shows what is there, and every trainer trains it."""
+"""The example of docs/how_to/own_workload.md: the page shows what is there, and every trainer trains it."""
 
 import json
 import re
@@ -15,7 +15,7 @@ from cli_process import ask, records_in
 from repository import ROOT
 from user_workload import SPEC, write
 
-PAGE = (ROOT / "docs/own_workload.md").read_text()
+PAGE = (ROOT / "docs/how_to/own_workload.md").read_text()
 EXAMPLES = ROOT / "docs/examples"
 GRID = """
 defaults: [schema, _self_]
@@ -29,7 +29,7 @@ include:
 
 def test_the_page_shows_every_file_of_the_example_as_it_is() -> None:
     shown = dict(re.findall(r"^`([\w/.]+)`\n\n```\w+\n(.*?)^```$", PAGE, flags=re.DOTALL | re.MULTILINE))
-    of_others = {EXAMPLES / "jobs", EXAMPLES / "scripts"}  # of docs/own_job.md and docs/scripts.md
+    of_others = {EXAMPLES / "jobs", EXAMPLES / "scripts"}  # of own_job.md and scripts.md
     files = [
         path
         for path in EXAMPLES.rglob("*")

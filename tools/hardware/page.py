@@ -1,4 +1,4 @@
-"""Verdicts of a hardware test as a page for docs/support.md. Pure."""
+"""Verdicts of a hardware test as a page for docs/reference/support.md. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime

@@ -42,8 +42,8 @@ _BANDWIDTHS = tuple(10 ** (index / 10) for index in range(-20, 21))
 
 _READING = (
     "Marks are measured, over one worker that is alike in all else, with 95% intervals over repeats. Dashed "
-    "lines are predicted by the model of time (docs/prediction/models.md) from the calibrations of these "
-    "trials; the table of split convolutions says how far it was off"
+    "lines are predicted by the model of time (docs/explanation/predictions.md) from the calibrations of "
+    "these trials; the table of split convolutions says how far it was off"
 )
 
 _WHICH = "lines, those of the longest steps"

@@ -25,7 +25,7 @@ from orchestrator.core.interval import exactly
 _NOTE = (
     "Speed-up: samples/s over those of one worker that is alike in all else, with its 95% interval over "
     "repeats. Held: kernels of each worker in the convolution with the most work. Predicted, not measured: "
-    "by the model of time (docs/prediction/models.md) from the calibrations of all other settings. "
+    "by the model of time (docs/explanation/predictions.md) from the calibrations of all other settings. "
     "Bound: Amdahl's, with free traffic. Convolutions: their part of the step of one worker, predicted."
 )
 

@@ -1,4 +1,4 @@
-"""The numbers that stand for an attempt in tables, in MLflow and in `docs/metrics.md`: one table of them."""
+"""The numbers of an attempt in tables, MLflow and `docs/explanation/metrics.md`: one table of them."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace

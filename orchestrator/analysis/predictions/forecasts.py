@@ -32,7 +32,7 @@ _OTHERS = (
 )
 _NOTE = (
     "Not measured: these devices are not here. Compiled: the device's own compiler estimated the step "
-    "(docs/compiled.md). Brackets: 90% interval. Time and dollars are of one repeat, without set-up, "
+    "(docs/how_to/compiled.md). Brackets: 90% interval. Time and dollars are of one repeat, without set-up, "
     "compilation and evaluation. Trainers in one row have the same prediction."
 )
 _LIMITED = "At most: a target may end the training early."

@@ -1,4 +1,4 @@
-"""Export of findings as data frames and CSV; `docs/results.md` describes every column."""
+"""Export of findings as data frames and CSV; `docs/reference/results.md` describes every column."""
 
 from collections.abc import Iterable
 

@@ -65,13 +65,13 @@ _TERMS = (
     (
         "predicted",
         "the device was not available, and nothing was run for it. Published measurements, or "
-        "own measurements of other trials, give the step time. docs/prediction/README.md has the method "
+        "own measurements of other trials, give the step time. docs/how_to/predict.md has the method "
         "and its errors",
     ),
     (
         "compiled",
         "the device was not available. Its own compiler estimated the cycles of the step's program; nothing "
-        "was run. docs/compiled.md has the method and its errors",
+        "was run. docs/how_to/compiled.md has the method and its errors",
     ),
 )
 

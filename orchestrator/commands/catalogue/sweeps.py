@@ -10,7 +10,7 @@ QUIET = Flag(name="--quiet", summary="print the end of the run alone")
 FULL = Flag(name="--full", summary="print every table at the end, not the answers alone")
 ALL = Flag(name="--all", summary="list every point of a long plan")
 PRINT = Flag(name="--print", summary="print the command alone, and run nothing")
-JSON = Flag(name="--json", summary="print one JSON document for programs: docs/json.md")
+JSON = Flag(name="--json", summary="print one JSON document for programs: docs/reference/json.md")
 
 _AXES = (
     Key(usage="device=cpu,t4", summary="devices; auto: all that are here"),

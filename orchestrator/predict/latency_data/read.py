@@ -74,7 +74,7 @@ def _read(file: Path) -> _LatencyFile:
         rows, op_seconds = read_documented(table, file=str(file))
     else:
         raise ConfigError(
-            f"{file} has neither a column 'device', as the schema of docs/prediction/README.md, nor a column "
+            f"{file} has neither a column 'device', as the schema of docs/how_to/predict.md, nor a column "
             f"'instance_name', as the published layout; found: {', '.join(columns[:6])}"
         )
     return _LatencyFile(rows=rows, op_seconds=op_seconds, declares_units=not is_published(columns))

@@ -1,4 +1,4 @@
-"""A CSV file in the documented schema -> measurements. docs/prediction/README.md has the schema."""
+"""A CSV file in the documented schema -> measurements. docs/how_to/predict.md has the schema."""
 
 from collections.abc import Sequence
 

@@ -1,7 +1,7 @@
 """(what a step asks for, a device) -> how long each of its units needs at least, at its maker's peaks.
 
 Williams, Waterman and Patterson 2009, "Roofline: an insightful visual performance model". It is a bound for
-direct algorithms without fusion: Winograd's convolutions were seen to beat it (docs/prediction/models.md).
+direct algorithms without fusion: Winograd's convolutions beat it (docs/explanation/predictions.md).
 """
 
 from dataclasses import dataclass, replace

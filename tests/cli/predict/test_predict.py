@@ -43,7 +43,7 @@ def test_a_time_and_a_cost_with_intervals_are_printed(capsys):
     assert re.search(rf"^2  {past}", out, re.MULTILINE)
     assert "\n3  priced as n1-standard-8+1xT4" in out
     assert "\n1  vgg16 on this device in fp32 (PROFET)\n" in out
-    assert "Predicted or compiled (docs/compiled.md), not measured." in " ".join(out.split())
+    assert "Predicted or compiled (docs/how_to/compiled.md), not measured." in " ".join(out.split())
 
 
 BOOT = "Boot and install of a rented machine are not included (prices.start_seconds=[LOW,HIGH] adds them)."

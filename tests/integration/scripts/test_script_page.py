@@ -1,4 +1,4 @@
-"""The scripts of docs/scripts.md; modules, interpreters and runs without the callback."""
+"""The scripts of docs/how_to/scripts.md; modules, interpreters and runs without the callback."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from cli_process import ask, environment
 from repository import ROOT
 from script_runs import PATIENT, PLAIN, SHORT, records_in, run
 
-PAGE = (ROOT / "docs/scripts.md").read_text()
+PAGE = (ROOT / "docs/how_to/scripts.md").read_text()
 SCRIPTS = ROOT / "docs/examples/scripts"
 
 COMMANDS = [

@@ -32,7 +32,7 @@ def need(device, name, batch, *, precision="fp32", replicas=1, **options):
 
 def test_it_is_below_the_count_of_all_tensors_and_above_half_of_it(v100):
     found = need(v100, "resnet18", 8, image_size=224, num_classes=1000)
-    counted = 313.0e6  # of all tensors of a step of torch_ddp: docs/compiled.md
+    counted = 313.0e6  # of all tensors of a step of torch_ddp: docs/how_to/compiled.md
     assert counted / 2 < found.least_bytes < counted
 
 

@@ -87,7 +87,7 @@ def test_a_bar_in_a_cell_does_not_end_it():
 @pytest.mark.parametrize(
     ("source", "page", "link", "moved"),
     [
-        ("docs/search.md", "search.md", "metrics.md#order", "metrics.md#order"),
+        ("docs/how_to/search.md", "how_to/search.md", "compiled.md#tpus", "compiled.md#tpus"),
         ("docs/README.md", "README.md", "../CHANGELOG.md", "changelog.md"),
         (
             "docs/how_to/clusters.md",
@@ -95,8 +95,13 @@ def test_a_bar_in_a_cell_does_not_end_it():
             "../../deploy/README.md",
             "../tutorials/google_cloud.md",
         ),
-        ("CHANGELOG.md", "changelog.md", "docs/search.md#pruned-trials", "search.md#pruned-trials"),
-        ("deploy/README.md", "tutorials/google_cloud.md", "../docs/support.md", "../support.md"),
+        ("CHANGELOG.md", "changelog.md", "docs/how_to/search.md#pruned", "how_to/search.md#pruned"),
+        (
+            "deploy/README.md",
+            "tutorials/google_cloud.md",
+            "../docs/reference/support.md",
+            "../reference/support.md",
+        ),
         ("docs/reference/python.md", "reference/python.md", "../notebook.ipynb", "../notebook.md"),
     ],
 )
@@ -105,7 +110,7 @@ def test_links_lead_to_pages_of_the_site(source, page, link, moved):
 
 
 def test_code_and_addresses_stay():
-    text = "[x](https://example.org)\n\n```python\nrun[0](docs/search.md)\n```\n"
+    text = "[x](https://example.org)\n\n```python\nrun[0](docs/how_to/search.md)\n```\n"
     assert with_site_links(text, source="README.md", page="README.md") == text
 
 

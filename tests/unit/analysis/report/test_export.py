@@ -20,7 +20,7 @@ from orchestrator.analysis.tables.plan import PLAN_COLUMNS
 from orchestrator.core.objective import FASTEST
 from orchestrator.pipeline.report import files_in, write_report
 
-DOCUMENTED = (ROOT / "docs" / "results.md").read_text()
+DOCUMENTED = (ROOT / "docs/reference/results.md").read_text()
 
 
 def nothing():
