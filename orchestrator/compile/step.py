@@ -26,6 +26,7 @@ class StepProgram:
         options: the trainer's options.
         environment: the trainer's, on this host.
         num_workers: devices of the trial.
+        can_divide: True if its micro batches train what the whole batch does.
     """
 
     trainer: str
@@ -34,6 +35,7 @@ class StepProgram:
     request: CaptureRequest
     device: Device
     num_workers: int
+    can_divide: bool = False
 
     @property
     def replicas(self) -> int:
@@ -62,13 +64,36 @@ def with_smaller_batch(
         return fit
 
     def fits(batch: int) -> bool:
-        tried = find_fit(replace(step, request=replace(step.request, global_batch_size=batch)))
-        return not isinstance(tried, NoFit) and tried.is_sure_to_fit
+        return _is_sure(find_fit(replace(step, request=replace(step.request, global_batch_size=batch))))
 
     batch = _half_that_fits(step, fits)
     if batch and finds_largest:
         batch = _largest_that_fits(batch, 2 * batch, step.replicas, fits)
     return replace(fit, batch_that_fits=batch) if batch else fit
+
+
+def with_smaller_micro_batch(
+    step: StepProgram, fit: TensorCount, find_fit: Callable[[StepProgram], TensorCount | NoFit]
+) -> TensorCount:
+    """Return the verdict on a step that does not fit, with a half, quarter, ... of its share that does.
+
+    Where no smaller batch fits, no micro batch does, beside which gradients are held.
+    """
+    share = step.request.global_batch_size // step.replicas
+    is_divided = step.request.memory_settings.count_passes(share) > 1
+    size = step.request.memory_settings.micro_batch_size if is_divided else share
+    most = size if is_divided else (fit.batch_that_fits or 0) // step.replicas
+    while size % 2 == 0 and most:
+        size //= 2
+        settings = replace(step.request.memory_settings, micro_batch_size=size)
+        tried = replace(step, request=replace(step.request, memory_settings=settings))
+        if size <= most and _is_sure(find_fit(tried)):
+            return replace(fit, micro_batch_that_fits=size)
+    return fit
+
+
+def _is_sure(fit: MemoryFit | TensorCount | NoFit) -> bool:
+    return not isinstance(fit, NoFit) and fit.is_sure_to_fit
 
 
 def _half_that_fits(step: StepProgram, fits: Callable[[int], bool]) -> int | None:

@@ -6,7 +6,12 @@ from pathlib import Path
 
 from orchestrator.compile.cache import CompileCache, hash_key
 from orchestrator.compile.child import ChildError, Limits
-from orchestrator.compile.step import StepProgram, ask_trainer, with_smaller_batch
+from orchestrator.compile.step import (
+    StepProgram,
+    ask_trainer,
+    with_smaller_batch,
+    with_smaller_micro_batch,
+)
 from orchestrator.core.memory_fit import NoFit, TensorCount
 from orchestrator.train.capture.request import CaptureRequest
 
@@ -34,7 +39,10 @@ class GpuTensorCounter:
 
     def find_fit(self, step: StepProgram) -> TensorCount | NoFit:
         """Return the memory of a replica's tensors, or the reason why it is not known."""
-        return with_smaller_batch(step, self._fit_or_reason, finds_largest=self._finds_largest)
+        fit = with_smaller_batch(step, self._fit_or_reason, finds_largest=self._finds_largest)
+        if isinstance(fit, NoFit) or fit.fits or not step.can_divide:
+            return fit
+        return with_smaller_micro_batch(step, fit, self._fit_or_reason)
 
     def knows(self, step: StepProgram) -> bool:
         """Return whether the answer needs no new process."""

@@ -72,6 +72,7 @@ class TensorCount:
         staged_bytes: most bytes of batches that are put on the GPU before the first step.
         capacity_bytes: memory of the GPU.
         batch_that_fits: a smaller global batch that is sure to fit, if this one does not and one was found.
+        micro_batch_that_fits: the same of a micro batch, with the whole batch.
     """
 
     tensor_bytes: int
@@ -79,6 +80,7 @@ class TensorCount:
     staged_bytes: int
     capacity_bytes: int
     batch_that_fits: int | None = None
+    micro_batch_that_fits: int | None = None
 
     @property
     def fits(self) -> bool:
@@ -101,10 +103,18 @@ class TensorCount:
         """Describe in one line how much memory the step takes on a device."""
         needed, granted = _size(self.tensor_bytes + self.bucket_bytes), _size(self.capacity_bytes)
         if not self.fits:
-            smaller = f"; global_batch_size={self.batch_that_fits} fits" if self.batch_that_fits else ""
-            return f"the tensors of a step need {needed}, {device} has {granted}{smaller} {_COUNTED}"
+            return f"the tensors of a step need {needed}, {device} has {granted}{self._smaller} {_COUNTED}"
         verdict = "tight" if self.is_tight else "fits"
         return f"{verdict}: the tensors of a step take {needed} of the {granted} of {device} {_COUNTED}"
+
+    @property
+    def _smaller(self) -> str:
+        batches = {
+            "global_batch_size": self.batch_that_fits,
+            "micro_batch_size": self.micro_batch_that_fits,
+        }
+        found = " or ".join(f"{key}={size}" for key, size in batches.items() if size)
+        return f"; {found} fits" if found else ""
 
 
 Verdict = MemoryFit | TensorCount

@@ -27,11 +27,13 @@ from orchestrator.core.trial_spec import TrialSpec
 from orchestrator.execute.machine.agent import OWN_PYTHON
 from orchestrator.execute.machine.environment_probe import trainer_environment
 from orchestrator.pipeline.preflight import PreflightState, find_origins, hash_code
+from orchestrator.plan.compatibility import find_reason_against_passes
 from orchestrator.plan.memory import MemoryKey, memory_key
 from orchestrator.train.capture.request import CaptureRequest
 from orchestrator.train.registry import trainer_info
 from workloads.data.sources import default_cache
 from workloads.origins import Origin
+from workloads.registry import cached_workload
 
 _GIB = 2**30
 _PROCESSES = max(1, (os.cpu_count() or 2) // 2)
@@ -226,4 +228,6 @@ def _build_program(
         ),
         device=device,
         num_workers=asked.num_workers,
+        can_divide=find_reason_against_passes(cached_workload(asked.workload, asked.workload_options))
+        is None,
     )

@@ -21,7 +21,7 @@ from orchestrator.core.price import Price, Unpriced
 from orchestrator.core.result import TrialRecord, latest
 from orchestrator.core.settings import Settings
 from orchestrator.core.sweep import Point
-from orchestrator.core.trial_spec import TrialSpec
+from orchestrator.core.trial_spec import MemorySettings, TrialSpec
 from orchestrator.pipeline.compilation import find_compiled_steps
 from orchestrator.pipeline.components import build_price_book, find_repeated_words, list_command_words
 from orchestrator.pipeline.host_calibrations import host_calibrations
@@ -178,7 +178,7 @@ def predicted(overrides: Sequence[str], *, working_directory: Path) -> tuple[Pre
     def predict_step(point: Point, query: StepQuery) -> Estimate | Refusal:
         if repeats := inputs.find_repeats(point):
             return measured_step(repeats, models.prior)
-        if refusal := _too_large(_memory_need(query), query):
+        if refusal := _too_large(point, query):
             return refusal
         compiled = inputs.find_compiled_estimate(alike[inputs.identity(point)])
         step = compiled or corrected(build_published_estimate(query, models), None).step
@@ -298,7 +298,7 @@ def _known_setting(
     refusal, prior = None, None
     if isinstance(query, Refusal):
         refusal = query
-    elif too_large := _too_large(_memory_need(query), query):
+    elif too_large := _too_large(point, query):
         refusal = too_large
     elif reason := reason_against(point, trainer_info(point.trainer)):
         refusal = Refusal(reason=reason, to_measure="it with another trainer or precision")
@@ -413,24 +413,37 @@ def _memory_need(query: StepQuery) -> MemoryNeed | None:
     )
 
 
-def _too_large(need: MemoryNeed | None, query: StepQuery) -> Refusal | None:
+def _too_large(point: Point, query: StepQuery) -> Refusal | None:
     """Explain that the step surely does not fit; None where it may fit."""
+    need = _memory_need(query)
     if need is None or need.capacity_bytes is None or need.fits:
         return None
     least, capacity = need.least_bytes / _GIB, need.capacity_bytes / _GIB
     return Refusal(
         reason=f"a replica needs at least {least:.1f} GiB, {query.device.name} has {capacity:.1f} GiB "
         "(predicted by counting)",
-        to_measure=_find_smaller(need),
+        to_measure=_find_smaller(need, point),
     )
 
 
-def _find_smaller(need: MemoryNeed) -> str:
-    if not need.largest_batch:
-        return "a device with more memory, or a smaller network"
-    if need.passes == 1:
-        return f"global_batch_size={need.largest_batch} at most"
-    return f"micro_batch_size={need.largest_batch // need.replicas} at most"
+def _find_smaller(need: MemoryNeed, point: Point) -> str:
+    """Name the largest batch and the largest micro batch that may fit, or what else would."""
+    size = need.largest_micro_batch if _can_divide(point) else 0
+    micro = [f"micro_batch_size={size}"] if size else []
+    whole = [f"global_batch_size={need.largest_batch}"] if need.largest_batch and need.passes == 1 else []
+    if found := " or ".join(whole + micro):
+        return f"{found} at most"
+    return "a device with more memory, or a smaller network"
+
+
+def _can_divide(point: Point) -> bool:
+    """Return whether a trainer trains a point in micro batches of any size."""
+    single = MemorySettings(micro_batch_size=1)
+    able = (info for info in trainers().values() if "micro_batch_size" in info.memory_keys)
+    tried = (
+        (replace(point, trainer=info.name, trainer_options={}, memory_settings=single), info) for info in able
+    )
+    return any(reason_against(divided, info) is None for divided, info in tried)
 
 
 def _find_command(point: Point, *, repeated_words: Sequence[str]) -> str | None:

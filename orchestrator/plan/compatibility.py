@@ -9,7 +9,7 @@ from orchestrator.core.tpu_topology import parse_generation
 from orchestrator.core.trainer import TrainerEnvironment, TrainerInfo, TrainingRequest
 from orchestrator.plan.trial_specs import build_workload
 from workloads.layers import BatchNorm, Layer
-from workloads.spec import NativeSpec, ScriptSpec, WorkloadSpec
+from workloads.spec import NativeSpec, ScriptSpec, Workload, WorkloadSpec
 
 LEAST_CAPABILITY: Mapping[str, float] = {"13": 7.5}
 """Major version of CUDA -> least compute capability of its libraries. NVIDIA, CUDA 13.0 release notes:
@@ -84,19 +84,16 @@ def _has_memory_settings(point: Point, trainer: TrainerInfo) -> str | None:
 def _can_accumulate(point: Point) -> str | None:
     """Refuse layers and jobs whose micro batches do not train what the whole batch does."""
     passes = point.memory_settings.count_passes(point.global_batch_size // point.replicas)
-    if passes == 1:
-        return None
-    if _has_layer(point, BatchNorm):
-        return (
-            f"batch normalisation of {point.workload} takes its statistics of the whole batch; "
-            "leave micro_batch_size out"
-        )
-    spec = build_workload(point)
+    reason = find_reason_against_passes(build_workload(point)) if passes > 1 else None
+    return reason and f"{reason}; leave micro_batch_size out"
+
+
+def find_reason_against_passes(spec: Workload) -> str | None:
+    """Explain why micro batches of a workload would not train what the whole batch does; None: they do."""
+    if _has_layer(spec, BatchNorm):
+        return f"batch normalisation of {spec.name} takes its statistics of the whole batch"
     if isinstance(spec, NativeSpec) and spec.accumulation_steps > 1:
-        return (
-            f"{spec.name} accumulates by itself, accumulation_steps={spec.accumulation_steps}; "
-            "leave micro_batch_size out"
-        )
+        return f"{spec.name} accumulates by itself, accumulation_steps={spec.accumulation_steps}"
     return None
 
 
@@ -112,13 +109,12 @@ def _trainer_accepts(point: Point, device: Device, trainer: TrainerInfo) -> str 
         precision=point.precision,
         replicas=point.replicas,
         options=point.trainer_options,
-        has_layer=partial(_has_layer, point),
+        has_layer=partial(_has_layer, build_workload(point)),
     )
     return trainer.check(request)
 
 
-def _has_layer(point: Point, *layers: type[Layer]) -> bool:
-    spec = build_workload(point)
+def _has_layer(spec: Workload, *layers: type[Layer]) -> bool:
     networks = spec.networks.values() if isinstance(spec, WorkloadSpec) else ()
     return any(isinstance(node.layer, layers) for network in networks for node in network.nodes)
 

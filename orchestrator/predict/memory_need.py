@@ -38,6 +38,7 @@ class MemoryNeed:
         activation_bytes: values that the backward pass reads, of one pass of one replica.
         sample_bytes: activations of one sample.
         replicas: replicas that share the global batch.
+        share: samples of one replica.
         passes: micro batches of a replica; from the second on, gradients are held beside activations.
         capacity_bytes: memory of the device; None: unknown, or a TPU, where the compiler has it.
     """
@@ -48,6 +49,7 @@ class MemoryNeed:
     activation_bytes: int
     sample_bytes: int
     replicas: int
+    share: int
     passes: int
     capacity_bytes: float | None
 
@@ -74,6 +76,15 @@ class MemoryNeed:
             return 0
         fixed += self.gradient_bytes if self.passes > 1 else 0
         return int((self.capacity_bytes - fixed) // self.sample_bytes) * self.replicas
+
+    @property
+    def largest_micro_batch(self) -> int | None:
+        """Largest part of a share that divides it and whose least bytes fit, 0: none; None: unknown."""
+        if self.capacity_bytes is None or not self.sample_bytes:
+            return None
+        fixed = self.weight_bytes + self.slot_bytes + self.gradient_bytes
+        most = min(int((self.capacity_bytes - fixed) // self.sample_bytes), self.share // 2)
+        return next((size for size in range(most, 0, -1) if self.share % size == 0), 0)
 
 
 def count_memory_need(
@@ -104,7 +115,8 @@ def count_memory_need(
         learns_backwards = not isinstance(phase.protocol, ContrastiveDivergence)
         gradients = sum(num_weights(spec.networks[name]) for name in names) if learns_backwards else 0
         sample_bytes = _sample_bytes(spec, precision) if learns_backwards else 0
-    passes = memory_settings.count_passes(global_batch_size // replicas)
+    share = global_batch_size // replicas
+    passes = memory_settings.count_passes(share)
     samples = math.ceil(global_batch_size / replicas / passes)
     return MemoryNeed(
         weight_bytes=_WEIGHT_BYTES * weights,
@@ -113,6 +125,7 @@ def count_memory_need(
         activation_bytes=samples * sample_bytes,
         sample_bytes=sample_bytes,
         replicas=replicas,
+        share=share,
         passes=passes,
         capacity_bytes=device.memory_bytes,
     )

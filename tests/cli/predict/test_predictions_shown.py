@@ -35,6 +35,25 @@ def test_a_step_that_cannot_fit_has_no_time_but_the_largest_batch(capsys):
     assert f"possible: global_batch_size={large['memory']['largest_batch']} at most" in out
 
 
+@pytest.mark.parametrize(
+    ("words", "possible"),
+    [
+        (
+            ("workload.size=small", "global_batch_size=512"),
+            "global_batch_size=23 or micro_batch_size=16 at most",
+        ),
+        (
+            ("workload.size=small", "global_batch_size=512", "micro_batch_size=64"),
+            "micro_batch_size=16 at most",
+        ),
+        (("workload.size=xl",), "a device with more memory, or a smaller network"),
+    ],
+)
+def test_a_step_that_cannot_fit_names_a_micro_batch_that_may(words, possible, capsys):
+    assert main(["predict", "workload=gpt2", "device=t4", "precision=fp32", *words]) == 0
+    assert f"possible: {possible}\n" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("order", ["time", "cost"])
 def test_rows_are_sorted_and_refusals_come_last(order, capsys):
     words = (*RESNET, "device=cpu,t4,v100,a100_40", f"predict.sort={order}")

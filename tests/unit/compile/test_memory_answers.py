@@ -15,7 +15,7 @@ from orchestrator.compile.cache import CapturedProgram, CompileCache, hash_key
 from orchestrator.compile.child import Limits
 from orchestrator.compile.compiler_output import reported_bytes
 from orchestrator.compile.memory import TpuMemoryCompiler
-from orchestrator.compile.step import StepProgram, with_smaller_batch
+from orchestrator.compile.step import StepProgram, with_smaller_batch, with_smaller_micro_batch
 from orchestrator.compile.targets import LIBTPU_VERSION, find_target
 from orchestrator.compile.tensors import GpuTensorCounter
 from orchestrator.compile.tpu_programs import TpuPrograms
@@ -26,6 +26,7 @@ from orchestrator.core.memory_fit import MemoryFit, NoFit, TensorCount
 from orchestrator.core.placement import Plan
 from orchestrator.core.settings import Compiling
 from orchestrator.core.trainer import TrainerEnvironment
+from orchestrator.core.trial_spec import MemorySettings
 from orchestrator.plan.memory import memory_key
 from orchestrator.train.capture.request import CaptureRequest
 
@@ -332,3 +333,36 @@ def test_no_batch_is_proposed_that_is_tight(finds_largest):
     assert counted(fit.batch_that_fits / 8).is_sure_to_fit
     assert find_fit(replace(step, request=replace(STEP.request, global_batch_size=132))).fits
     assert not counted(132 / 8).is_sure_to_fit
+
+
+@pytest.mark.parametrize(
+    ("capacity", "sizes", "found"),
+    [
+        (16, {}, (64, 32)),
+        (16, {"global_batch_size": 512, "num_workers": 2}, (128, 32)),
+        (7, {}, (32, None)),
+        (16, {"micro_batch_size": 128}, (None, 32)),
+    ],
+)
+def test_a_micro_batch_is_proposed_that_fits_beside_the_gradients(capacity, sizes, found):
+    """A sample takes 1/8 GiB, gradients 5 GiB; one sample beside them fits no device of 7 GiB."""
+
+    def find_fit(asked: StepProgram) -> TensorCount:
+        share = asked.request.global_batch_size // asked.replicas
+        passes = asked.request.memory_settings.count_passes(share)
+        return counted(share / passes / 8 + (5 if passes > 1 else 0), capacity=capacity)
+
+    settings = MemorySettings(micro_batch_size=sizes.get("micro_batch_size", 0))
+    request = replace(
+        REQUEST, global_batch_size=sizes.get("global_batch_size", 256), memory_settings=settings
+    )
+    step = replace(
+        STEP, trainer="torch_ddp", device=T4, num_workers=sizes.get("num_workers", 1), request=request
+    )
+    smaller = with_smaller_batch(step, find_fit, finds_largest=False)
+    assert isinstance(smaller, TensorCount)
+    fit = with_smaller_micro_batch(step, smaller, find_fit)
+    assert (fit.batch_that_fits, fit.micro_batch_that_fits) == found
+    batch, size = found
+    words = [f"global_batch_size={batch}"] * bool(batch) + [f"micro_batch_size={size}"] * bool(size)
+    assert f"; {' or '.join(words)} fits" in fit.words("t4")

@@ -9,6 +9,7 @@ from repository import ROOT
 from step_options import build_options
 
 from orchestrator.config.loader import devices_named
+from orchestrator.core.trial_spec import MemorySettings
 from orchestrator.predict.memory_need import count_memory_need
 from workloads.registry import workload
 
@@ -20,13 +21,14 @@ def v100():
     return devices_named(Path("/"))["v100"]
 
 
-def need(device, name, batch, *, precision="fp32", replicas=1, **options):
+def need(device, name, batch, *, precision="fp32", replicas=1, micro_batch_size=0, **options):
     return count_memory_need(
         workload(name, options),
         device=device,
         precision=precision,
         replicas=replicas,
         global_batch_size=batch,
+        memory_settings=MemorySettings(micro_batch_size=micro_batch_size),
     )
 
 
@@ -58,6 +60,32 @@ def test_the_largest_batch_fits_and_one_more_does_not(v100):
     assert largest % 4 == 0
     assert need(v100, "resnet50", largest, replicas=4, **options).fits
     assert not need(v100, "resnet50", largest + 4, replicas=4, **options).fits
+
+
+def test_the_largest_micro_batch_fits_and_the_next_divisor_does_not(v100):
+    found = need(v100, "gpt2", 1440, replicas=4, size="small")
+    assert not found.fits
+    size = found.largest_micro_batch
+    assert 0 < size < 180
+    assert 360 % size == 0
+    larger = next(other for other in range(size + 1, 361) if 360 % other == 0)
+    assert need(v100, "gpt2", 1440, replicas=4, size="small", micro_batch_size=size).fits
+    assert not need(v100, "gpt2", 1440, replicas=4, size="small", micro_batch_size=larger).fits
+
+
+def test_memory_grows_with_the_micro_batch(v100):
+    sizes = (1, 2, 4, 8, 16, 32)
+    bytes_needed = [need(v100, "gpt2", 64, size="small", micro_batch_size=size).least_bytes for size in sizes]
+    assert bytes_needed == sorted(bytes_needed)
+    assert len(set(bytes_needed)) == len(sizes)
+
+
+def test_no_micro_batch_is_found_where_one_sample_does_not_fit_beside_the_gradients(v100):
+    sample = need(v100, "gpt2", 1, size="small")
+    held = sample.weight_bytes + sample.slot_bytes + sample.gradient_bytes
+    small = replace(v100, memory_bytes=float(held + sample.sample_bytes - 1))
+    assert not need(small, "gpt2", 64, size="small", micro_batch_size=1).fits
+    assert need(small, "gpt2", 64, size="small").largest_micro_batch == 0
 
 
 def test_adam_has_two_slots_and_a_generator_counts_both_of_its_networks(v100):
