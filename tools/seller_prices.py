@@ -15,11 +15,10 @@ import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Literal
 
 from orchestrator.config.cluster import load_cluster
 from orchestrator.core import codec
-from orchestrator.core.offer import Offer
+from orchestrator.core.offer import Offer, find_group
 from orchestrator.core.pool import Catalogue
 
 ROOT = Path(__file__).parents[1]
@@ -63,15 +62,6 @@ AZURE_DEVICES: Mapping[str, tuple[str, int]] = {
 }
 """Instance of Azure -> device, and how many: as AksNodeVmSizes.cs of github.com/microsoft/aspire @5bd693ae
 counts them. Left out: what it gives no number of GPUs, parts of a GPU, and NCv3, which ended in 2025."""
-
-RegionGroup = Literal["us", "europe", "asia", "other"]
-
-_GROUPS: Mapping[RegionGroup, str] = {
-    "us": r"^us|(east|west|central)us\d?$",
-    "europe": r"^eu|europe|^(uk|france|germany|italy|sweden|norway|switzerland|spain|poland|austria)",
-    "asia": r"^(ap|me|il)-|asia|japan|korea|india|indonesia|malaysia|uae|qatar|israel",
-}
-"""Group of regions -> names of its regions at all sellers; the first that holds counts."""
 
 _DAY = re.compile(r"generated at (\d{4}-\d\d-\d\d)T")
 _REGION = re.compile(
@@ -161,11 +151,6 @@ def find_google_offers(catalogue: Catalogue) -> Iterator[Offer]:
                     as_of=row.as_of,
                     source=row.source,
                 )
-
-
-def find_group(region: str) -> RegionGroup:
-    """Return the part of the world that a region is in, by its name."""
-    return next((group for group, names in _GROUPS.items() if re.search(names, region)), "other")
 
 
 def select_cheapest(offers: Iterable[Offer]) -> tuple[Offer, ...]:

@@ -1,7 +1,7 @@
 """Words of a command line and files in `conf/pools/` -> a cluster, and what there is to rent."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +19,15 @@ from orchestrator.core.pool import Catalogue, Cluster, Pool
 from orchestrator.core.price import PriceList, PriceRow
 
 
-def convert_price_list(plain: Mapping[str, Any], *, option: str) -> PriceList:
+def convert_price_list(
+    plain: Mapping[str, Any], *, option: str, load_devices: Callable[[], Mapping[str, Device]]
+) -> PriceList:
     """Convert it.
 
     Args:
         plain: fields of `PricesConf`; each row has the day and source of its own file (`price_rows.py`).
         option: file of the list, for error messages.
+        load_devices: returns the known devices by name; called only for own prices of devices.
 
     Raises:
         ConfigError: a price list cannot have these values.
@@ -38,6 +41,11 @@ def convert_price_list(plain: Mapping[str, Any], *, option: str) -> PriceList:
         least_billing_seconds=plain["least_billing_seconds"],
         start_seconds=plain["start_seconds"] and tuple(plain["start_seconds"]),
         interruptions_per_day=plain["interruptions_per_day"] and tuple(plain["interruptions_per_day"]),
+        seller=plain["seller"],
+        sellers=None if plain["sellers"] is None else tuple(plain["sellers"]),
+        offer_regions=tuple(plain["offer_regions"]),
+        discount=plain["discount"],
+        own=_rename_devices(plain["own"], load_devices),
         max_age_days=plain["max_age_days"],
         this_host=plain["this_host"],
         confirmed_spot=plain["confirm_spot"],
@@ -46,6 +54,13 @@ def convert_price_list(plain: Mapping[str, Any], *, option: str) -> PriceList:
             for region, rows in plain["regions"].items()
         },
     )
+
+
+def _rename_devices(
+    own: Mapping[str, float], load_devices: Callable[[], Mapping[str, Device]]
+) -> dict[str, float]:
+    devices = load_devices() if own else {}
+    return {_device(name, devices, key="device in prices.own:").name: usd for name, usd in own.items()}
 
 
 def _build_row(row: Mapping[str, Any]) -> PriceRow:
@@ -144,9 +159,10 @@ def find_devices(nodes: Mapping[tuple[str, str], DictConfig]) -> Mapping[str, De
 
 
 def _build_catalogue(nodes: Mapping[tuple[str, str], DictConfig], *, prices: str) -> Catalogue:
+    devices = find_devices(nodes)
+    plain = convert_to_plain(nodes["prices", prices], group="prices")
     return Catalogue(
-        devices=find_devices(nodes),
-        prices=convert_price_list(convert_to_plain(nodes["prices", prices], group="prices"), option=prices),
+        devices=devices, prices=convert_price_list(plain, option=prices, load_devices=lambda: devices)
     )
 
 

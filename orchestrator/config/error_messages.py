@@ -12,6 +12,7 @@ from omegaconf import errors
 from orchestrator.core.errors import ConfigError, UnknownNameError
 
 _EXPECTED = (
+    ("Dict[", "a mapping of keys to values"),
     ("Integer", "a whole number"),
     ("Float", "a number"),
     ("valid bool", "true or false"),

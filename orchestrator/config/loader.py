@@ -1,6 +1,6 @@
 """Words of a command line and files in `conf/` -> settings: where YAML becomes values."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
@@ -86,6 +86,7 @@ def _loaded(overrides: Sequence[str], places: ConfigPlaces, *, working_directory
         points,
         trainers=maker.trainers,
         cluster=cluster,
+        load_devices=known,
         prices=named["prices"],
         reprices=_says(request, "prices"),
         name=read_value(base.sweep, "name") or name_of_jobs(named["sweep"], points),
@@ -199,6 +200,7 @@ def _settings(
     *,
     trainers: Mapping[str, TrainerSettings],
     cluster: Cluster | None,
+    load_devices: Callable[[], Mapping[str, Device]],
     prices: str,
     reprices: bool,
     name: str,
@@ -230,7 +232,7 @@ def _settings(
         retries={kind: plain["retry"][kind] for kind in FAILURE_KINDS if kind not in NEVER_RETRIED},
         trainers=trainers,
         outputs=outputs,
-        prices=convert_price_list(plain["prices"], option=prices),
+        prices=convert_price_list(plain["prices"], option=prices, load_devices=load_devices),
         reprices=reprices,
         config_folders=config_folders,
         data_folder=_folder(base, working_directory),

@@ -19,6 +19,7 @@ from orchestrator.core.errors import ConfigError, UnknownNameError
 
 _GRID = "sweep.grid."
 _PRICE_FACTS = ("prices.regions", "prices.as_of", "prices.source", "prices.currency")
+_SELLER = "prices.seller"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -130,7 +131,7 @@ def _check_settable(key: str) -> None:
         raise ConfigError(
             f"{key!r} is a fact of conf/{top}/; write another file there and choose it: {top}=NAME"
         )
-    if key.startswith(_PRICE_FACTS):
+    if key == _SELLER or key.startswith(_PRICE_FACTS):
         raise ConfigError(
             f"{key!r} is a fact with a source; write it into another file in conf/prices/ and choose it: "
             f"prices=NAME"

@@ -357,6 +357,12 @@ class PricesConf:
         least_billing_seconds: shortest time that each start of a machine is billed for; null: unknown.
         start_seconds: range [low, high] of boot, install and CUDA start of a machine; null: unknown.
         interruptions_per_day: range [low, high] of how often a spot machine is lost in a day; null: unknown.
+        seller: who asks these prices; null: nobody else's offers are compared with them.
+        sellers: whose prices count, the cheapest first, [all] for everyone's; null: the list's, and those of
+            others where it has none.
+        offer_regions: regions, or us, europe, asia, other, whose offers of other sellers count; empty: all.
+        discount: seller -> share that it takes off its prices on demand, 0.3 for 30%.
+        own: device -> your own price of one of them in an hour, host included; 0: reserved.
         as_of: date of the rows of the same file that have none of their own.
         source: source of the rows of the same file that have none of their own.
         regions: region -> instance -> price.
@@ -372,6 +378,11 @@ class PricesConf:
     least_billing_seconds: float | None = None
     start_seconds: list[float] | None = None
     interruptions_per_day: list[float] | None = None
+    seller: str | None = None
+    sellers: list[str] | None = None
+    offer_regions: list[str] = field(default_factory=list)
+    discount: dict[str, float] = field(default_factory=dict)
+    own: dict[str, float] = field(default_factory=dict)
     as_of: str | None = None
     source: str | None = None
     regions: dict[str, RegionConf] = field(default_factory=dict)

@@ -1,9 +1,27 @@
 """Offers of sellers: an instance with its devices in a region, for how much, of which day. Pure."""
 
 import math
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from orchestrator.core.errors import ConfigError
+
+RegionGroup = Literal["us", "europe", "asia", "other"]
+
+GROUPS: Mapping[RegionGroup, str] = {
+    "us": r"^us|(east|west|central)us\d?$",
+    "europe": r"^eu|europe|^(uk|france|germany|italy|sweden|norway|switzerland|spain|poland|austria)",
+    "asia": r"^(ap|me|il)-|asia|japan|korea|india|indonesia|malaysia|uae|qatar|israel",
+    "other": "",
+}
+"""Group of regions -> names of its regions at all sellers; the first that holds counts."""
+
+
+def find_group(region: str) -> RegionGroup:
+    """Return the part of the world that a region is in, by its name."""
+    return next(group for group, names in GROUPS.items() if re.search(names, region))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

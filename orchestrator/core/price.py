@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Literal
 
@@ -55,6 +55,11 @@ class PriceList:
         least_billing_seconds: shortest time that each start of a machine is billed for; None: unknown.
         start_seconds: range of boot, install and CUDA start of a machine, as stated; None: unknown.
         interruptions_per_day: range of how often a spot machine is lost in a day, as stated; None: unknown.
+        seller: who asks the prices of the rows; None: not stated.
+        sellers: whose prices count, `all` for everyone's; None: those of others only where a row is missing.
+        offer_regions: regions, or groups of them, whose offers of other sellers count; empty: all.
+        discount: seller -> share that is taken off its prices on demand.
+        own: device -> own price of one of them in an hour, host included; 0: it is reserved, and paid anyway.
 
     Raises:
         ConfigError: a figure, day or name that cannot be, or a spot price like a catalogue's error.
@@ -72,8 +77,14 @@ class PriceList:
     least_billing_seconds: float | None = None
     start_seconds: tuple[float, ...] | None = None
     interruptions_per_day: tuple[float, ...] | None = None
+    seller: str | None = None
+    sellers: tuple[str, ...] | None = None
+    offer_regions: tuple[str, ...] = ()
+    discount: Mapping[str, float] = field(default_factory=dict)
+    own: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self._check_words()
         least, start, lost = self.least_billing_seconds, self.start_seconds, self.interruptions_per_day
         if least is not None and not 0 < least < math.inf:
             raise ConfigError(f"prices.least_billing_seconds={least} must be above 0 and finite")
@@ -96,6 +107,28 @@ class PriceList:
         for region, rows in self.rows.items():
             for instance, row in rows.items():
                 self._check(row, instance, where=f"conf/prices/{self.name}.yaml: {instance} in {region}")
+
+    def _check_words(self) -> None:
+        for seller, share in self.discount.items():
+            if not 0 <= share < 1:
+                raise ConfigError(
+                    f"prices.discount: {seller}={share:g} must be a share from 0 to below 1, as {{gcp: 0.3}}"
+                )
+        for device, usd in self.own.items():
+            if not 0 <= usd < math.inf:
+                raise ConfigError(
+                    f"prices.own: {device}={usd:g} must be a price as {{h100: 2.5}}, or 0: reserved"
+                )
+        if self.sellers == ():
+            raise ConfigError("prices.sellers=[] names none; possible: [all], or names as [gcp,aws]")
+
+    def includes(self, seller: str | None) -> bool:
+        """Return whether a seller's prices count."""
+        return self.sellers is None or "all" in self.sellers or seller in self.sellers
+
+    def find_discount(self, provisioning: Provisioning, seller: str | None) -> float:
+        """Return the share that the seller takes off, which it does on demand alone."""
+        return self.discount.get(seller or "", 0.0) if provisioning == "on_demand" else 0.0
 
     def _check(self, row: PriceRow, instance: str, *, where: str) -> None:
         on_demand, spot = row.on_demand_usd_per_hour, row.spot_usd_per_hour
@@ -132,6 +165,10 @@ class Price:
         least_billing_seconds, start_seconds, interruptions_per_day: as in the price list; None: unknown.
         other_node_usd_per_hour: price of one node on demand where it is a spot machine, and the other way
             round; None: unknown.
+        seller: who asks it; None: not stated, as by older versions.
+        unused_devices: devices of the nodes that the trial does not use, and pays.
+        elsewhere: price of the next cheapest seller; empty: none is known, or was asked for.
+        is_reserved: it is paid anyway, as the user states, and counts 0.
 
     Raises:
         RecordError: a day or figure that cannot be.
@@ -157,12 +194,17 @@ class Price:
     start_seconds: tuple[float, ...] | None = None
     interruptions_per_day: tuple[float, ...] | None = None
     other_node_usd_per_hour: float | None = None
+    seller: str | None = None
+    unused_devices: int = 0
+    elsewhere: tuple["Price", ...] = ()
+    is_reserved: bool = False
 
     def __post_init__(self) -> None:
         for name in ("as_of", "priced_on"):
             if not _is_day(getattr(self, name)):
                 raise RecordError(f"price of {self.instance}: {name}={getattr(self, name)!r} is not a date")
-        for name in ("nodes", "node_usd_per_hour", "billing_seconds"):
+        is_free = self.is_reserved and self.node_usd_per_hour == 0
+        for name in ("nodes", *(() if is_free else ("node_usd_per_hour",)), "billing_seconds"):
             if not 0 < getattr(self, name) < math.inf:
                 raise RecordError(f"price of {self.instance}: {name}={getattr(self, name)} is not above 0")
 

@@ -7,26 +7,32 @@ LISTED = {"hypothetical": "list price"}
 
 
 def priced_as(price: Price) -> str:
-    """Format `n1-standard-8+1xT4 on demand in us-central1, $0.73/h of 2026-08-20`, and its marks."""
+    """Format `n1-standard-8+1xT4 on demand in gcp us-central1, $0.73/h of 2026-08-20`, with marks, and the
+    next cheapest seller's price.
+    """
     parts = (
         f"{rented(price)} in {find_regions(price)}",
         f"${price.usd_per_hour:g}/h of {find_oldest(price)}",
         *(LISTED.get(mark, mark) for mark in find_marks(price)),
     )
-    return ", ".join(parts)
+    return "; elsewhere ".join((", ".join(parts), *map(priced_as, price.elsewhere)))
 
 
 def rented(price: Price) -> str:
     """Format `n1-standard-8+1xT4 on demand`, `3 x v3-8 spot`, and so on for each kind of node."""
-    return " + ".join(
-        f"{f'{row.nodes} x ' if row.nodes > 1 else ''}{row.instance} {row.provisioning.replace('_', ' ')}"
-        for row in price.rented
-    )
+    return " + ".join(map(_describe_nodes, price.rented))
+
+
+def _describe_nodes(row: Price) -> str:
+    count = f"{row.nodes} x " if row.nodes > 1 else ""
+    devices = "device" if row.unused_devices == 1 else "devices"
+    unused = f" with {row.unused_devices} unused {devices}" if row.unused_devices else ""
+    return f"{count}{row.instance} {row.provisioning.replace('_', ' ')}{unused}"
 
 
 def find_regions(price: Price) -> str:
-    """Return the regions of a price's nodes, each once."""
-    return ", ".join(dict.fromkeys(row.region for row in price.rented))
+    """Return the regions of a price's nodes with their sellers, each once: `gcp us-central1`."""
+    return ", ".join(dict.fromkeys(" ".join(filter(None, (row.seller, row.region))) for row in price.rented))
 
 
 def find_oldest(price: Price) -> str:
@@ -35,6 +41,11 @@ def find_oldest(price: Price) -> str:
 
 
 def find_marks(price: Price) -> tuple[str, ...]:
-    """Return the marks that separate a cost from others: `hypothetical`, `old`, `re-priced`."""
-    marks = {"hypothetical": price.is_hypothetical, "old": price.is_old, "re-priced": price.is_repriced}
+    """Return the marks that separate a cost from others: `hypothetical`, `old` and the like."""
+    marks = {
+        "hypothetical": price.is_hypothetical,
+        "old": price.is_old,
+        "re-priced": price.is_repriced,
+        "reserved": price.is_reserved,
+    }
     return tuple(mark for mark, holds in marks.items() if holds)

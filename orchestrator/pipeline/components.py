@@ -5,6 +5,7 @@ select, and the words that a command about the same sweep repeats.
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,8 @@ from orchestrator.core.errors import ConfigError
 from orchestrator.core.inventory import Inventory
 from orchestrator.core.printable import without_secrets
 from orchestrator.core.settings import Settings
+from orchestrator.pipeline.offer_files import load_known_offers, locate_offers
+from orchestrator.plan.offer_prices import require_known_sellers
 from orchestrator.plan.pricing import PriceBook
 from orchestrator.record.journal import JOURNAL_NAME, Journal
 from orchestrator.record.ledger import FILE_NAME, Ledger
@@ -141,11 +144,18 @@ def optional_package(feature: str, *, instead: str) -> Iterator[None]:
 
 
 def build_price_book(settings: Settings) -> PriceBook:
-    """Build the price book of the command's trials, at the prices of today in UTC."""
+    """Build the price book of the command's trials, at the prices of today in UTC.
+
+    Raises:
+        UnknownNameError: the words on prices name a seller that no list has.
+    """
     pools = settings.cluster.pools if settings.cluster else ()
+    load_offers = cache(lambda: load_known_offers(locate_offers(settings.outputs)).offers)
+    require_known_sellers(settings.prices, load_offers)
     return PriceBook(
         devices=settings.sweep.devices,
         prices=settings.prices,
         today=datetime.now(UTC).date().isoformat(),
         pools={pool.name: pool for pool in pools},
+        load_offers=load_offers,
     )

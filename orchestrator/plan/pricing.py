@@ -2,16 +2,19 @@
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from orchestrator.core.device import Device
+from orchestrator.core.offer import Offer
 from orchestrator.core.placement import Placement, Plan
 from orchestrator.core.pool import Pool, parse_region
-from orchestrator.core.price import Price, PriceList, Provisioning, Unpriced
+from orchestrator.core.price import Price, PriceList, PriceRow, Provisioning, Unpriced
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.trial_spec import TrialSpec
+from orchestrator.plan.offer_prices import describe_discount, find_offer_prices, rank_price
 
+_NO_SELLER = "no other seller that counts is known to have one; `prices refresh` fetches more"
 _OTHER: Mapping[Provisioning, Provisioning] = {"on_demand": "spot", "spot": "on_demand"}
 
 
@@ -23,20 +26,78 @@ def find_price(
     today: str,
     pool: Pool | None = None,
     num_hosts: int = 1,
+    load_offers: Callable[[], Iterable[Offer]] = tuple,
 ) -> Price | Unpriced:
-    """Return the price of that many devices and their hosts.
+    """Return the price of that many devices and their hosts: that of the list, or of the cheapest seller.
 
-    They are rented as the instance that holds exactly as many; if none does, as several of the largest one
-    with a number that divides theirs. A trial on CPUs has one host for any number of workers. A trial in a
-    pool has its nodes whole, as they are rented there.
+    An own price comes before all others. Offers of other sellers count where the list has no price, or
+    compete with it where `prices.sellers` is given. Hardware in a pool has the price of the list.
 
     Args:
         today: `2026-11-21`.
         pool: pool of the trial; None: the hardware is not known to be rented.
         num_hosts: nodes of that pool that it holds.
+        load_offers: reads the offers of all sellers, where a price needs them.
     """
+    if device.name in prices.own:
+        count = num_hosts * pool.count if pool else count
+        return _find_own_price(device, count, prices=prices, today=today, num_hosts=num_hosts)
     if prices.region is None or not prices.rows:
         return Unpriced(reason=f"prices={prices.name} has no prices")
+    listed = _find_listed_price(device, count, prices=prices, today=today, pool=pool, num_hosts=num_hosts)
+    is_enough = isinstance(listed, Price) or prices.seller is None
+    if pool or (is_enough and prices.sellers is None):
+        return listed
+    if not prices.includes(prices.seller):
+        listed = Unpriced(reason=f"prices.sellers leaves out {prices.seller}")
+    offered = find_offer_prices(
+        device.name, count, prices=prices, today=today, offers=load_offers(), num_hosts=num_hosts
+    )
+    if isinstance(listed, Price):
+        offered = (listed, *offered)
+    elif not offered:
+        return Unpriced(reason=f"{listed.reason}, and {_NO_SELLER}")
+    first, *others = sorted(offered, key=rank_price)
+    return replace(first, elsewhere=tuple(others[:1]))
+
+
+def _find_own_price(device: Device, count: int, *, prices: PriceList, today: str, num_hosts: int) -> Price:
+    per_host = 1 if device.kind == "cpu" else math.ceil(count / num_hosts)
+    return Price(
+        prices=prices.name,
+        instance=f"{per_host} x {device.name}",
+        nodes=num_hosts,
+        region="your account",
+        provisioning=prices.provisioning,
+        currency=prices.currency,
+        node_usd_per_hour=prices.own[device.name] * per_host,
+        as_of=today,
+        priced_on=today,
+        source="stated as prices.own",
+        note=None,
+        billing_seconds=prices.billing_seconds,
+        max_age_days=prices.max_age_days,
+        is_hypothetical=False,
+        start_seconds=prices.start_seconds,
+        is_reserved=prices.own[device.name] == 0,
+    )
+
+
+def _find_listed_price(
+    device: Device,
+    count: int,
+    *,
+    prices: PriceList,
+    today: str,
+    pool: Pool | None,
+    num_hosts: int,
+) -> Price | Unpriced:
+    """Return the price of the list's row.
+
+    They are rented as the instance that holds exactly as many; if none does, as several of the largest one
+    with a number that divides theirs. A trial on CPUs has one host for any number of workers. A trial in a
+    pool has its nodes whole, as they are rented there.
+    """
     rented = _in_pool(pool, num_hosts) if pool else _rented_on_request(device, count, prices=prices)
     if isinstance(rented, Unpriced):
         return rented
@@ -49,6 +110,7 @@ def find_price(
             reason=f"prices={prices.name} has no {rented.provisioning} price of {rented.instance} in "
             f"{rented.region}"
         )
+    discount = prices.find_discount(rented.provisioning, prices.seller)
     return Price(
         prices=prices.name,
         instance=rented.instance,
@@ -56,19 +118,27 @@ def find_price(
         region=rented.region,
         provisioning=rented.provisioning,
         currency=prices.currency,
-        node_usd_per_hour=usd_per_hour,
+        node_usd_per_hour=usd_per_hour * (1 - discount),
         as_of=row.as_of,
         priced_on=today,
         source=row.source,
-        note=row.note,
+        note="; ".join(filter(None, (row.note, describe_discount(discount)))) or None,
         billing_seconds=prices.billing_seconds,
         max_age_days=prices.max_age_days,
         is_hypothetical=rented.is_hypothetical,
         least_billing_seconds=prices.least_billing_seconds,
         start_seconds=prices.start_seconds,
         interruptions_per_day=prices.interruptions_per_day,
-        other_node_usd_per_hour=row.usd_per_hour(_OTHER[rented.provisioning]),
+        other_node_usd_per_hour=_find_other_price(row, rented, prices),
+        seller=prices.seller,
     )
+
+
+def _find_other_price(row: PriceRow, rented: "_Rented", prices: PriceList) -> float | None:
+    """Return the row's price of the other way to rent it."""
+    other = _OTHER[rented.provisioning]
+    usd = row.usd_per_hour(other)
+    return None if usd is None else usd * (1 - prices.find_discount(other, prices.seller))
 
 
 def price_together(prices: Sequence[Price | Unpriced]) -> Price | Unpriced:
@@ -78,14 +148,18 @@ def price_together(prices: Sequence[Price | Unpriced]) -> Price | Unpriced:
         return next(price for price in prices if isinstance(price, Unpriced))
     first, *others = known_prices
     is_hypothetical = any(price.is_hypothetical for price in known_prices)
-    return replace(first, beside=tuple(others), is_hypothetical=is_hypothetical) if others else first
+    if not others:
+        return first
+    return replace(first, beside=tuple(others), is_hypothetical=is_hypothetical, elsewhere=())
 
 
 def find_node_prices(placement: Placement, price: Price) -> tuple[Price, ...]:
     """Return the price of each node, in the order of the hosts."""
     pools = dict.fromkeys(part.pool for part in placement.parts)
     of_pool = dict(zip(pools, price.rented, strict=False))
-    return tuple(replace(of_pool.get(part.pool, price), nodes=1, beside=()) for part in placement.parts)
+    return tuple(
+        replace(of_pool.get(part.pool, price), nodes=1, beside=(), elsewhere=()) for part in placement.parts
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,12 +208,14 @@ class PriceBook:
         devices: name -> device, at least those of the trials.
         pools: name -> pool of the cluster.
         today: `2026-11-21`.
+        load_offers: reads the offers of all sellers, where a price needs them.
     """
 
     devices: Mapping[str, Device]
     prices: PriceList
     today: str
     pools: Mapping[str, Pool] = field(default_factory=dict)
+    load_offers: Callable[[], Sequence[Offer]] = tuple
     _found: dict[Hashable, Price | Unpriced] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -173,6 +249,7 @@ class PriceBook:
             today=self.today,
             pool=pool,
             num_hosts=num_hosts,
+            load_offers=self.load_offers,
         )
 
     def price_of_absent(self, trial: TrialSpec) -> Price | Unpriced:
@@ -193,6 +270,7 @@ class PriceBook:
                     today=self.today,
                     pool=pool,
                     num_hosts=trial.num_hosts,
+                    load_offers=self.load_offers,
                 )
                 for name, count in rented.items()
             ]

@@ -23,6 +23,7 @@ from orchestrator.analysis.recommendation.answer.summary import told_marks
 from orchestrator.analysis.recommendation.jobs.length import JobLength
 from orchestrator.analysis.table import Column, Rank, Table
 from orchestrator.analysis.tables.machine_start import describe_start
+from orchestrator.analysis.tables.price_age import describe_age_together
 from orchestrator.core.estimate import Estimate, Refusal
 from orchestrator.core.interval import Spread
 from orchestrator.core.price import Price, Unpriced
@@ -176,7 +177,7 @@ def prediction_table(predictions: Sequence[Prediction]) -> Table:
     numbers = _number_notes(predictions)
     return Table(
         title="Predicted",
-        note=" ".join(filter(None, (_NOTE, start_line(predictions)))),
+        note=" ".join(filter(None, (_NOTE, start_line(predictions), _describe_age(predictions)))),
         columns=tuple(
             Column(
                 header=header,
@@ -230,6 +231,10 @@ def start_line(predictions: Iterable[Prediction]) -> str:
     """Describe what the start of rented machines takes and costs; empty: nothing is priced that is rented."""
     rented = [one for one in predictions if one.is_rented and isinstance(one.step, Estimate)]
     return describe_start(one.price for one in rented if isinstance(one.price, Price) or one.length)
+
+
+def _describe_age(predictions: Iterable[Prediction]) -> str:
+    return describe_age_together(one.price for one in predictions if isinstance(one.step, Estimate))
 
 
 def describe_basis(prediction: Prediction) -> str:

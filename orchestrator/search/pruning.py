@@ -156,7 +156,7 @@ def _trails(
 def _used(one: CandidateSetting, seconds: float, criteria: Criteria) -> float:
     """Weigh seconds and dollars as the goal does."""
     time, cost, _ = criteria.weights
-    usd = one.usd_per_second
+    usd = one.compared_usd_per_second
     if math.isnan(usd) or not cost:
         return seconds
     return float(seconds * usd ** (cost / (time + cost)))

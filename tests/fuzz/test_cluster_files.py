@@ -96,5 +96,7 @@ def test_any_text_is_no_file_for_a_cluster(content: str) -> None:
 def test_any_price_is_taken_or_refused(row: Any, whole: Any) -> None:
     with outcome(ConfigError):
         convert_price_list(
-            {**PRICES, **whole, "regions": {"here": {"instances": {"n2": row}}}}, option="mine"
+            {**PRICES, **whole, "regions": {"here": {"instances": {"n2": row}}}},
+            option="mine",
+            load_devices=dict,
         )

@@ -19,6 +19,7 @@ from orchestrator.analysis.metrics.quality import quality_words
 from orchestrator.analysis.recommendation.answer.answer import RankedSetting, Recommendation
 from orchestrator.analysis.recommendation.answer.summary import chance, describe_setup, known_by, told_marks
 from orchestrator.analysis.table import Column, Rank, Table
+from orchestrator.analysis.tables.price_age import describe_age_together
 from orchestrator.core import codec
 from orchestrator.core.interval import Spread, exactly
 
@@ -52,6 +53,7 @@ def ranked_table(recommendations: Sequence[Recommendation]) -> Table:
     noisy = any(standing.num_noisy for one in shown for standing in one.standings)
     outliers = any(standing.num_outliers for one in shown for standing in one.standings)
     resumed = any(standing.num_resumed for one in shown for standing in one.standings)
+    age = describe_age_together(standing.price for one in shown for standing in one.standings)
     return Table(
         title=RANKED,
         note=" ".join(
@@ -61,6 +63,7 @@ def ranked_table(recommendations: Sequence[Recommendation]) -> Table:
                 *([f"Noisy: {NOISY}."] if noisy else []),
                 *([f"Outlier: {OUTLIER}."] if outliers else []),
                 *([f"Resumed: {RESUMED}."] if resumed else []),
+                *([age] if age else []),
             ]
         ),
         columns=(

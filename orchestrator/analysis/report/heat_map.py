@@ -56,9 +56,9 @@ def build_heat_map(recommendation: Recommendation) -> HeatMap | None:
 
 
 def _find_cell(one: RankedSetting, recommendation: Recommendation) -> Cell | None:
-    """Take a setting as a cell; None: costs decide, and it has no price."""
+    """Take a setting as a cell; None: costs decide, and it has no price, or one of 0 without ratios."""
     amount = one.usd if recommendation.is_by_cost else one.seconds
-    return Cell(one=one, amount=amount) if amount else None
+    return Cell(one=one, amount=amount) if amount and amount.low > 0 else None
 
 
 def heat_map_markup(heat_map: HeatMap, *, named_by: str) -> str:

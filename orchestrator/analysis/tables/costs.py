@@ -8,6 +8,7 @@ from orchestrator.analysis.formatting import UNKNOWN, count, number
 from orchestrator.analysis.measurements.setting import Namer
 from orchestrator.analysis.metrics.cost import Bill, bill_of_all, price_label
 from orchestrator.analysis.table import Column, Rank, Table
+from orchestrator.analysis.tables.price_age import describe_age_together
 from orchestrator.core.price import Price, Unpriced
 from orchestrator.core.price_label import LISTED, find_marks, find_oldest, find_regions, rented
 from orchestrator.core.result import TrialRecord
@@ -18,6 +19,7 @@ MARKS: Mapping[str, str] = {
     "its instance type",
     "old": "older than prices.max_age_days when it was looked up",
     "re-priced": "not the price stored with the records, but one requested for this report",
+    "reserved": "paid anyway, as prices.own states, and counted as 0",
 }
 """Note on a cost that is marked so."""
 
@@ -27,6 +29,7 @@ _BILLED = (
     "up to prices.billing_seconds. Attempts without a result are in failed s. Time between trials is not "
     "included."
 )
+_WHAT_PRICES = "Prices of all nodes of a trial, without disks and network."
 _PARTS = {
     "launch_seconds": "launch s",
     "first_step_seconds": "first step s",
@@ -135,6 +138,8 @@ def prices_table(priced: Iterable[tuple[TrialSpec, Price | Unpriced | None]]) ->
     counts: Counter[tuple[str, ...]] = Counter()
     for (devices, price), trials in of_prices.items():
         counts[devices, *_price_cells(price)] += trials
+        for other in price.elsewhere if isinstance(price, Price) else ():
+            counts[devices, *_price_cells(other)] += 0
     marks = [find_marks(price) for _, price in of_prices if isinstance(price, Price)]
     notes = [
         f"{LISTED.get(mark, mark).capitalize()}: {meaning}."
@@ -143,7 +148,7 @@ def prices_table(priced: Iterable[tuple[TrialSpec, Price | Unpriced | None]]) ->
     ]
     return Table(
         title="Prices",
-        note=" ".join(["Prices of all nodes of a trial, without disks and network.", *notes]),
+        note=" ".join(filter(None, [_WHAT_PRICES, *notes, describe_age_together(p for _, p in of_prices)])),
         columns=(
             Column(header="device", rank=Rank.SETTING),
             Column(header="trials", is_number=True),
@@ -154,7 +159,10 @@ def prices_table(priced: Iterable[tuple[TrialSpec, Price | Unpriced | None]]) ->
             Column(header="what to know", rank=Rank.REPEATS),
             Column(header="source", is_detail=True),
         ),
-        rows=tuple((devices, count(trials), *cells) for (devices, *cells), trials in counts.items()),
+        rows=tuple(
+            (devices, count(trials) if trials else UNKNOWN, *cells)
+            for (devices, *cells), trials in counts.items()
+        ),
     )
 
 

@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from datetime import date
 
+from orchestrator.core.price import Price, Unpriced
+
 _OLD_DAYS = 30
 
 
@@ -25,3 +27,9 @@ def describe_age(prices: Iterable[tuple[str | None, str, str]]) -> str:
         f"Prices{whose} are of {as_of}, more than {_OLD_DAYS} days old; `prices refresh` fetches those of "
         "all sellers but gcp."
     )
+
+
+def describe_age_together(prices: Iterable[Price | Unpriced | None]) -> str:
+    """Name the oldest of the prices of trials likewise; those without a price have no age."""
+    rows = (row for price in prices if isinstance(price, Price) for row in price.rented)
+    return describe_age((row.seller, row.as_of, row.priced_on) for row in rows)

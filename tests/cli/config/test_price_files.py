@@ -105,10 +105,14 @@ def test_a_list_of_ones_own_shows_what_differs_as_the_documentation_shows(tmp_pa
     assert (theirs.on_demand_usd_per_hour, theirs.as_of) == (8.0, "2026-08-20")
 
 
+def test_an_own_price_may_be_of_another_name_of_a_device():
+    assert prices_of("prices.own={g4dn.xlarge: 0.2,Tesla-V100: 1}").own == {"t4": 0.2, "v100": 1.0}
+
+
 def test_the_documentation_names_the_keys_of_prices_and_their_defaults():
     documented = (ROOT / "docs/how_to/prices.md").read_text()
     rows = dict(re.findall(r"^\| `prices\.(\w+)` \| (.*?) ?\|", documented, re.MULTILINE))
-    facts = {"currency", "as_of", "source", "regions"}
+    facts = {"currency", "as_of", "source", "regions", "seller"}
     assert rows.keys() == {field_.name for field_ in fields(PricesConf)} - facts
     assert (rows["max_age_days"], rows["billing_seconds"]) == (
         str(PricesConf.max_age_days),
@@ -215,7 +219,7 @@ def test_prices_in_a_sweeps_file_need_date_and_source_too(tmp_path):
 @pytest.mark.parametrize(
     ("word", "message"),
     [
-        ("prices=gpc", "unknown prices 'gpc'; did you mean 'gcp'? known: gcp, none"),
+        ("prices=gpc", "unknown prices 'gpc'; did you mean 'gcp'? known: all, gcp, none"),
         ("prices.provisioning=reserved", "unknown prices.provisioning 'reserved'; known: on_demand, spot"),
         (
             "prices.region=mars",
@@ -226,6 +230,24 @@ def test_prices_in_a_sweeps_file_need_date_and_source_too(tmp_path):
             "'prices.regions.us-central1.instances.n2-standard-8.on_demand' is a fact with a source; write "
             "it into another file in conf/prices/ and choose it: prices=NAME",
         ),
+        (
+            "prices.seller=me",
+            "'prices.seller' is a fact with a source; write it into another file in conf/pri",
+        ),
+        (
+            "prices.own={h1000: 2}",
+            "unknown device in prices.own: 'h1000'; did you mean 'h100'? known: a100_40,",
+        ),
+        ("prices.own={p3.8xlarge: 2}", "p3.8xlarge has 4 x v100; write device v100"),
+        ("prices.own={v100: -1}", "prices.own: v100=-1 must be a price as {h100: 2.5}, or 0: reserved"),
+        (
+            "prices.discount={gcp: 1}",
+            "prices.discount: gcp=1 must be a share from 0 to below 1, as {gcp: 0.3}",
+        ),
+        ("prices.sellers=[]", "prices.sellers=[] names none; possible: [all], or names as [gcp,aws]"),
+        ("prices.own=5", "prices.own=5 must be a mapping of keys to values"),
+        ("prices.discount=[gcp]", "prices.discount=['gcp'] must be a mapping of keys to values"),
+        ("prices.sellers=aws", "prices.sellers='aws' must be a list"),
         (
             "prices.source=me",
             "'prices.source' is a fact with a source; write it into another file in conf/pri",

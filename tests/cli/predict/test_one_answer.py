@@ -203,6 +203,35 @@ def test_what_spot_machines_cost_is_one_answer(working_directory):
     assert told in outcome.report.read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize(
+    ("words", "chosen", "instance"),
+    [
+        (["prices=all"], "t4", "g4dn.xlarge"),
+        (["prices=all", "prices.sellers=[gcp]"], "v100", "n1-standard-8+1xV100"),
+        (["prices=all", "prices.provisioning=spot"], "v100", "n1-standard-8+1xV100"),
+        (["prices=all", "prices.own={t4: 0}"], "t4", "1 x t4"),
+        (["prices=all", "prices.own={t4: 0, v100: 0}"], "v100", "1 x v100"),
+    ],
+)
+def test_the_cheapest_setting_changes_with_the_sellers_and_is_one_answer(
+    words, chosen, instance, working_directory
+):
+    every = [*VGG, GPUS, REPEATS, "report.goal=cheapest", "tracking=none", *words]
+    settings = load(every, working_directory=working_directory)
+    keep_records(settings, times(t4=0.45, v100=0.10))
+    outcome = verbs.report(settings, console=Console(file=io.StringIO()))
+    (reported,) = outcome.findings.recommendations
+    assert chosen in reported.chosen
+    assert reported.winner.price.instance == instance
+    (planned,) = verbs.plan(settings, console=Console(quiet=True)).recommendations
+    (advice,) = advised(every, confidence=reported.confidence, working_directory=working_directory)
+    assert planned == reported
+    assert (advice.chosen, advice.winner.price.instance) == (reported.chosen, instance)
+    page = outcome.report.read_text(encoding="utf-8")
+    assert f"{instance} " in page
+    assert ("elsewhere Standard_NC4as_T4_v3 on demand in azure" in page) == (words == ["prices=all"])
+
+
 @pytest.mark.parametrize("name", ["tie", "predicted"])
 def test_the_command_that_it_gives_runs_trials_of_these_settings(name, working_directory):
     words, estimate_seconds, _, _ = CASES[name]

@@ -46,7 +46,10 @@ def test_a_leader_that_was_only_predicted_is_measured_before_anything_is_settled
     out = " ".join(capsys.readouterr().out.split())
     assert "Not settled, for vgg16 image_size=64 (fastest). No measured setting can be recommended" in out
     assert "Chance to be the best, predicted: v100, fp32" in out
-    assert "Next: rent n1-standard-8+1xV100 on demand for v100, fp32 and run it, about " in out
+    assert (
+        "Next: rent n1-standard-8+1xV100 on demand in gcp us-central1 for v100, fp32 and run it, about "
+        in out
+    )
     found = advice(working_directory, *VGG)
     assert (found.winner.setting, found.winner.provenance, found.is_clear) == (
         "v100, fp32",
@@ -61,8 +64,8 @@ def test_what_to_measure_is_shown_with_its_cost_until_the_winner_is_clear(workin
     out = capsys.readouterr().out
     assert "Measure next" in out
     assert re.search(
-        r"Next: rent \S+ on demand for \S+, fp32 and run it, about [\d.]+ s and \$[\d.e-]+, "
-        r"without set-up and boot\. Boot and install of a rented machine are not included "
+        r"Next: rent \S+ on demand in gcp us-central1 for \S+, fp32 and run it, about [\d.]+ s and "
+        r"\$[\d.e-]+, without set-up and boot\. Boot and install of a rented machine are not included "
         r"\(prices\.start_seconds=\[LOW,HIGH\] adds them\)\. Each start is billed for at least 60 s, "
         r"\$[\d.]+\. Run: python -m orchestrator",
         " ".join(out.split()),

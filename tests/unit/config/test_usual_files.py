@@ -12,6 +12,8 @@ from orchestrator.config.schema import POINT_GROUPS, SETTINGS_GROUPS
 SWEEPS = ("smoke", "tpu_vs_gpu", "paper_kernel_split")
 GROUPS = (*POINT_GROUPS, *SETTINGS_GROUPS, "sweep")
 CHOSEN = "schema, _self_"
+ON_ANOTHER_LIST = ("prices", "all")
+"""The one shipped option that builds on another one, which is left to Hydra."""
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +56,8 @@ def test_every_shipped_option_is_merged_as_hydra_composes_it(composer, group):
     pairs = [(group, option) for option in composer.options(group)]
     composed = composer._composed_beside(pairs)
     for pair in pairs:
-        assert_same(usual_option(composer, *pair), composed[pair])
+        if pair != ON_ANOTHER_LIST:
+            assert_same(usual_option(composer, *pair), composed[pair])
 
 
 @pytest.mark.parametrize("sweep", SWEEPS)

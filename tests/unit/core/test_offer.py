@@ -1,11 +1,25 @@
-"""Lists of offers, of which newer ones take the place."""
+"""Lists of offers, of which newer ones take the place, and groups of their regions."""
 
+import pytest
 from price_builders import offer
 
-from orchestrator.core.offer import OfferList
+from orchestrator.core.offer import OfferList, find_group
 
 
 def test_offers_take_the_place_of_those_of_their_seller_alone() -> None:
     known = OfferList(offers=(offer(seller="a"), offer(seller="b")))
     (kept, new) = known.override((offer(seller="b", usd=9.0),)).offers
     assert (kept.seller, new.on_demand_usd_per_hour) == ("a", 9.0)
+
+
+@pytest.mark.parametrize(
+    ("group", "regions"),
+    [
+        ("us", ("us-east-1", "us-central1", "eastus2", "westus", "southcentralus", "us-south-1")),
+        ("europe", ("eu-west-1", "eu-north1", "europe-west4", "northeurope", "swedencentral", "uksouth")),
+        ("asia", ("ap-south-1", "asia-east1", "southeastasia", "japaneast", "uaenorth")),
+        ("other", ("ca-central-1", "brazilsouth", "australia-southeast1", "southafricanorth")),
+    ],
+)
+def test_regions_of_all_sellers_have_a_group(group: str, regions: tuple[str, ...]) -> None:
+    assert {find_group(region) for region in regions} == {group}

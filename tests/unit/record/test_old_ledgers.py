@@ -75,6 +75,10 @@ LATER_PRICE_FIELDS = {
     "start_seconds": None,
     "interruptions_per_day": None,
     "other_node_usd_per_hour": None,
+    "seller": None,
+    "unused_devices": 0,
+    "elsewhere": [],
+    "is_reserved": False,
 }
 """The same of a price."""
 

@@ -81,7 +81,9 @@ def test_a_prediction_is_marked_and_has_its_interval():
     assert cells(end, "n")[-1] == "\N{EN DASH}"
     assert len(end.table.rows) == 4
     assert "Not measured: 90% interval, chance." in end.table.note
-    assert end.steps[0].startswith("rent cpu-box on demand for t4, fp32 and run it, about 2.3 s and $0.0030")
+    assert end.steps[0].startswith(
+        "rent cpu-box on demand in here for t4, fp32 and run it, about 2.3 s and $0.0030"
+    )
     assert end.steps[0].endswith(": python -m orchestrator next +sweep=example")
 
 
@@ -168,5 +170,5 @@ def test_a_step_that_can_be_run_here_is_the_short_command_and_the_folder_is_in_i
 
 def test_a_step_on_a_device_that_is_not_here_names_what_to_rent_and_the_short_command():
     (step,) = choose_ending(collect_findings(*tpu_vs_gpu())).steps
-    assert step.startswith("rent cpu-box on demand for t4, fp32 and run it")
+    assert step.startswith("rent cpu-box on demand in here for t4, fp32 and run it")
     assert step.endswith(": python -m orchestrator next +sweep=example")

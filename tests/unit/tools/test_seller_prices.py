@@ -2,7 +2,6 @@
 
 import json
 
-import pytest
 import seller_prices
 from price_builders import offer
 from repository import ROOT
@@ -62,19 +61,6 @@ def test_the_table_is_small_and_each_row_has_source_and_licence_or_price_list():
     assert file.stat().st_size < 64_000
     sources = {one["seller"]: one["source"] for one in json.loads(file.read_bytes())["offers"]}
     assert all("Apache-2.0" in sources[seller] and " @" in sources[seller] for seller in ("aws", "azure"))
-
-
-@pytest.mark.parametrize(
-    ("group", "regions"),
-    [
-        ("us", ("us-east-1", "us-central1", "eastus2", "westus", "southcentralus", "us-south-1")),
-        ("europe", ("eu-west-1", "eu-north1", "europe-west4", "northeurope", "swedencentral", "uksouth")),
-        ("asia", ("ap-south-1", "asia-east1", "southeastasia", "japaneast", "uaenorth")),
-        ("other", ("ca-central-1", "brazilsouth", "australia-southeast1", "southafricanorth")),
-    ],
-)
-def test_regions_of_all_sellers_have_a_group(group: str, regions: tuple[str, ...]) -> None:
-    assert {seller_prices.find_group(region) for region in regions} == {group}
 
 
 def test_the_cheapest_of_a_seller_and_group_stays_for_each_number_of_devices() -> None:

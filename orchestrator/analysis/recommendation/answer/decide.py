@@ -183,6 +183,8 @@ def compare_runner_up(
     other = min(others, key=lambda index: float(np.median(assessment.value[:, index])))
     difference = levels[other].mean - levels[chosen].mean
     if criteria.objective.goal == "cheapest":
+        if 0 in (model.judged[chosen].usd_per_second, model.judged[other].usd_per_second):
+            return model.judged[other].label, None  # a reserved device has no ratio of costs
         difference += float(model.objective.log_usd[other] - model.objective.log_usd[chosen])
     deviation = math.hypot(levels[other].deviation, levels[chosen].deviation)
     return model.judged[other].label, Level(mean=difference, deviation=deviation).spread

@@ -1,5 +1,6 @@
 """Formats the time and cost of a whole job, and of its cheapest setting, in one line. Pure."""
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -60,7 +61,7 @@ def job_line(length: str, first: JobCost, costs: Iterable[JobCost], *, job: str 
         job: its name, where there are several.
     """
     priced = [one for one in costs if one.usd is not None]
-    cheapest = min(priced, key=lambda one: one.usd.median if one.usd else 0.0, default=first)
+    cheapest = min(priced, key=_order_by_cost, default=first)
     named = (
         f"Your job{f' {job}' if job else ''} ({length}) on {first.setting}: {_cost(first)}{_known_by(first)}"
     )
@@ -105,8 +106,15 @@ def build_job_cost(one: RankedSetting) -> JobCost:
     )
 
 
+def _order_by_cost(one: JobCost) -> tuple[float, float]:
+    """Return what priced settings are ordered by: of several reserved devices the fastest comes first."""
+    return one.usd.median if one.usd else math.inf, one.seconds.median
+
+
 def _cost(one: JobCost) -> str:
     usd = "" if one.usd is None else f", ${number(one.usd.median, digits=_DIGITS)}"
+    if isinstance(one.price, Price) and one.price.is_reserved:
+        usd += " reserved"
     return f"{about(one.seconds)}{usd}"
 
 

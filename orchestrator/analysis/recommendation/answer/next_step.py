@@ -17,7 +17,7 @@ from orchestrator.analysis.recommendation.model.candidate import CandidateSettin
 from orchestrator.analysis.tables.machine_start import describe_start
 from orchestrator.core.command_text import command_text
 from orchestrator.core.price import Price
-from orchestrator.core.price_label import rented
+from orchestrator.core.price_label import find_regions, rented
 from orchestrator.plan.cache import OWN_DOING
 
 _ENOUGH_RUNS = 5
@@ -120,8 +120,9 @@ def _describe_start(candidates: Sequence[CandidateSetting]) -> str:
 
 
 def _machine_for(candidate: CandidateSetting) -> str:
-    """Name what to rent: `n1-standard-8+1xT4 on demand`."""
-    return rented(candidate.price) if isinstance(candidate.price, Price) else "a machine"
+    """Name what to rent: `n1-standard-8+1xT4 on demand in gcp us-central1`."""
+    price = candidate.price
+    return f"{rented(price)} in {find_regions(price)}" if isinstance(price, Price) else "a machine"
 
 
 def _command_of_sweep(job: Job, *flags: str) -> str:

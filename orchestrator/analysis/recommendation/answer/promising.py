@@ -52,7 +52,7 @@ def most_promising(
             or seconds * usd_per_second > most_usd
             or (floor is not None and (loss is None or loss > floor))
         )
-        log_usd = math.log(usd_per_second) if cost else 0.0
+        log_usd = math.log(candidate.compared_usd_per_second) if cost else 0.0
         value = (time + cost) * log_seconds + cost * log_usd + better * (loss or 0.0)
         return breaks, not candidate.quiet, value
 

@@ -214,7 +214,7 @@ def _times(rival: RankedSetting, recommendation: Recommendation) -> tuple[str, s
         return None
     ours, theirs, word = best.seconds, rival.seconds, "fast"
     if recommendation.is_by_cost:
-        if best.usd is None or rival.usd is None:
+        if best.usd is None or rival.usd is None or rival.usd.low <= 0:
             return None
         ours, theirs, word = best.usd, rival.usd, "cheap"
     least, likely, most = (

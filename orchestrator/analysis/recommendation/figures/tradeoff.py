@@ -34,9 +34,9 @@ _UNITS = ((2 * 86400.0, 86400.0, "days"), (2 * 3600.0, 3600.0, "hours"), (120.0,
 
 
 def tradeoff_figures(recommendations: Sequence[Recommendation], row_ids: RowIds) -> Iterator[Figure]:
-    """Draw a figure for every job with several priced settings."""
+    """Draw a figure for every job with several settings that cost money: the axis of dollars has no 0."""
     for recommendation in recommendations:
-        priced = [one for one in recommendation.standings if one.usd is not None]
+        priced = [one for one in recommendation.standings if one.usd and one.usd.low > 0]
         if len(priced) > 1:
             yield _figure(recommendation, priced, row_ids)
 

@@ -15,6 +15,7 @@ from orchestrator.core.price_label import find_marks
 from orchestrator.core.target import Target
 
 _SECONDS_PER_HOUR = 3600
+_LEAST_USD_PER_SECOND = 1e-12
 
 TimeBasis = Literal["measured"] | EstimateProvenance
 
@@ -196,6 +197,11 @@ class CandidateSetting:
     def usd_per_second(self) -> float:
         """NaN: no price is known."""
         return self.price.usd_per_hour / _SECONDS_PER_HOUR if isinstance(self.price, Price) else math.nan
+
+    @property
+    def compared_usd_per_second(self) -> float:
+        """The same for ratios: a reserved device is far below all others, and the faster of two is better."""
+        return max(self.usd_per_second, _LEAST_USD_PER_SECOND)
 
     @property
     def price_marks(self) -> str:

@@ -246,7 +246,7 @@ def build_model(
             cost=cost,
             log_fixed=_log_fixed(judged, is_measured),
             log_steps=np.where(is_measured, 0.0, _log_steps(judged, job)),
-            log_usd=np.log([candidate.usd_per_second for candidate in judged]),
+            log_usd=np.log([candidate.compared_usd_per_second for candidate in judged]),
             quality_loss=_quality_loss(judged, job, criteria, weight=quality),
             log_most_seconds=_log(objective.deadline_hours, factor=_SECONDS_PER_HOUR),
             log_most_usd=_log(objective.budget_usd),

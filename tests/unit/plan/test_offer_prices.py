@@ -1,0 +1,181 @@
+"""Prices across sellers: which instance is chosen, for whom, and what an own price or a discount does."""
+
+import math
+import re
+from dataclasses import replace
+
+import pytest
+from cluster_builders import pool
+from plan_builders import T4, planned, point
+from price_builders import offer, price_list
+
+from orchestrator.analysis.formatting import UNKNOWN
+from orchestrator.analysis.tables.costs import prices_table
+from orchestrator.core import codec
+from orchestrator.core.errors import ConfigError, RecordError
+from orchestrator.core.price import Price, Unpriced
+from orchestrator.core.price_label import find_marks, priced_as
+from orchestrator.plan.offer_prices import require_known_sellers
+from orchestrator.plan.pricing import find_price
+
+TODAY = "2026-11-21"
+LISTED = replace(T4, instances={1: "t4-box"})
+UNLISTED = replace(T4, instances={})
+
+
+def find(device, *offers, count=1, num_hosts=1, of_pool=None, **changes):
+    prices = price_list(**{"seller": "here", **changes})
+    return find_price(
+        device,
+        count,
+        prices=prices,
+        today=TODAY,
+        load_offers=lambda: offers,
+        num_hosts=num_hosts,
+        pool=of_pool,
+    )
+
+
+def test_without_a_word_other_sellers_count_only_where_the_list_has_no_price():
+    assert find(LISTED, offer(usd=1.0)).instance == "t4-box"
+    found = find(UNLISTED, offer(usd=1.0))
+    assert (found.seller, found.instance, found.as_of) == ("shop", "shop-t4", "2026-09-01")
+
+
+def test_all_sellers_compete_and_the_cheapest_wins():
+    offers = offer(usd=2.5), offer(usd=2.0, seller="other")
+    assert find(LISTED, *offers, sellers=("all",)).seller == "other"
+    assert find(LISTED, *offers, sellers=("here", "shop")).seller == "shop"
+    assert find(LISTED, *offers, sellers=("here",)).seller == "here"
+    assert find(LISTED, *offers, sellers=("shop",)).seller == "shop"
+
+
+def test_an_instance_with_more_devices_is_paid_whole_and_its_label_counts_the_unused_ones():
+    found = find(UNLISTED, offer(usd=16.0, count=8))
+    assert (found.usd_per_hour, found.unused_devices) == (16.0, 7)
+    assert priced_as(found).startswith("shop-t4 on demand with 7 unused devices in shop us-east-1, $16/h of ")
+    assert "with 1 unused device in" in priced_as(find(UNLISTED, offer(usd=16.0, count=8), count=7))
+
+
+def test_a_device_at_two_sellers_has_both_prices_the_cheaper_first():
+    offers = offer(usd=2.5), offer(usd=2.0, seller="other"), offer(usd=2.2, seller="other", instance="dear")
+    found = find(UNLISTED, *offers)
+    assert [one.seller for one in (found, *found.elsewhere)] == ["other", "shop"]
+    assert "; elsewhere shop-t4 on demand in shop us-east-1, $2.5/h of 2026-09-01" in priced_as(found)
+    assert [one.instance for one in find(LISTED, *offers, sellers=("all",)).elsewhere] == ["shop-t4"]
+    assert find(LISTED, *offers).elsewhere == ()
+
+
+def test_the_table_of_prices_has_a_row_without_trials_for_the_second_seller():
+    found = find(LISTED, offer(usd=2.0), sellers=("all",))
+    (placement,) = planned(point(device=T4)).placements
+    rows = prices_table([(placement.trial, found)]).rows
+    assert [(row[1], row[2], row[3]) for row in rows] == [
+        ("1", "shop-t4 on demand", "shop us-east-1"),
+        (UNKNOWN, "t4-box on demand", "here here"),
+    ]
+
+
+def test_one_machine_that_holds_the_trial_comes_before_cheaper_ones_that_do_not():
+    found = find(UNLISTED, offer(usd=1.0), offer(usd=9.0, count=8), count=2)
+    assert (found.nodes, found.usd_per_hour) == (1, 9.0)
+    assert find(UNLISTED, offer(usd=9.0, count=8), count=16).usd_per_hour == 18.0
+    assert find(UNLISTED, offer(usd=1.0), count=2, num_hosts=2).nodes == 2
+
+
+def test_regions_and_groups_of_regions_restrict_other_sellers():
+    offers = offer(usd=1.0), offer(usd=2.0, region="eu-west-1")
+    assert find(UNLISTED, *offers, offer_regions=("europe",)).region == "eu-west-1"
+    assert find(UNLISTED, *offers, offer_regions=("us-east-1",)).region == "us-east-1"
+    assert isinstance(find(UNLISTED, *offers, offer_regions=("asia",)), Unpriced)
+
+
+def test_spot_is_asked_of_sellers_that_have_it():
+    offers = offer(usd=1.0), offer(usd=5.0, spot=0.5, seller="other")
+    found = find(UNLISTED, *offers, provisioning="spot")
+    assert (found.seller, found.usd_per_hour, found.usd_per_hour_as("on_demand")) == ("other", 0.5, 5.0)
+
+
+def test_a_pool_keeps_the_price_of_the_list():
+    in_pool = pool(device=replace(LISTED, cpus={1: 8}))
+    rows = price_list().rows
+    changes = {"sellers": ("all",), "region": "us-central1", "rows": {"us-central1": rows["here"]}}
+    assert find(LISTED, offer(usd=0.1), of_pool=in_pool, **changes).instance == "t4-box"
+
+
+def test_a_discount_is_taken_off_prices_on_demand_of_its_seller_alone():
+    found = find(LISTED, discount={"here": 0.5})
+    assert (found.usd_per_hour, found.usd_per_hour_as("spot")) == (1.5, 1.0)
+    assert found.note == "after a discount of 50%"
+    assert find(UNLISTED, offer(usd=2.0), discount={"here": 0.5}).usd_per_hour == 2.0
+
+
+def test_an_own_price_comes_first_and_is_of_today():
+    found = find(LISTED, offer(usd=0.1), count=4, sellers=("all",), own={"t4": 0.25})
+    assert (found.usd_per_hour, found.as_of, found.is_hypothetical) == (1.0, TODAY, False)
+
+
+def test_an_own_price_counts_the_devices_of_all_hosts_and_each_node_has_its_part():
+    found = find(LISTED, count=4, num_hosts=2, own={"t4": 0.25})
+    assert (found.nodes, found.node_usd_per_hour, found.usd_per_hour) == (2, 0.5, 1.0)
+
+
+def test_an_own_price_is_of_all_devices_of_a_pools_nodes():
+    nodes = pool(device=replace(LISTED, instances={4: "4xt4-box"}, cpus={4: 8}), count=4)
+    assert find(LISTED, count=2, num_hosts=2, of_pool=nodes, own={"t4": 0.25}).usd_per_hour == 2.0
+
+
+def test_offers_are_not_read_where_the_list_has_the_price():
+    prices = price_list(seller="here")
+    found = find_price(
+        LISTED, 1, prices=prices, today=TODAY, load_offers=lambda: pytest.fail("a list was read")
+    )
+    assert found.instance == "t4-box"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"discount": {"gcp": 1.0}}, "prices.discount: gcp=1 must be a share from 0 to below 1"),
+        ({"discount": {"gcp": -0.1}}, "prices.discount: gcp=-0.1 must be a share"),
+        ({"own": {"h100": -1.0}}, "prices.own: h100=-1 must be a price as {h100: 2.5}, or 0: reserved"),
+        ({"own": {"h100": math.nan}}, "prices.own: h100=nan must be a price"),
+        ({"sellers": ()}, "prices.sellers=[] names none"),
+    ],
+)
+def test_words_that_cannot_be_are_refused(changes, message):
+    with pytest.raises(ConfigError, match=re.escape(message)):
+        price_list(**changes)
+
+
+@pytest.mark.parametrize("changes", [{"sellers": ("shpo",)}, {"discount": {"shpo": 0.1}}])
+def test_a_seller_that_no_list_has_is_refused_with_the_nearest_one(changes):
+    with pytest.raises(ConfigError, match="unknown seller 'shpo'; did you mean 'shop'"):
+        require_known_sellers(price_list(**changes), lambda: [offer(usd=1.0)])
+
+
+def test_a_region_that_no_offer_has_is_refused_with_the_known_ones():
+    prices = price_list(offer_regions=("europe", "mars"))
+    with pytest.raises(ConfigError, match=r"'mars'; .* known: asia, europe, other, us, us-east-1"):
+        require_known_sellers(prices, lambda: [offer(usd=1.0)])
+
+
+def test_without_a_price_anywhere_the_reason_names_the_refresh():
+    assert find(UNLISTED).reason.endswith(
+        "no other seller that counts is known to have one; `prices refresh` fetches more"
+    )
+    assert find(UNLISTED, offer(usd=1.0), seller=None).reason.endswith("names no instance with 1 x t4")
+    assert find(LISTED, region=None, rows={}, own={"t4": 2.0}).usd_per_hour == 2.0
+
+
+def test_a_reserved_device_costs_0_and_is_marked_and_no_other_price_may_be_0():
+    found = find(LISTED, own={"t4": 0.0})
+    assert (found.usd_per_hour, find_marks(found)) == (0.0, ("reserved",))
+    assert codec.from_json(Price, codec.to_json(found)) == found
+    with pytest.raises(RecordError, match=r"node_usd_per_hour=0\.0 is not above 0"):
+        replace(found, is_reserved=False)
+
+
+def test_known_sellers_pass_and_no_list_is_read_without_a_name():
+    require_known_sellers(price_list(sellers=("all", "shop")), lambda: [offer(usd=1.0)])
+    require_known_sellers(price_list(), lambda: pytest.fail("a list was read"))
