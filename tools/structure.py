@@ -42,7 +42,7 @@ class Figure:
 
 
 LIMITS: Mapping[str, tuple[float, float]] = {
-    "lines of orchestrator/ outside extensions/": (62_200, 43_000),
+    "lines of orchestrator/ outside extensions/": (62_300, 43_000),
     "functions named X_of": (2, 2),
     "functions of more than 50 lines": (8, 5),
     "functions used in one place, %": (32, 25),

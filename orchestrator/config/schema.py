@@ -357,7 +357,7 @@ class PricesConf:
         least_billing_seconds: shortest time that each start of a machine is billed for; null: unknown.
         start_seconds: range [low, high] of boot, install and CUDA start of a machine; null: unknown.
         interruptions_per_day: range [low, high] of how often a spot machine is lost in a day; null: unknown.
-        seller: who asks these prices; null: nobody else's offers are compared with them.
+        seller: the seller of these rows; null: no other seller's offers are compared with them.
         sellers: whose prices count, the cheapest first, [all] for everyone's; null: the list's, and those of
             others where it has none.
         offer_regions: regions, or us, europe, asia, other, whose offers of other sellers count; empty: all.

@@ -56,8 +56,8 @@ class PriceList:
         start_seconds: range of boot, install and CUDA start of a machine, as stated; None: unknown.
         interruptions_per_day: range of how often a spot machine is lost in a day, as stated; None: unknown.
         seller: who asks the prices of the rows; None: not stated.
-        sellers: whose prices count, `all` for everyone's; None: those of others only where a row is missing.
-        offer_regions: regions, or groups of them, whose offers of other sellers count; empty: all.
+        sellers: sellers that count, `all` for every one; None: others count only where a row is missing.
+        offer_regions: regions, or groups of them, in which offers of other sellers count; empty: all.
         discount: seller -> share that is taken off its prices on demand.
         own: device -> own price of one of them in an hour, host included; 0: it is reserved, and paid anyway.
 

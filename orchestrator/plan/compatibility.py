@@ -82,7 +82,7 @@ def _has_memory_settings(point: Point, trainer: TrainerInfo) -> str | None:
 
 
 def _can_accumulate(point: Point) -> str | None:
-    """Refuse layers and jobs whose micro batches do not train what the whole batch does."""
+    """Refuse layers and jobs that train something else by micro batches than by the whole batch."""
     passes = point.memory_settings.count_passes(point.global_batch_size // point.replicas)
     reason = find_reason_against_passes(build_workload(point)) if passes > 1 else None
     return reason and f"{reason}; leave micro_batch_size out"

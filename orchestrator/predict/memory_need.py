@@ -79,7 +79,7 @@ class MemoryNeed:
 
     @property
     def largest_micro_batch(self) -> int | None:
-        """Largest part of a share that divides it and whose least bytes fit, 0: none; None: unknown."""
+        """Largest part of a share that divides it and has room at least, 0: none; None: unknown."""
         if self.capacity_bytes is None or not self.sample_bytes:
             return None
         fixed = self.weight_bytes + self.slot_bytes + self.gradient_bytes

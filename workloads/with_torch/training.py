@@ -65,7 +65,7 @@ class Losses(nn.Module):
 
 
 def split_batch(batch: Mapping[str, Tensor], passes: int) -> list[dict[str, Tensor]]:
-    """Return micro batches of equal size, whose samples are those of the batch in their order."""
+    """Split a batch into micro batches of equal size, in the order of its samples."""
     chunks = {name: tensor.chunk(passes) for name, tensor in batch.items()}
     return [{name: parts[number] for name, parts in chunks.items()} for number in range(passes)]
 
