@@ -86,8 +86,12 @@ def _without_best(answer: Recommendation) -> str:
     return f"no measured setting to recommend, {counted(noisy, 'setting')} measured on a busy host"
 
 
-def _table(answers: Sequence[Recommendation]) -> Table:
-    """List the best measured settings, then those that may be better; marked by how they are known."""
+def _table(answers: Sequence[Recommendation], *, unjudged_marks: Sequence[str] | None = None) -> Table:
+    """List the best measured settings, then those that may be better; marked by how they are known.
+
+    Args:
+        unjudged_marks: marks on prices of rows that are put above; None: none of them has a price.
+    """
     rows_of_job = max(1, _MOST_MEASURED // max(1, len(answers)))
     predicted_of_job = max(1, _MOST_PREDICTED // max(1, len(answers)))
     listed = [
@@ -100,10 +104,10 @@ def _table(answers: Sequence[Recommendation]) -> Table:
     ]
     has_jobs = len(answers) > 1
     metrics = dict.fromkeys(answer.aim.metric for answer, one in listed if answer.aim and one.quality)
-    marks = dict.fromkeys(standing.price_marks for _, standing in listed if standing.price_marks)
+    marks = [mark for _, one in listed for mark in one.price_marks.split(", ") if mark]
     return Table(
         title="",
-        note=" ".join(_notes(listed, marks=tuple(marks))),
+        note=" ".join((*_notes(listed), *_price_notes(listed, marks, unjudged_marks))),
         columns=(
             *([Column(header="job", rank=Rank.SETTING)] if has_jobs else []),
             Column(header="setting", rank=Rank.SETTING),
@@ -119,18 +123,16 @@ def _table(answers: Sequence[Recommendation]) -> Table:
 
 def _unjudged_table(findings: Findings, answers: Sequence[Recommendation]) -> Table:
     """List measurements that are not judged, as of a busy host, above what may be better."""
-    table = _table(answers)
     measured = [one for one in findings.measured if one.trains]
     if len(answers) != 1 or not measured:
-        return table
+        return _table(answers)
     fields = [name for name in distinguishing_fields(measured) if name != "workload"]
     fields = fields or ["device", "trainer", "precision"]
     ranked = sorted(measured, key=lambda one: -one.samples_per_second.median)[:_MOST_MEASURED]
     rows = [_unjudged_row(one, answers[0], fields) for one in ranked]
-    marks = marks_in(findings.attempts)
-    priced = any(math.isfinite(one.usd_per_million_samples.median) for one in ranked)
-    note = f"$/M: per million samples{_at(marks)}." if priced else ""
-    return replace(table, rows=(*rows, *table.rows), note=note if not table.note else f"{table.note} {note}")
+    is_priced = any(math.isfinite(one.usd_per_million_samples.median) for one in ranked)
+    table = _table(answers, unjudged_marks=marks_in(findings.attempts) if is_priced else None)
+    return replace(table, rows=(*rows, *table.rows))
 
 
 def _unjudged_row(one: Measurement, answer: Recommendation, fields: Sequence[str]) -> tuple[str, ...]:
@@ -211,13 +213,20 @@ def _is_taken(one: RankedSetting, answer: Recommendation) -> bool:
     return one.setting == answer.chosen and answer.state in ("settled", "tie")
 
 
-def _notes(listed: Sequence[tuple[Recommendation, RankedSetting]], *, marks: Sequence[str]) -> Iterator[str]:
+def _notes(listed: Sequence[tuple[Recommendation, RankedSetting]]) -> Iterator[str]:
     if any(len(one.rates) > 1 for _, one in listed):
         yield "±: half the spread of n quiet runs."
     if any(one.provenance != "measured" for _, one in listed):
         yield "Not measured: 90% interval, chance."
-    if any(one.usd_per_second for _, one in listed):
-        yield f"$/M: per million samples{_at(marks)}."
+
+
+def _price_notes(
+    listed: Sequence[tuple[Recommendation, RankedSetting]],
+    marks: Iterable[str],
+    unjudged_marks: Sequence[str] | None,
+) -> Iterator[str]:
+    if unjudged_marks is not None or any(one.usd_per_second for _, one in listed):
+        yield f"$/M: per million samples{_at(dict.fromkeys((*marks, *(unjudged_marks or ()))))}."
 
 
 def _at(marks: Iterable[str]) -> str:

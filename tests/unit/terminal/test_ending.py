@@ -124,6 +124,15 @@ def test_measurements_of_a_busy_host_are_shown_and_not_judged():
     assert cells(end, "verdict") == ["not judged, 2 noisy"] * 2
 
 
+def test_prices_are_noted_once_where_unjudged_settings_stand_above_predicted_ones():
+    busy = {"load_average": (9.0, 9.0)}
+    records = [measured("torch_ddp", repeat=repeat, price=PRICE, recorded=busy) for repeat in (0, 1)]
+    end = ending(records, forecasts=[forecast("torch_ddp", source="fitted to T4")])
+    assert [verdict.split(",")[0] for verdict in cells(end, "verdict")] == ["not judged", "predicted"]
+    assert end.table.note.count("$/M: per million samples") == 1
+    assert end.table.note.count("hypothetical prices") == 1
+
+
 def test_n_counts_the_runs_that_decide_and_the_verdict_names_the_others():
     records = [
         *repeats(rates=[4483, 4500, 216], price=PRICE),
