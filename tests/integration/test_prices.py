@@ -20,10 +20,10 @@ def test_a_price_is_kept_with_the_record_and_a_report_prices_anew_only_when_aske
     assert kept["price"]["instance"] == "n2-standard-8"
     assert (kept["price"]["node_usd_per_hour"], kept["price"]["as_of"]) == (0.38847, "2026-08-20")
     assert kept["price"]["is_hypothetical"]
-    assert "Priced as n2-standard-8 on demand in us-central1, $0.38847/h of 2026-08-20, list" in first
+    assert "Priced as n2-standard-8 on demand in gcp us-central1, $0.38847/h of 2026-08-20, list" in first
 
     spot = said("report", "--full", *NOOP, "prices.provisioning=spot", cwd=tmp_path)
-    assert "Priced as n2-standard-8 spot in us-central1, $0.12701/h of 2026-08-20, list price" in spot
+    assert "Priced as n2-standard-8 spot in gcp us-central1, $0.12701/h of 2026-08-20, list price" in spot
     assert "Re-priced: not the price stored with the records" in spot
 
     none = said("report", "--full", *NOOP, "prices=none", cwd=tmp_path)
