@@ -70,12 +70,13 @@ def launcher_findings(rendered: Rendered) -> tuple[Finding, ...]:
         return ()
     try:
         from orchestrator.execute.on_ray.launcher_check import first_fault
+
+        fault = first_fault(documents[0])
     except ModuleNotFoundError as error:
         raise ConfigError(
             f"--check uses Ray's own validators, which need the package {error.name!r}; "
             "pip install 'ray[default,tune]>=2.60,<2.61' 'google-api-python-client>=2,<3'"
         ) from error
-    fault = first_fault(documents[0])
     return (Finding(key=fault[0], message=f"Ray refuses it: {fault[1]}"),) if fault else ()
 
 
