@@ -280,7 +280,7 @@ def test_on_xla_bf16_is_bf16(cell: str) -> None:
     assert found["logits"] < 0.05
 
 
-@pytest.mark.more
+@pytest.mark.slow
 @every_cell
 def test_on_xla_the_program_of_80_steps_is_no_longer_than_that_of_8(cell: str) -> None:
     """Unrolled it would be ten times as long, and took 92 s to compile."""

@@ -38,6 +38,8 @@ pytestmark = [
         "mnist_gan-torch_xla",
         "mnist_dbn-tensorflow",
         "mnist_dbn-torch_xla",
+        "mnist_dbn tensorflow",
+        "mnist_dbn torch_xla",
     ),
 ]
 

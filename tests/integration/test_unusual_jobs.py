@@ -42,6 +42,7 @@ def write(folder: Path, name: str, code: str) -> None:
     (folder / "jobs" / name / "torch_job.py").write_text(code)
 
 
+@pytest.mark.slow_cases("torch_xla")
 @pytest.mark.more
 @pytest.mark.parametrize(("trainer", "kind"), [("torch_ddp", "list"), ("torch_xla", "tuple")])
 def test_a_gan_trains_both_of_its_networks(trainer: str, kind: str, tmp_path: Path) -> None:

@@ -87,7 +87,7 @@ def test_a_trial_that_was_not_asked_has_no_utilisation(trainer: str) -> None:
     assert not [key for key in collect_metrics(load_records(trainer)[place.trial_id]) if "mfu" in key]
 
 
-@pytest.mark.slow_cases("torch_xla")
+@pytest.mark.slow_cases("torch_xla", "tensorflow")
 @pytest.mark.parametrize("trainer", RANKS)
 @pytest.mark.more
 def test_all_processes_of_a_trial_multiply(trainer: str) -> None:

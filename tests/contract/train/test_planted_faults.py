@@ -171,6 +171,7 @@ def test_a_faulty_trainer_leaves_no_result_but_all_that_was_measured(
     "tensorflow-runs_on_another_processor",
     "tensorflow-learns_at_a_rate_of_zero",
     "tensorflow-computes_in_float32",
+    "tensorflow",
 )
 @pytest.mark.parametrize(("trainer", "fault"), CASES)
 @pytest.mark.more

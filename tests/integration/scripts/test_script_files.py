@@ -30,6 +30,7 @@ for _ in range(9):
 """
 
 
+@pytest.mark.slow_cases("script1")
 @pytest.mark.parametrize(("script", "words"), [(REPORTS, ()), (OBSERVED, ("script.observe=true",))])
 @pytest.mark.more
 def test_a_changed_module_is_measured_again_and_plan_names_it(

@@ -60,6 +60,7 @@ def test_reading_without_a_password_is_refused(server, path):
     assert refused.value.code == 401
 
 
+@pytest.mark.slow
 def test_a_wrong_password_loses_no_record_and_sync_sends_it_later(server, tmp_path):
     words = (*SWEEP, "sweep.name=late", f"tracking.uri={server.uri}")
     told = ask(*words, cwd=tmp_path, variables=server.variables("a wrong one"))
