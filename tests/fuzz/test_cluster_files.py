@@ -1,6 +1,7 @@
 """Bad files for clusters, as `cluster --check FILE` reads them; and bad price lists."""
 
 import json
+from dataclasses import asdict
 from functools import cache
 from typing import Any
 
@@ -13,23 +14,11 @@ from shipped_devices import shipped_catalogue
 
 from orchestrator.commands.cluster import _findings
 from orchestrator.config.cluster import convert_price_list
+from orchestrator.config.schema import PricesConf
 from orchestrator.core.errors import ConfigError
 
 FIELDS = {"on_demand": 3.0, "spot": 1.0, "as_of": "2026-08-20", "source": "us", "note": None}
-PRICES = {
-    "region": "here",
-    "provisioning": "on_demand",
-    "currency": "USD",
-    "billing_seconds": 1.0,
-    "max_age_days": 180,
-    "least_billing_seconds": None,
-    "start_seconds": None,
-    "interruptions_per_day": None,
-    "this_host": None,
-    "confirm_spot": (),
-    "as_of": None,
-    "source": None,
-}
+PRICES = {**asdict(PricesConf()), "region": "here"}
 
 
 @cache
@@ -90,6 +79,9 @@ def test_any_text_is_no_file_for_a_cluster(content: str) -> None:
             "this_host": st.none() | texts,
             "confirm_spot": st.lists(texts, max_size=2).map(tuple),
             "as_of": st.none() | texts,
+            "sellers": st.none() | st.lists(texts, max_size=2),
+            "discount": st.dictionaries(texts, st.floats(), max_size=2),
+            "own": st.dictionaries(st.just("t4") | texts, st.floats(), max_size=2),
         },
     ),
 )
@@ -98,5 +90,5 @@ def test_any_price_is_taken_or_refused(row: Any, whole: Any) -> None:
         convert_price_list(
             {**PRICES, **whole, "regions": {"here": {"instances": {"n2": row}}}},
             option="mine",
-            load_devices=dict,
+            load_devices=lambda: shipped_catalogue().devices,
         )
