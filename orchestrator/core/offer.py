@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from orchestrator.core.errors import ConfigError
+from orchestrator.core.price import PriceRow
 
 RegionGroup = Literal["us", "europe", "asia", "other"]
 
@@ -59,6 +60,16 @@ class Offer:
                 raise ConfigError(f"{self.instance} has a {name} of {usd:g}, which is not above 0")
         if on_demand is not None and spot is not None and spot > on_demand:
             raise ConfigError(f"{self.instance} has a spot price of {spot:g}, above {on_demand:g} on demand")
+
+    @property
+    def row(self) -> PriceRow:
+        """Its prices as a row of a price list."""
+        return PriceRow(
+            on_demand_usd_per_hour=self.on_demand_usd_per_hour,
+            spot_usd_per_hour=self.spot_usd_per_hour,
+            as_of=self.as_of,
+            source=self.source,
+        )
 
     @property
     def cheapest_usd_per_device_hour(self) -> float:

@@ -9,13 +9,13 @@ from orchestrator.core.device import Device
 from orchestrator.core.offer import Offer
 from orchestrator.core.placement import Placement, Plan
 from orchestrator.core.pool import Pool, parse_region
-from orchestrator.core.price import Price, PriceList, PriceRow, Provisioning, Unpriced
+from orchestrator.core.price import Price, PriceList, Unpriced
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.trial_spec import TrialSpec
-from orchestrator.plan.offer_prices import describe_discount, find_offer_prices, rank_price
+from orchestrator.plan.offer_prices import find_offer_prices, rank_price
+from orchestrator.plan.rented_nodes import RentedNodes, build_price
 
 _NO_SELLER = "no other seller that counts is known to have one; `prices refresh` fetches more"
-_OTHER: Mapping[Provisioning, Provisioning] = {"on_demand": "spot", "spot": "on_demand"}
 
 
 def find_price(
@@ -104,41 +104,17 @@ def _find_listed_price(
     row = prices.rows.get(rented.region, {}).get(rented.instance)
     if row is None:
         return Unpriced(reason=_no_row(rented, prices))
-    usd_per_hour = row.usd_per_hour(rented.provisioning)
-    if usd_per_hour is None:
+    price = build_price(row, rented, seller=prices.seller, prices=prices, today=today)
+    if price is None:
         return Unpriced(
             reason=f"prices={prices.name} has no {rented.provisioning} price of {rented.instance} in "
             f"{rented.region}"
         )
-    discount = prices.find_discount(rented.provisioning, prices.seller)
-    return Price(
-        prices=prices.name,
-        instance=rented.instance,
-        nodes=rented.nodes,
-        region=rented.region,
-        provisioning=rented.provisioning,
-        currency=prices.currency,
-        node_usd_per_hour=usd_per_hour * (1 - discount),
-        as_of=row.as_of,
-        priced_on=today,
-        source=row.source,
-        note="; ".join(filter(None, (row.note, describe_discount(discount)))) or None,
-        billing_seconds=prices.billing_seconds,
-        max_age_days=prices.max_age_days,
-        is_hypothetical=rented.is_hypothetical,
+    return replace(
+        price,
         least_billing_seconds=prices.least_billing_seconds,
-        start_seconds=prices.start_seconds,
         interruptions_per_day=prices.interruptions_per_day,
-        other_node_usd_per_hour=_find_other_price(row, rented, prices),
-        seller=prices.seller,
     )
-
-
-def _find_other_price(row: PriceRow, rented: "_Rented", prices: PriceList) -> float | None:
-    """Return the row's price of the other way to rent it."""
-    other = _OTHER[rented.provisioning]
-    usd = row.usd_per_hour(other)
-    return None if usd is None else usd * (1 - prices.find_discount(other, prices.seller))
 
 
 def price_together(prices: Sequence[Price | Unpriced]) -> Price | Unpriced:
@@ -162,19 +138,8 @@ def find_node_prices(placement: Placement, price: Price) -> tuple[Price, ...]:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Rented:
-    """Amount of a price list's row that a trial rents."""
-
-    instance: str
-    nodes: int
-    region: str
-    provisioning: Provisioning
-    is_hypothetical: bool
-
-
-def _in_pool(pool: Pool, num_hosts: int) -> _Rented:
-    return _Rented(
+def _in_pool(pool: Pool, num_hosts: int) -> RentedNodes:
+    return RentedNodes(
         instance=pool.instance,
         nodes=num_hosts,
         region=parse_region(pool.zone),
@@ -183,7 +148,7 @@ def _in_pool(pool: Pool, num_hosts: int) -> _Rented:
     )
 
 
-def _rented_on_request(device: Device, count: int, *, prices: PriceList) -> _Rented | Unpriced:
+def _rented_on_request(device: Device, count: int, *, prices: PriceList) -> RentedNodes | Unpriced:
     count = 1 if device.kind == "cpu" else count
     holding = [instance for instance in device.instances if count % instance == 0]
     if not holding:
@@ -191,7 +156,7 @@ def _rented_on_request(device: Device, count: int, *, prices: PriceList) -> _Ren
             reason=f"conf/device/{device.name}.yaml names no instance with {count} x {device.name}"
         )
     instance, nodes = device.instances[max(holding)], count // max(holding)
-    return _Rented(
+    return RentedNodes(
         instance=instance,
         nodes=nodes,
         region=str(prices.region),
@@ -348,7 +313,7 @@ def _marked(record: TrialRecord) -> TrialRecord:
     return replace(record, price=replace(record.price, is_repriced=True))
 
 
-def _no_row(rented: _Rented, prices: PriceList) -> str:
+def _no_row(rented: RentedNodes, prices: PriceList) -> str:
     elsewhere = [region for region, rows in prices.rows.items() if rented.instance in rows]
     elsewhere_text = f"; it has one in: {', '.join(elsewhere)}" if elsewhere else ""
     return f"prices={prices.name} has no row of {rented.instance} in {rented.region}{elsewhere_text}"
