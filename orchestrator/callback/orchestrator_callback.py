@@ -272,7 +272,6 @@ class _Steps:
         rows: samples in the batches of the current step; None: not known.
         most_rows: those of the largest step so far.
         mark: the clock before the current step read its batches.
-        was_idle: True if devices had finished all earlier work by then.
         is_cut: True within a step of fewer samples, for which the clock stands still.
         num_cut: number of such steps.
         num_whole: number of the others.
@@ -282,7 +281,6 @@ class _Steps:
     rows: int | None = None
     most_rows = 0
     mark = (0.0, 0.0)
-    was_idle = False
     is_cut = False
     num_cut = num_whole = 0
 
@@ -303,12 +301,16 @@ class _Steps:
         else:
             _reporter().begin(self)
 
-    def _end(self) -> bool:
-        """End a step, which counts unless it is cut; return whether enough is measured."""
+    def _end(self, *, was_idle: bool = False) -> bool:
+        """End a step, which counts unless it is cut; return whether enough is measured.
+
+        Args:
+            was_idle: True if devices had finished all earlier work at the mark.
+        """
         reporter = _reporter()
         self.most_rows = max(self.most_rows, self.rows or 0)
         if not self.is_cut and self._has_fewer() and self.num_cut < self.num_whole:
-            self.is_cut = reporter.rewind(self.mark, was_idle=self.was_idle)
+            self.is_cut = reporter.rewind(self.mark, was_idle=was_idle)
         if self.is_cut:
             self.num_cut += 1
             reporter.leave_out(self.rows)
@@ -425,7 +427,7 @@ class _Callback(_Steps):
         """Begin a step of Keras, which reads its batch then."""
         self._begin(is_cut=False)
         self.seen = _count_seen(self.model)  # waits for the step before, which computes the count
-        self.mark, self.was_idle = _reporter().read_clock(), True
+        self.mark = _reporter().read_clock()
 
     def on_train_batch_end(self, *arguments: Any, **named: Any) -> None:
         """End a step of Keras (batch, logs), or a batch of Lightning (trainer, module, outputs, …)."""
@@ -446,7 +448,7 @@ class _Callback(_Steps):
         strategy = getattr(self.model, "distribute_strategy", None)
         reporter.num_replicas = getattr(strategy, "num_replicas_in_sync", None)
         self.rows = (_count_seen(self.model) - self.seen) or None
-        if self._end():
+        if self._end(was_idle=True):
             self.model.stop_training = True
 
 
