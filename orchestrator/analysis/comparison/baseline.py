@@ -121,9 +121,3 @@ def compared_table(comparisons: Iterable[Comparison]) -> Table:
 def format_verdict(comparison: Comparison) -> str:
     """The verdict, with a mark where a side was disturbed or resumed."""
     return f"{comparison.verdict}{marks(is_noisy=comparison.is_noisy, is_resumed=comparison.is_resumed)}"
-
-
-def in_words(comparison: Comparison) -> str:
-    """`1.31x [1.27, 1.35] faster`, `1.02x [0.98, 1.07], no difference shown`, `1.40x, too few repeats`."""
-    comma = "" if comparison.verdict in ("faster", "slower") else ","
-    return f"{ratio(comparison.ratio)}{comma} {format_verdict(comparison)}"
