@@ -125,7 +125,7 @@ class CostEstimate:
 
     @property
     def is_recorded(self) -> bool:
-        """Whether the time is that of other trials of the same setting."""
+        """True if the time is that of other trials of the same setting."""
         return self.known_by in ("measured", "rehearsed")
 
 

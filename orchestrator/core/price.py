@@ -165,7 +165,7 @@ class Price:
         least_billing_seconds, start_seconds, interruptions_per_day: as in the price list; None: unknown.
         other_node_usd_per_hour: price of one node on demand where it is a spot machine, and the other way
             round; None: unknown.
-        seller: who asks it; None: not stated, as by older versions.
+        seller: seller of the nodes; None: not stated, as by older versions.
         unused_devices: devices of the nodes that the trial does not use, and pays.
         elsewhere: price of the next cheapest seller; empty: none is known, or was asked for.
         is_reserved: it is paid anyway, as the user states, and counts 0.

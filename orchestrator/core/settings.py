@@ -182,7 +182,7 @@ class Settings:
 
     @property
     def asks_compiler(self) -> bool:
-        """Whether the sweep has accelerators for which the compiler is asked about memory."""
+        """True if the sweep has accelerators for which the compiler is asked about memory."""
         has_any = any(device.kind != "cpu" for device in self.sweep.devices.values())
         return has_any and self.compiling.stage != "off"
 

@@ -115,7 +115,7 @@ class TimingSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemorySettings:
-    """What a replica holds at once while it trains on its share of a batch.
+    """Settings that decide what a replica holds at once while it trains on its share of a batch.
 
     Attributes:
         micro_batch_size: samples of a replica that go through at once; gradients are summed; 0: all.

@@ -1,4 +1,4 @@
-"""What a newer version of Ray must have: the private parts in use, by name, and that they do what is said."""
+"""Private parts of Ray in use, by name: a newer version must have them."""
 
 import importlib
 
