@@ -358,8 +358,8 @@ class PricesConf:
         start_seconds: range [low, high] of boot, install and CUDA start of a machine; null: unknown.
         interruptions_per_day: range [low, high] of how often a spot machine is lost in a day; null: unknown.
         seller: the seller of these rows; null: no other seller's offers are compared with them.
-        sellers: sellers that count, the cheapest first; [all]: every one; null: that of these rows, others only
-            where it has no price.
+        sellers: sellers that count, the cheapest first; [all]: every one; null: that of these rows,
+            and others only where it has no price.
         offer_regions: regions, or us, europe, asia, other, in which other sellers count; empty: all.
         discount: seller -> share that it takes off its prices on demand, 0.3 for 30%.
         own: device -> your own price of one of them in an hour, host included; 0: reserved.
