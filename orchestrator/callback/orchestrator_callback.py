@@ -742,10 +742,14 @@ class _Alone:
 
 
 class _DtypeWatch:
-    """Type of the output of the first PyTorch layer with a matrix of weights; embeddings look up."""
+    """Type of the output of the first PyTorch layer with a matrix of weights, and the type of its device.
+
+    Embeddings look up, so their output is not in the precision of the products.
+    """
 
     def __init__(self) -> None:
         self.dtype: str | None = None
+        self.device_type: str | None = None
         self.is_convolution = False
         self._hook: Any = None
         torch = sys.modules.get("torch")
@@ -758,8 +762,9 @@ class _DtypeWatch:
             return
         ranks = [weight.ndim for weight in module._parameters.values() if weight is not None]
         first = output[0] if isinstance(output, (tuple, list)) else output
-        if max(ranks, default=0) > 1 and hasattr(first, "dtype"):
+        if max(ranks, default=0) > 1 and isinstance(first, sys.modules["torch"].Tensor):
             self.dtype = str(first.dtype).replace("torch.", "")
+            self.device_type = first.device.type
             self.is_convolution = max(ranks) > 2
             if not sys.modules["torch"].compiler.is_compiling():  # which cannot trace the removal
                 self._hook.remove()
@@ -981,7 +986,9 @@ def _num_workers(num_replicas: int | None) -> int | None:
 def _device_facts(watch: _DtypeWatch) -> dict[str, Any]:
     """Return the device as the frameworks report it; a script without any of them runs on the CPU.
 
-    A script of PyTorch that holds nothing in a GPU's memory does not train there.
+    A script of PyTorch that holds nothing in a GPU's memory does not train there. A device of PyTorch that
+    `_synchronize` does not wait for, such as `mps`, `xpu` or `npu`, is reported by its own name, which is
+    refused.
     """
     facts: dict[str, Any] = {
         "kind": "cpu",
@@ -1013,6 +1020,8 @@ def _device_facts(watch: _DtypeWatch) -> dict[str, Any]:
             facts.update(kind="gpu", name=details.get("device_name"))
             facts["peak_memory_bytes"] = tensorflow.config.experimental.get_memory_info(gpus[0].name)["peak"]
             facts["is_rounded"] = tensorflow.config.experimental.tensor_float_32_execution_enabled()
+    if watch.device_type not in (None, "cpu", "cuda", "xla"):
+        facts["kind"] = watch.device_type
     if watch.dtype is None and keras is not None and hasattr(keras, "config"):
         facts["dtype"] = keras.config.dtype_policy().compute_dtype
     return facts

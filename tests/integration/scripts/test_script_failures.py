@@ -73,6 +73,12 @@ FAILURES = {
         "invalid_measurement",
         "cupy computes while the script goes on, and nothing here waits for it",
     ),
+    "other device": (  # in the place of mps, xpu and npu
+        "import torch\nmodel = torch.nn.Linear(3, 2, device='meta')\n"
+        "for i in steps(range(900), samples=64): model(torch.zeros(64, 3, device='meta'))",
+        "invalid_measurement",
+        "the script computed on 'meta', and nothing here waits for such a device",
+    ),
     "smaller batches": (
         "import time, torch\n"
         "class Stream(torch.utils.data.IterableDataset):\n"

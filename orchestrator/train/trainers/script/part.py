@@ -197,7 +197,11 @@ def _loss(value: object) -> float | None:
 def _kind(message: Mapping[str, Any]) -> DeviceKind:
     kind = message.get("kind")
     if kind not in get_args(DeviceKind):
-        raise TrialError("invalid_measurement", f"the script reported the device {_shown(kind)!r}")
+        raise TrialError(
+            "invalid_measurement",
+            f"the script computed on {_shown(kind)!r}, and nothing here waits for such a device, so no rate "
+            f"is known; expected one of {', '.join(get_args(DeviceKind))}",
+        )
     return cast(DeviceKind, kind)
 
 
