@@ -63,6 +63,8 @@ class TorchJob(_Job):
         load_model: the model is on the meta device, which takes no memory, and this makes it with its
             weights when a training starts: the same every time, so that checkpoints leave out weights that
             are not trained. None: the model has its weights.
+        blocks: classes of the repeated modules of the model; none: those that a Hugging Face model names in
+            `_no_split_modules`, else the class that is repeated most.
         files: files that the job was built from; where their content changes it is another trial.
         tokens_per_sample: mean tokens of a sample of text, padding left out; None: samples are no texts.
         unchecked: what a reader of the results has to know of this job, a sentence each.
@@ -78,6 +80,7 @@ class TorchJob(_Job):
     accumulation_steps: int = 1
     clip_norm: float | None = None
     load_model: Callable[[], Any] | None = None
+    blocks: tuple[type[Any], ...] = ()
     files: tuple[Path, ...] = ()
     tokens_per_sample: float | None = None
     unchecked: tuple[str, ...] = ()

@@ -1,5 +1,7 @@
 """A network as a value: a graph of layers, each fed by earlier ones."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from workloads.layers import Embedding, Layer, Shape
@@ -23,10 +25,13 @@ class Network:
 
     Attributes:
         input_shape: without the batch axis.
+        blocks: indices of the nodes of each repeated block: they take the node before the block and each
+            other, and the rest of the network takes the last one alone.
     """
 
     input_shape: Shape
     nodes: tuple[Node, ...]
+    blocks: tuple[range, ...] = ()
 
     def __post_init__(self) -> None:
         for index, node in enumerate(self.nodes):
@@ -36,11 +41,24 @@ class Network:
                 )
             if isinstance(node.layer, TiedDense):
                 self._require_table(index, node.layer)
+        for block in self.blocks:
+            self._require_closed(block)
 
     def _require_table(self, index: int, layer: TiedDense) -> None:
         table = self.nodes[layer.embedding].layer if 0 <= layer.embedding < index else None
         if not isinstance(table, Embedding) or table.vocabulary != layer.units:
             raise ValueError(f"node {index}, {layer}, needs an Embedding of that vocabulary before it")
+
+    def _require_closed(self, block: range) -> None:
+        """Raise ValueError for a block with an input or an output too many."""
+        inside, before = set(block), block.start - 1
+        for index, node in enumerate(self.nodes):
+            allowed = {*inside, before} if index in inside else set(range(INPUT, index)) - {*block[:-1]}
+            if not allowed.issuperset(node.inputs) or (index in inside and isinstance(node.layer, TiedDense)):
+                raise ValueError(
+                    f"node {index}, {node.layer}, takes {node.inputs}; a block of nodes {block.start} to "
+                    f"{block[-1]} takes node {before} alone and gives its last one"
+                )
 
     @property
     def last_uses(self) -> tuple[frozenset[int], ...]:
@@ -66,6 +84,7 @@ class Draft:
 
     input_shape: Shape
     _nodes: list[Node] = field(default_factory=list)
+    _blocks: list[range] = field(default_factory=list)
 
     def add(self, layer: Layer, *inputs: int) -> int:
         """Append a layer that takes the outputs of `inputs`."""
@@ -78,9 +97,16 @@ class Draft:
             start = self.add(layer, *(() if start is None else (start,)))
         return len(self._nodes) - 1 if start is None else start
 
+    @contextmanager
+    def mark_block(self) -> Iterator[None]:
+        """Mark the layers that are appended within as a repeated block (`Network.blocks`)."""
+        start = len(self._nodes)
+        yield
+        self._blocks.append(range(start, len(self._nodes)))
+
     def done(self) -> Network:
         """Freeze it."""
-        return Network(input_shape=self.input_shape, nodes=tuple(self._nodes))
+        return Network(input_shape=self.input_shape, nodes=tuple(self._nodes), blocks=tuple(self._blocks))
 
 
 def sequential(input_shape: Shape, *layers: Layer) -> Network:

@@ -140,14 +140,16 @@ class Block:
 
     def before(self, draft: Draft) -> None:
         """Append the block with its normalisation before each half, as GPT-2 and ViT have it."""
-        for half in (self._attention(), self._feed_forward()):
-            _residual(draft, LayerNorm(epsilon=self.epsilon), *half)
+        with draft.mark_block():
+            for half in (self._attention(), self._feed_forward()):
+                _residual(draft, LayerNorm(epsilon=self.epsilon), *half)
 
     def behind(self, draft: Draft) -> None:
         """Append the block with its normalisation behind each sum, as BERT has it."""
-        for half in (self._attention(), self._feed_forward()):
-            _residual(draft, *half)
-            draft.add(LayerNorm(epsilon=self.epsilon))
+        with draft.mark_block():
+            for half in (self._attention(), self._feed_forward()):
+                _residual(draft, *half)
+                draft.add(LayerNorm(epsilon=self.epsilon))
 
     def _attention(self) -> list[Layer]:
         size = self.size
@@ -173,15 +175,16 @@ def gated_block(draft: Draft, size: Size, *, dropout: float, epsilon: float) -> 
         causal=True,
         rotary_base=size.rotary_base,
     )
-    start = draft.chain()
-    norm = draft.add(RmsNorm(epsilon=epsilon))
-    parts = [draft.add(_plain(width), norm) for width in attention.widths]
-    draft.add(attention, *parts)
-    start = draft.add(Add(), start, draft.chain(_plain(size.units), *dropped(dropout)))
-    norm = draft.add(RmsNorm(epsilon=epsilon))
-    gate = draft.chain(_plain(size.hidden), Activation(kind="swish"))
-    draft.add(Product(), gate, draft.add(_plain(size.hidden), norm))
-    draft.add(Add(), start, draft.chain(_plain(size.units), *dropped(dropout)))
+    with draft.mark_block():
+        start = draft.chain()
+        norm = draft.add(RmsNorm(epsilon=epsilon))
+        parts = [draft.add(_plain(width), norm) for width in attention.widths]
+        draft.add(attention, *parts)
+        start = draft.add(Add(), start, draft.chain(_plain(size.units), *dropped(dropout)))
+        norm = draft.add(RmsNorm(epsilon=epsilon))
+        gate = draft.chain(_plain(size.hidden), Activation(kind="swish"))
+        draft.add(Product(), gate, draft.add(_plain(size.hidden), norm))
+        draft.add(Add(), start, draft.chain(_plain(size.units), *dropped(dropout)))
 
 
 def dropped(rate: float) -> list[Layer]:

@@ -50,6 +50,10 @@ class TorchNetwork(nn.Module):
         """Return the first input of the node of that index."""
         return self._values(inputs, node)[self.spec.nodes[node].inputs[0]]
 
+    def list_blocks(self) -> tuple[tuple[nn.Module, ...], ...]:
+        """List the modules of each repeated block, in the order of the network."""
+        return tuple(tuple(self.nodes[index] for index in block) for block in self.spec.blocks)
+
     def weights(self, node: int) -> Mapping[str, Weight]:
         """Parameters and moving statistics of one node, by name."""
         return list_weights(self.spec.nodes[node].layer, self.nodes[node])
