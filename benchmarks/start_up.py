@@ -5,10 +5,10 @@
 Prints the least and the median CPU seconds (user and system, with the processes that a command started and
 waited for), the least seconds of the clock, and the most memory. The floors: `nothing` is `python -c pass`;
 `hydra alone` composes the configuration of `+sweep=smoke` by Hydra's own function, with our schemas; `ray
-alone` starts Ray, runs a task that does nothing, and stops it. A run before the first one writes the compiled
-modules. `sweep again` finds the sweep that this run finished. `first sweep` is a no-op trial on Ray with a
-new MLflow database, `first sweep inline` one without both. With `--code` the commands of another checkout
-take turns with these, in the same run.
+alone` starts Ray, runs a task that does nothing, and stops it; `mlflow alone` creates a database with a run.
+A run before the first one writes the compiled modules. `sweep again` finds the sweep that this run finished.
+`first sweep` is a no-op trial on Ray with a new MLflow database, `first sweep inline` one without both. With
+`--code` the commands of another checkout take turns with these, in the same run.
 """
 
 import argparse
@@ -41,11 +41,17 @@ ray.init(address="local", include_dashboard=False)
 ray.get(ray.remote(int).remote())
 ray.shutdown()
 """
+_MLFLOW = """
+from mlflow import MlflowClient
+client = MlflowClient("sqlite:///mlflow.db")
+client.create_run(client.create_experiment("first"))
+"""
 _COMMANDS = {
     "nothing": ("-c", "pass"),
     "import hydra": ("-c", "import hydra"),
     "hydra alone": ("-c", _HYDRA),
     "ray alone": ("-c", _RAY),
+    "mlflow alone": ("-c", _MLFLOW),
     "version": (*_PROGRAM, "--version"),
     "help": (*_PROGRAM, "--help"),
     "wrong verb": (*_PROGRAM, "plna"),
@@ -63,7 +69,7 @@ _COMMANDS = {
     "plan of 100,000": (*_MANY, "seed=range(0,100000)"),
 }
 """Name -> words after `python`."""
-_IN_NEW_FOLDERS = {"first sweep", "first sweep inline"}
+_IN_NEW_FOLDERS = {"mlflow alone", "first sweep", "first sweep inline"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
