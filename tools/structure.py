@@ -27,6 +27,11 @@ ODD_TEST_NAME = re.compile(
     r"(^|_)(is_said|is_told|are_told|tells?|told|says?|said|whatever|whom|nothing|nobody|hears?)(_|$)"
 )
 
+ODD_NAME = re.compile(
+    r"(^|_)(tells?|(un)?told|says?|said|hears?|heard|whom|whose|whatever|nobody|somebody)(_|$)", re.I
+)
+"""Words of a name in code that name no act of a program."""
+
 _KINDS_OF_WORKLOAD = {"ScriptSpec", "NativeSpec", "WorkloadSpec", "ScriptTrainer"}
 _CONTRIBUTORS_PAGES = ("decisions", "findings")
 
@@ -52,6 +57,7 @@ LIMITS: Mapping[str, tuple[float, float]] = {
     "odd docstrings, %": (0.1, 1.5),
     "odd docs of attributes, %": (0.1, 1.5),
     "odd names of tests, %": (0.1, 1.5),
+    "odd names in code": (9, 0),
     "words of pages for users": (30_200, 30_000),
 }
 """Figure -> the most that it may be today, and its goal."""
@@ -155,6 +161,24 @@ def count_odd_tests(trees: Trees) -> float:
     return _share(names, ODD_TEST_NAME)
 
 
+def count_odd_names(trees: Trees) -> int:
+    """Count functions, classes, parameters and variables with a word of `ODD_NAME` in their names."""
+    names = (_get_new_name(node) for tree in trees.values() for node in ast.walk(tree))
+    return sum(bool(ODD_NAME.search(name)) for name in names)
+
+
+def _get_new_name(node: ast.AST) -> str:
+    """Return the name that a node defines or assigns to; empty without one."""
+    match node:
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            return name
+        case (
+            ast.arg(arg=name) | ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store())
+        ):
+            return name
+    return ""
+
+
 def _share(texts: Sequence[str], odd: re.Pattern[str]) -> float:
     return round(100 * sum(bool(odd.search(text)) for text in texts) / max(1, len(texts)), 1)
 
@@ -195,6 +219,7 @@ def measure(root: Path) -> tuple[Figure, ...]:
         "odd docstrings, %": lambda: count_odd_docstrings(code),
         "odd docs of attributes, %": lambda: count_odd_attribute_docs(code),
         "odd names of tests, %": lambda: count_odd_tests(tests),
+        "odd names in code": lambda: count_odd_names(code),
         "words of pages for users": lambda: count_words(root / "docs"),
     }
     return tuple(

@@ -33,31 +33,31 @@ def serve(connection: socket.socket, faults: int) -> None:
         faults: descriptor of a file; the code's place is noted there when it is late or has crashed.
     """
     faulthandler.enable(file=faults)
-    _say(connection, 0, {"given": None})
+    _send(connection, 0, {"given": None})
     with connection.makefile("rb") as questions:
         for line in questions:
             question = json.loads(line)
 
-            def tell(received: int, in_all: int | None, question: Question = question) -> None:
-                _say(connection, question["number"], {"received": received, "in_all": in_all})
+            def on_progress(received: int, in_all: int | None, question: Question = question) -> None:
+                _send(connection, question["number"], {"received": received, "in_all": in_all})
                 faulthandler.dump_traceback_later(question["seconds"], file=faults)
 
             faulthandler.dump_traceback_later(question["seconds"], file=faults)
-            answer = _answer_to(question, tell)
+            answer = _answer_to(question, on_progress)
             faulthandler.cancel_dump_traceback_later()
-            _say(connection, question["number"], answer)
+            _send(connection, question["number"], answer)
 
 
-def _say(connection: socket.socket, number: int, message: Mapping[str, Any]) -> None:
+def _send(connection: socket.socket, number: int, message: Mapping[str, Any]) -> None:
     try:
         connection.sendall(f"{json.dumps({'number': number, **message})}\n".encode())
     except OSError:
         os._exit(CLOSED)
 
 
-def _answer_to(question: Question, tell: Progress) -> Mapping[str, Any]:
+def _answer_to(question: Question, on_progress: Progress) -> Mapping[str, Any]:
     try:
-        given = _ASKED[question["ask"]](question, tell)
+        given = _ASKED[question["ask"]](question, on_progress)
         size = len(json.dumps(given))
         if size < MOST_BYTES - 1000:
             return {"given": given}
@@ -80,7 +80,7 @@ def _refusal(error: BaseException, question: Question) -> str:
     return text
 
 
-def _options(question: Question, _tell: Progress) -> Any:
+def _options(question: Question, _on_progress: Progress) -> Any:
     """Return the name, type and default of every knob."""
     options = options_here(question["name"], Origin(**question["origin"]))
     hints = get_type_hints(options)
@@ -100,7 +100,7 @@ def _convert_scalar(hint: Any) -> Any:
     return get_args(hint)[0] if get_origin(hint) is tuple else hint
 
 
-def _spec(question: Question, _tell: Progress) -> Any:
+def _spec(question: Question, _on_progress: Progress) -> Any:
     spec = spec_here(question["name"], question["options"], Origin(**question["origin"]))
     try:
         return to_plain(spec, path=type(spec).__name__)
@@ -108,7 +108,7 @@ def _spec(question: Question, _tell: Progress) -> Any:
         raise ValueError(f"{question['subject']}: {error}") from error
 
 
-def _data(question: Question, tell: Progress) -> Any:
+def _data(question: Question, on_progress: Progress) -> Any:
     for origin in question["origins"]:
         make_importable(Origin(**origin))
     data_set = data_set_at(question["data_set"])
@@ -118,7 +118,7 @@ def _data(question: Question, tell: Progress) -> Any:
         cache=Path(question["cache"]),
         download=question["download"],
         folder=None if folder is None else Path(folder),
-        progress=tell,
+        progress=on_progress,
     )
     ref = prepare(data_set, question["source"], means)
     ready = Ready(

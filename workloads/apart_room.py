@@ -127,7 +127,7 @@ class Room:
                 descriptor for descriptor, _ in self._poll.poll(max(0.0, until - time.monotonic()) * 1000)
             }
             if self._channel.fileno() in ready:
-                is_closed = self._hear()
+                is_closed = self._receive()
                 until = min(until, time.monotonic() + _CLOSED_SECONDS) if is_closed else until
             elif self._guard.fileno() in ready:
                 raise NoAnswerError(f"{self._place(folder)}{self._how_it_ended()}")
@@ -140,7 +140,7 @@ class Room:
         line, _, self._received = self._received.partition(b"\n")
         return _find_message(line, number=self._number)
 
-    def _hear(self) -> bool:
+    def _receive(self) -> bool:
         """Read the bytes that have arrived, and return whether the stream has ended."""
         piece = b""
         with contextlib.suppress(OSError):

@@ -47,7 +47,7 @@ _FOLDERS = "ORCHESTRATOR_FOLDERS"  # folders whose files count, the script's wor
 _MOST_FILES, _MOST_LETTERS = 1000, 2**17  # that are told, and those of their names
 _OTHERS = frozenset({"__pycache__", "site-packages", "dist-packages"})  # folders that are not the script's
 _MOST_BUSY = 0.1  # of the time that is set back, the part in which devices may have been busy still
-_VERSION = 2  # of what is said there
+_VERSION = 2  # of the messages there
 _UNWATCHED = ("cupy", "mindspore", "mlx", "mxnet", "paddle", "tinygrad")  # which compute asynchronously
 _WARMUP_STEPS, _STEPS_PER_BLOCK = 3, 10  # outside a trial
 _TWICE = (
@@ -551,7 +551,7 @@ class _Reporter:
                 return
             if self._connection:
                 _synchronize()  # which may start devices, so it is no part of the first step's wait
-                self._say({"event": "hello", "version": _VERSION, **_tell_files()})
+                self._send({"event": "hello", "version": _VERSION, **_describe_new_files()})
             self._start_part()
         if self._open not in (None, owner) and not (self._is_free or self.is_over):
             self.refuse(_TWICE)
@@ -577,11 +577,11 @@ class _Reporter:
         self._left -= 1
         if self._left == 0:
             _synchronize()
-            said = self._finished_part()
+            part = self._finished_part()
             if self._alone:
-                self._take_order(self._alone.next(said))
+                self._take_order(self._alone.next(part))
             else:
-                self._say(said)
+                self._send(part)
             if not (self.is_over or self._is_free):
                 self._start_part()
 
@@ -596,7 +596,7 @@ class _Reporter:
     def refuse(self, why: str) -> None:
         """End the trial, because no rate of the script can be known; outside a trial, print the cause."""
         if self._connection:
-            self._say({"event": "refused", "why": why})
+            self._send({"event": "refused", "why": why})
         else:
             print(f"orchestrator_callback: {why}", file=sys.stderr)
         self._is_free = True
@@ -692,10 +692,10 @@ class _Reporter:
             "is_torn": self.is_torn,
             "num_workers": _num_workers(self.num_replicas),
             **_device_facts(self._watch),
-            **_tell_files(),
+            **_describe_new_files(),
         }
 
-    def _say(self, message: dict[str, Any]) -> None:
+    def _send(self, message: dict[str, Any]) -> None:
         """Send a message, and follow the order that answers it; without an answer go on untimed."""
         try:
             self._connection.write(json.dumps(message) + "\n")
@@ -720,11 +720,11 @@ class _Alone:
         self._number = 0
         atexit.register(self._print)
 
-    def next(self, said: dict[str, Any]) -> dict[str, Any]:
+    def next(self, part: dict[str, Any]) -> dict[str, Any]:
         """Keep a part, and return the order for the next one."""
         self._number += 1
         if self._number > 2:
-            self._blocks.append((said["seconds"], said["samples"]))
+            self._blocks.append((part["seconds"], part["samples"]))
         return {"order": "part", "steps": _WARMUP_STEPS if self._number == 1 else _STEPS_PER_BLOCK}
 
     def _print(self) -> None:
@@ -790,7 +790,7 @@ class _FileWatch:
         self._read: dict[str, int] = {}  # path -> its modification in nanoseconds when it was opened
         self._written: dict[str, None] = {}
         self._num_letters = self._num_modules = 0
-        self._num_told = [0, 0]
+        self._num_reported = [0, 0]
         self._has_more = False
 
     def see(self, event: str, arguments: Any) -> None:
@@ -804,12 +804,12 @@ class _FileWatch:
         except Exception:  # noqa: BLE001, S110  a path of any kind, at any time of the interpreter
             pass
 
-    def tell(self) -> dict[str, Any]:
+    def describe_new(self) -> dict[str, Any]:
         """Return the files since the last call."""
         self._add_modules()
         read, written = list(self._read.items()), list(self._written)
-        first_read, first_written = self._num_told
-        self._num_told = [len(read), len(written)]
+        first_read, first_written = self._num_reported
+        self._num_reported = [len(read), len(written)]
         return {
             "files": {self._name(path): changed_at for path, changed_at in read[first_read:]},
             "written": [self._name(path) for path in written[first_written:]],
@@ -876,8 +876,8 @@ def _watched_files() -> _FileWatch | None:
 _FILES = _watched_files()
 
 
-def _tell_files() -> dict[str, Any]:
-    return _FILES.tell() if _FILES else {}
+def _describe_new_files() -> dict[str, Any]:
+    return _FILES.describe_new() if _FILES else {}
 
 
 _REPORTERS: list[_Reporter] = []

@@ -23,7 +23,7 @@ def settable_keys() -> Keys:
     plain = {name: values for name, values in root.items() if name not in (*POINT_GROUPS, "report", "sweep")}
     groups = {
         f"{group}.{name}": values
-        for group, schema in (*group_schemas().items(), ("report", _type_of_report()))
+        for group, schema in (*group_schemas().items(), ("report", type(RootConf().report)))
         if group not in POINT_GROUPS or group in KNOB_GROUPS
         for name, values in _list_keys(schema)
         if name != "name"
@@ -55,7 +55,3 @@ def _list_keys(schema: type[Any]) -> Iterator[tuple[str, tuple[str, ...]]]:
     for field_ in dataclasses.fields(schema):
         usual = _BOOLEANS if field_.type in (bool, "bool") else ()
         yield field_.name, tuple(map(str, field_.metadata.get("choices", usual)))
-
-
-def _type_of_report() -> type[Any]:
-    return type(RootConf().report)

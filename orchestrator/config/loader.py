@@ -88,7 +88,7 @@ def _loaded(overrides: Sequence[str], places: ConfigPlaces, *, working_directory
         cluster=cluster,
         load_devices=known,
         prices=named["prices"],
-        reprices=_says(request, "prices"),
+        reprices="prices" in request.picks or any(key.startswith("prices.") for key in request.settings),
         name=read_value(base.sweep, "name") or name_of_jobs(named["sweep"], points),
         working_directory=working_directory,
         config_folders=places.folders,
@@ -139,11 +139,6 @@ def _base(composer: Composer, request: Request) -> tuple[DictConfig, dict[str, A
         request.choices[key] = (read_value(base, key),)
     keys = {key: read_value(base, key) for key in POINT_KEYS}
     return base, {**{group: options[group] for group in POINT_GROUPS}, **keys}, options
-
-
-def _says(request: Request, group: str) -> bool:
-    """Return whether the command line picks an option of the group, or sets one of its keys."""
-    return group in request.picks or any(key.startswith(f"{group}.") for key in request.settings)
 
 
 def _folder(base: DictConfig, working_directory: Path) -> Path | None:

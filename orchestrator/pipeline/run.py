@@ -136,7 +136,7 @@ def run_sweep(
         for record in reuse_results((*todo.cached, *todo.failed), preflight.ledgers, sweep=ledger.sweep):
             ledger.append(record)
         if stores.checkpoints:
-            stores.checkpoints.settle_all(ledger.records())
+            stores.checkpoints.remove_unneeded(ledger.records())
         budget_tracker = build_budget_tracker(settings, preflight.ledgers, preflight.price_book)
         executor = build_executor(settings, preflight.inventory) if todo.placements and has_turn else None
         if executor:  # imports are done: the tracker's thread imports MLflow while the executor starts

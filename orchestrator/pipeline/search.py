@@ -63,7 +63,7 @@ class ReportingSearch:
         self._search = search
         self._path = folder / FILE_NAME
         self._on_message = on_message
-        self._said: set[str] = set()
+        self._printed: set[str] = set()
 
     def next_trial(self, format_obstacle: ObstacleOf) -> str | None:
         """Choose the next trial, and show the reason."""
@@ -73,9 +73,9 @@ class ReportingSearch:
             made.write_text(to_json(progress), encoding="utf-8")
         sentences = list(step_sentences(progress))
         for sentence in sentences:
-            if sentence not in self._said:
+            if sentence not in self._printed:
                 self._on_message(sentence)
-        self._said = set(sentences)
+        self._printed = set(sentences)
         return chosen
 
     def start(self, trial_id: str) -> None:

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from operator import attrgetter
 
 from orchestrator.core.errors import UNSOUND
 from orchestrator.core.placement import Cached, Failed, Outdated, Plan, Provenance
@@ -41,7 +42,9 @@ def without_outdated(
 
 
 def _newest(records: Iterable[TrialRecord]) -> CachedResults:
-    return {(record.trial_id, record.provenance): record for record in sorted(records, key=_ended_at)}
+    return {
+        (record.trial_id, record.provenance): record for record in sorted(records, key=attrgetter("ended_at"))
+    }
 
 
 def reuse_results(
@@ -118,7 +121,3 @@ def with_further_repeats(plan: Plan, records: Iterable[TrialRecord]) -> Plan:
         and not is_outdated(record, plan.outdated)
     )
     return replace(plan, cached=(*plan.cached, *further))
-
-
-def _ended_at(record: TrialRecord) -> float:
-    return record.ended_at

@@ -19,7 +19,7 @@ from orchestrator.analysis.formatting import (
 )
 from orchestrator.analysis.predictions.forecasts import find_origin, scaled
 from orchestrator.analysis.recommendation.answer.job_line import JobCost, job_line
-from orchestrator.analysis.recommendation.answer.summary import told_marks
+from orchestrator.analysis.recommendation.answer.summary import format_marks
 from orchestrator.analysis.recommendation.jobs.length import JobLength
 from orchestrator.analysis.table import Column, Rank, Table
 from orchestrator.analysis.tables.machine_start import describe_start
@@ -333,7 +333,7 @@ def _usd(prediction: Prediction) -> str:
     usd, price = prediction.usd_per_million_samples, prediction.price
     if usd is None or isinstance(price, Unpriced):
         return UNKNOWN
-    marks = told_marks(", ".join(find_marks(price)))
+    marks = format_marks(", ".join(find_marks(price)))
     return Number(f"{_few_digits(usd)} {marks}".rstrip(), usd.median)
 
 

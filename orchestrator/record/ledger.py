@@ -50,7 +50,7 @@ class Ledger:
                 self._prepare()
         lines = self._lines()
         if lines.bad:
-            self._tell_bad(lines)
+            self._warn_of_bad(lines)
         return lines.records
 
     def append(self, record: TrialRecord) -> None:
@@ -104,9 +104,9 @@ class Ledger:
     def _corrupt_path(self) -> Path:
         return self.path.with_suffix(".corrupt.jsonl")
 
-    def _tell_bad(self, lines: Lines) -> None:
+    def _warn_of_bad(self, lines: Lines) -> None:
         """Show what becomes of lines that are no records, once: a run reads the file, then mends it."""
-        _tell_once(f"{self.path}: {_describe_bad(lines, corrupt=self._corrupt_path.name)}")
+        _warn_once(f"{self.path}: {_describe_bad(lines, corrupt=self._corrupt_path.name)}")
 
     def _forget(self) -> None:
         self._known, self._held = [], None
@@ -163,7 +163,7 @@ class Ledger:
     def _mend(self, lines: Lines) -> None:
         """Move lines that are not records to a file beside the ledger. Keep all records byte for byte."""
         if lines.bad:
-            self._tell_bad(lines)
+            self._warn_of_bad(lines)
             write_synced(self._corrupt_path, _joined(bad.text for bad in lines.bad), mode="ab")
         mended = self.path.with_suffix(".mended")
         write_synced(mended, _joined(lines.good), mode="wb")
@@ -197,12 +197,12 @@ def read_ledgers(outputs: Path, *, sweep: str) -> dict[str, tuple[TrialRecord, .
         except RecordError as error:
             if ledger.sweep == sweep:
                 raise
-            _tell_once(f"{error}; sweep {ledger.sweep!r} is left out, and nothing of it is reused")
+            _warn_once(f"{error}; sweep {ledger.sweep!r} is left out, and nothing of it is reused")
     return ledgers
 
 
 @cache
-def _tell_once(warning: str) -> None:
+def _warn_once(warning: str) -> None:
     """Log a warning once: a command reads its ledgers several times."""
     logger.warning("%s", warning)
 

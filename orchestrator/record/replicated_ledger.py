@@ -36,7 +36,7 @@ class ReplicatedLedger(Ledger):
         self._has_all = False
         self._unsent: list[TrialRecord] = []
         self._rests_until = -math.inf
-        self._is_told = False
+        self._has_warned = False
 
     def records(self) -> tuple[TrialRecord, ...]:
         """All records of the file, and those that are in the archive alone. Raises RecordError."""
@@ -92,8 +92,8 @@ class ReplicatedLedger(Ledger):
                 self._unsent.pop(0)
         except RecordError as error:
             self._rests_until = self._clock() + _REST_SECONDS
-            if not self._is_told:
+            if not self._has_warned:
                 logger.warning("%s; %s has what could not be sent", error, self.path)
-            self._is_told = True
+            self._has_warned = True
         else:
-            self._is_told = False
+            self._has_warned = False

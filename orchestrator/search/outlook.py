@@ -96,8 +96,8 @@ def _trials_in(
         one = job.candidates[index]
         step = one.quiet[0].step_seconds if one.quiet else steps.get(one.label, 1.0)
         run = expected_run(one, job, step * float(np.exp(noise[number])))
-        told = replace(one, runs=(*one.runs, run), trial_ids=one.trial_ids[1:])
-        job = replace(job, candidates=(*job.candidates[:index], told, *job.candidates[index + 1 :]))
+        measured = replace(one, runs=(*one.runs, run), trial_ids=one.trial_ids[1:])
+        job = replace(job, candidates=(*job.candidates[:index], measured, *job.candidates[index + 1 :]))
         seconds += run.trial_seconds
         usd += one.billed_usd(run.trial_seconds)
     return _MOST_TRIALS, seconds, None if np.isnan(usd) else usd

@@ -112,8 +112,8 @@ def _compute_chance(
     job: Job, one: CandidateSetting, run: Run, criteria: Criteria, errors: ErrorModel
 ) -> float | None:
     """Compute the chance of the setting to be good with this run; None: it is not judged then."""
-    told = replace(one, runs=(*one.runs, run))
-    candidates = tuple(told if other.label == one.label else other for other in job.candidates)
+    measured = replace(one, runs=(*one.runs, run))
+    candidates = tuple(measured if other.label == one.label else other for other in job.candidates)
     view = judge(replace(job, candidates=candidates), criteria, errors)
     if view.assessment is None:
         return None

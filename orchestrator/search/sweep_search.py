@@ -169,7 +169,7 @@ class SweepSearch:
         elif record.failure is not None:
             self._add_failure(index, label, record)
         else:
-            self._tell_nothing(index, label)
+            self._release_without_result(index, label)
 
     def build_setting(self, trial_id: str) -> str:
         """Name the job and the setting of a trial."""
@@ -202,13 +202,13 @@ class SweepSearch:
         one = self._candidate(index, label)
         run = read_run(record, self._jobs[index].aim)
         if run is None:
-            self._tell_nothing(index, label)
+            self._release_without_result(index, label)
         else:
             self._num_noisy[index] += run.is_noisy
             self._update(index, replace(one, runs=(*one.runs, run), price=record.price or one.price))
             self._set_length(index)
 
-    def _tell_nothing(self, index: int, label: str) -> None:
+    def _release_without_result(self, index: int, label: str) -> None:
         """Leave out the repeats of a setting after a trial without a timed step: they would have none."""
         self._update(index, replace(self._candidate(index, label), trial_ids=(), num_missing=0))
 
@@ -239,7 +239,7 @@ class SweepSearch:
     def _candidate(self, index: int, label: str) -> CandidateSetting:
         return next(one for one in self._jobs[index].candidates if one.label == label)
 
-    def _update(self, index: int, told: CandidateSetting) -> None:
+    def _update(self, index: int, candidate: CandidateSetting) -> None:
         job = self._jobs[index]
-        candidates = tuple(told if one.label == told.label else one for one in job.candidates)
+        candidates = tuple(candidate if one.label == candidate.label else one for one in job.candidates)
         self._jobs[index] = replace(job, candidates=candidates)

@@ -14,7 +14,7 @@ def download_bar(console: Console) -> Iterator[Callable[[int, int | None], None]
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("download", visible=False)
 
-        def tell(done: int, total: int | None) -> None:
+        def on_progress(done: int, total: int | None) -> None:
             bar.update(task, completed=done, total=total, visible=True)
 
-        yield tell
+        yield on_progress

@@ -243,9 +243,9 @@ def _facts(findings: Findings) -> Iterator[str]:
         "not run yet": findings.num_missing,
         "skipped": len(findings.plan.skipped),
     }
-    told = [f"{counts[name]:,} {name}" for name in counts if counts[name]]
+    parts = [f"{counts[name]:,} {name}" for name in counts if counts[name]]
     cost = f"; ${number(sum_bills(findings.costs).usd, digits=2)}" if findings.costs else ""
-    yield ", ".join([f"{counted(findings.num_measured, 'trial')} measured", *told]) + cost
+    yield ", ".join([f"{counted(findings.num_measured, 'trial')} measured", *parts]) + cost
     if banner := noise_banner(findings.recommendations):
         yield banner
     causes = [_cause(record) for record in findings.failed]

@@ -68,7 +68,7 @@ _ARITHMETIC = (
 _PARALLELISM = ("TF_CONFIG", "XLA_USE_SPMD", "XLA_AUTO_SPMD", "KERAS_BACKEND")
 """They change who computes; a trial that needs one sets it."""
 
-_TOLD_PREFIXES = (
+_RECORDED_PREFIXES = (
     "OMP_",
     "GOMP_",
     "KMP_",
@@ -92,7 +92,7 @@ _TOLD_PREFIXES = (
     "TF_NUM_",
     "TF_XLA_",
 )
-_TOLD = ("CUDA_LAUNCH_BLOCKING", "CUDA_MODULE_LOADING", "LD_PRELOAD", "TF_DETERMINISTIC_OPS")
+_RECORDED = ("CUDA_LAUNCH_BLOCKING", "CUDA_MODULE_LOADING", "LD_PRELOAD", "TF_DETERMINISTIC_OPS")
 
 
 def without_hidden_settings(variables: Mapping[str, str]) -> dict[str, str]:
@@ -109,5 +109,5 @@ def telling(variables: Mapping[str, str]) -> dict[str, str]:
     return {
         name: value
         for name, value in sorted(variables.items())
-        if value and (name in _TOLD or name.startswith(_TOLD_PREFIXES))
+        if value and (name in _RECORDED or name.startswith(_RECORDED_PREFIXES))
     }

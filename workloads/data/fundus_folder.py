@@ -78,11 +78,11 @@ def _find_layout(folder: Path) -> _Layout:
         if (folder / layout.table).is_file():
             return layout
     raise ValueError(
-        f"{str(folder)!r} holds no graded photographs; expected {_told(_APTOS)}, or {_told(_EYEPACS)}"
+        f"{str(folder)!r} holds no graded photographs; expected {_describe(_APTOS)}, or {_describe(_EYEPACS)}"
     )
 
 
-def _told(layout: _Layout) -> str:
+def _describe(layout: _Layout) -> str:
     return f"{layout.table} with {layout.name} and {layout.grade} beside {layout.images}/*{layout.suffix}"
 
 

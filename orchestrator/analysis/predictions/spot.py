@@ -17,7 +17,7 @@ ASSUMED_CHECKPOINT_SECONDS = 20.0
 
 _SURE = 0.995
 
-_LEAST_TOLD_SECONDS = 3600.0
+_LEAST_SHOWN_SECONDS = 3600.0
 """A shorter training is hardly ever interrupted."""
 
 
@@ -101,7 +101,7 @@ def describe_spot(cost: SpotCost | None) -> str:
     """Format `As a spot machine: 10 h (10 to 11), $3.1 (3.0 to 3.4). Cheaper in 94 of 100 worlds, 1.00 to
     1.04 times as long ...`; empty: unknown, or a training of less than an hour.
     """
-    if cost is None or cost.seconds.median < _LEAST_TOLD_SECONDS:
+    if cost is None or cost.seconds.median < _LEAST_SHOWN_SECONDS:
         return ""
     low, high = cost.interruptions_per_day
     basis = f"Stated: {low:g} to {high:g} interruptions a day of a machine"

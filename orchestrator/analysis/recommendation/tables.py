@@ -17,7 +17,7 @@ from orchestrator.analysis.measurements.measured import RESUMED
 from orchestrator.analysis.measurements.noise import NOISY, OUTLIER
 from orchestrator.analysis.metrics.quality import quality_words
 from orchestrator.analysis.recommendation.answer.answer import RankedSetting, Recommendation
-from orchestrator.analysis.recommendation.answer.summary import chance, describe_setup, known_by, told_marks
+from orchestrator.analysis.recommendation.answer.summary import chance, describe_setup, format_marks, known_by
 from orchestrator.analysis.table import Column, Rank, Table
 from orchestrator.analysis.tables.price_age import describe_age_together
 from orchestrator.core import codec
@@ -187,4 +187,4 @@ def dollars(value: Spread | None, marks: str) -> str:
     if value is None:
         return UNKNOWN
     words = spread(value, digits=digits_for(value) if value.low < value.high else 2)
-    return Number(f"{words} {told_marks(marks)}".rstrip(), value.median)
+    return Number(f"{words} {format_marks(marks)}".rstrip(), value.median)

@@ -136,7 +136,7 @@ def _find_order(result: TimeToTarget) -> tuple[object, ...]:
 def target_table(results: Sequence[TimeToTarget]) -> Table:
     """One row per setting: how many of its trainings came to the target, and how soon."""
     settings = [result.setting for result in results]
-    details = [name for name in DETAILS if name != "ran_with" or _only_versions_tell(settings)]
+    details = [name for name in DETAILS if name != "ran_with" or _differ_only_in_versions(settings)]
     named = {**_NAMED, **{name: DETAILS[name] for name in varying(settings, details)}}
     by_seed = any(len(result.seconds_by_seed) > 1 for result in results)
     headers = ("target", "reached", "training s", "steps to target", "best quality", "evaluation s")
@@ -168,7 +168,7 @@ def target_table(results: Sequence[TimeToTarget]) -> Table:
     )
 
 
-def _only_versions_tell(settings: Sequence[Setting]) -> bool:
+def _differ_only_in_versions(settings: Sequence[Setting]) -> bool:
     """Trainers differ in their versions anyway; they are worth a word where nothing else differs."""
     return len({replace(setting, ran_with="") for setting in settings}) < len(settings)
 
@@ -189,7 +189,7 @@ def _cells(result: TimeToTarget) -> Iterator[str]:
         _until(result.seconds)
         or f"not reached in {counted(result.setting.steps, 'step')} (best {_find_best(result)})"
     )
-    yield _until(result.steps, said="{:,.0f}".format) or UNKNOWN
+    yield _until(result.steps, format_value="{:,.0f}".format) or UNKNOWN
     yield spread(best)
     yield spread(result.evaluation_seconds)
 
@@ -213,14 +213,14 @@ def _find_best(result: TimeToTarget) -> str:
     return number(best(qualities, default=math.nan))
 
 
-def _until(value: Spread, *, said: Callable[[float], str] = number) -> str:
+def _until(value: Spread, *, format_value: Callable[[float], str] = number) -> str:
     """Format the times; empty if most trainings missed the target. A slowest one that missed it is words."""
     if math.isinf(value.median):
         return ""
     if value.low == value.high:
-        return Number(said(value.median), value.median)
-    slowest = _NOT_REACHED if math.isinf(value.high) else said(value.high)
-    return Number(f"{said(value.median)} [{said(value.low)}, {slowest}]", value.median)
+        return Number(format_value(value.median), value.median)
+    slowest = _NOT_REACHED if math.isinf(value.high) else format_value(value.high)
+    return Number(f"{format_value(value.median)} [{format_value(value.low)}, {slowest}]", value.median)
 
 
 def _measure_seconds(pursuits: Iterable[TargetRun]) -> Spread:

@@ -18,9 +18,9 @@ from orchestrator.analysis.recommendation.answer.answer import RankedSetting, Re
 from orchestrator.analysis.recommendation.answer.summary import (
     chance,
     describe_setup,
+    format_marks,
     known_by,
     marks_of_runs,
-    told_marks,
 )
 from orchestrator.analysis.report.html import element, header_variables, sorted_by, text
 from orchestrator.analysis.report.interval_plot import (
@@ -313,7 +313,7 @@ def _remarks(one: RankedSetting, recommendation: Recommendation) -> list[str]:
         remarks.append("tie")
     if one.on_front:
         remarks.append("on the front of time, cost and quality")
-    if marks := told_marks(one.price_marks):
+    if marks := format_marks(one.price_marks):
         remarks.append(f"price {marks}")
     return remarks
 

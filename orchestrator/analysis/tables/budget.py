@@ -127,12 +127,10 @@ def _not_run(balance: BudgetStatus) -> list[str]:
 
 def _more_budget(balance: BudgetStatus) -> str:
     """`; the same command with a larger budget.usd runs the rest`, if there is a rest."""
-    caps = dict.fromkeys(name.partition("=")[0] for name in _caps_met(balance))
+    caps = dict.fromkeys(
+        name.partition("=")[0] for name in (*balance.stopped, *(cap for cap, _ in balance.left_out))
+    )
     return f"; the same command with a larger {' and '.join(caps)} runs the rest" if caps else ""
-
-
-def _caps_met(balance: BudgetStatus) -> Iterable[str]:
-    return (*balance.stopped, *(cap for cap, _ in balance.left_out))
 
 
 def _usd(quotes: Iterable[CostEstimate]) -> float:

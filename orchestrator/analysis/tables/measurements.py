@@ -171,8 +171,8 @@ def _same_in_all(settings: Sequence[Setting], *, apart_from: Iterable[str]) -> s
     if not settings:
         return ""
     first = settings[0]
-    untold = (*apart_from, *IMPLIED)
-    names = [name for name in _IF_VARYING if name not in untold and getattr(first, name) != ""]
+    hidden = (*apart_from, *IMPLIED)
+    names = [name for name in _IF_VARYING if name not in hidden and getattr(first, name) != ""]
     same = ", ".join(f"{_IF_VARYING[name]} {_format_field(first, name)}" for name in names)
     return f"Equal in all rows: {same}."
 

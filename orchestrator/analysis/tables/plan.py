@@ -22,10 +22,10 @@ def plan_frame(plan: Plan) -> "pd.DataFrame":
     """Build the rows of the table as a data frame, with the fields of every trial; empty for other points."""
     import pandas as pd
 
-    told = zip(_list_trials(plan), plan_table(plan).rows, strict=True)
+    listed = zip(_list_trials(plan), plan_table(plan).rows, strict=True)
     rows = [
         (state, point, *_find_factors(trial), note, trial_id)
-        for trial, (state, point, note, trial_id) in told
+        for trial, (state, point, note, trial_id) in listed
     ]
     return pd.DataFrame(rows, columns=list(PLAN_COLUMNS)).convert_dtypes()
 

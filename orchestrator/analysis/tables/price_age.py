@@ -22,9 +22,9 @@ def describe_age(prices: Iterable[tuple[str | None, str, str]]) -> str:
     if not old:
         return ""
     as_of, seller = min(old, key=lambda one: one[0])
-    whose = f" of {seller}" if seller else ""
+    source = f" of {seller}" if seller else ""
     return (
-        f"Prices{whose} are of {as_of}, more than {_OLD_DAYS} days old; `prices refresh` fetches those of "
+        f"Prices{source} are of {as_of}, more than {_OLD_DAYS} days old; `prices refresh` fetches those of "
         "all sellers but gcp."
     )
 

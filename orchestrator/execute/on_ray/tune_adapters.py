@@ -186,12 +186,12 @@ class SilentReporter(TrialProgressCallback):
 class PlacementCallback(tune.Callback):
     """Callback for the start of a Tune trial, when it has its hardware and its actor has answered."""
 
-    def __init__(self, tell: Callable[[str], None]) -> None:
-        self._tell = tell
+    def __init__(self, on_start: Callable[[str], None]) -> None:
+        self._on_start = on_start
 
     def on_trial_start(self, *_: Any, trial: Any = None, **__: Any) -> None:
         """Forward the start of a trial, called by Tune."""
-        self._tell(trial.trial_id)
+        self._on_start(trial.trial_id)
 
 
 class DeadlineScheduler(FIFOScheduler):

@@ -89,9 +89,9 @@ class SocketForwarder:
         with contextlib.suppress(ConnectionError):
             while True:
                 for number, data in self._far.receive():
-                    say(self._connections[number], data)
+                    send_or_end(self._connections[number], data)
         for connection in tuple(self._connections.values()):
-            say(connection, b"")
+            send_or_end(connection, b"")
 
 
 class ForwarderPeer:
@@ -118,7 +118,7 @@ class ForwarderPeer:
             if number not in self._connections:
                 self._connect(number)
             connection = self._connections[number]
-        say(connection, data)
+        send_or_end(connection, data)
 
     def receive(self) -> Sequence[Chunk]:
         """Receive, as `PeerTransport.receive`."""
@@ -157,7 +157,7 @@ class ForwarderPeer:
             connection.close()
 
 
-def say(connection: socket.socket, data: bytes) -> None:
+def send_or_end(connection: socket.socket, data: bytes) -> None:
     """Send the bytes, or the end of the data; do nothing if the peer is gone."""
     with contextlib.suppress(OSError):
         if data:

@@ -195,9 +195,9 @@ class Queue:
             for placement in over:
                 self._waiting.remove_first(placement)
                 self._budget_tracker.exclude(placement)
-                self._tell_dropped(placement)
+                self._report_dropped(placement)
 
-    def _tell_dropped(self, placement: Placement) -> None:
+    def _report_dropped(self, placement: Placement) -> None:
         if self._chooser is not None:
             self._chooser.drop(placement.trial_id)
 
@@ -273,7 +273,7 @@ class Queue:
         self._running.pop(attempt.placement.trial_id)
         self._pruned.pop(attempt.placement.trial_id, None)
         self._budget_tracker.drop(attempt.placement)
-        self._tell_dropped(attempt.placement)
+        self._report_dropped(attempt.placement)
         self._keep_nodes(site_names(attempt.placement, self._inventory))
 
     def withdraw(self, pools: Collection[str]) -> tuple[Attempt, ...]:
@@ -283,7 +283,7 @@ class Queue:
         """
         withdrawn = self._waiting.remove_all(frozenset(pools))
         for attempt in withdrawn:
-            self._tell_dropped(attempt.placement)
+            self._report_dropped(attempt.placement)
         self._keep_nodes(pools)
         return withdrawn
 

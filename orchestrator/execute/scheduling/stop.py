@@ -17,7 +17,7 @@ checkpoint where it makes any."""
 
 FILE_NAME = "halt"
 
-_SAID = {
+_MESSAGES = {
     "pause": "pausing: nothing more is started, and what runs comes to its end",
     "cancel": "stopping: what runs leaves, with a checkpoint if it makes any; Ctrl-C ends it at once",
 }
@@ -51,15 +51,15 @@ class StopSignals:
     def __init__(self, folder: Path, *, on_message: Callable[[str], None]) -> None:
         self._path = folder / FILE_NAME
         self._on_message = on_message
-        self._said: set[StopRequest] = set()
+        self._announced: set[StopRequest] = set()
         self.is_interrupted = False
 
     def requested(self) -> StopRequest | None:
         """Return the current stop request, or None."""
         halt = "cancel" if self.is_interrupted else self._written()
-        if halt and halt not in self._said:
-            self._said.add(halt)
-            self._on_message(_SAID[halt])
+        if halt and halt not in self._announced:
+            self._announced.add(halt)
+            self._on_message(_MESSAGES[halt])
         return halt
 
     @contextlib.contextmanager

@@ -91,7 +91,7 @@ class CheckpointStore:
         except RecordError as error:
             logger.warning("%s", error)
 
-    def settle_all(self, records: Iterable[TrialRecord]) -> None:
+    def remove_unneeded(self, records: Iterable[TrialRecord]) -> None:
         """Do so for all trials: a driver may have been killed between a record and the removal.
 
         Raises:

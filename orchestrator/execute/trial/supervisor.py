@@ -162,7 +162,7 @@ def _run_workers(
                 monitor,
                 group,
                 usage_sampler=usage_sampler,
-                preemption_poller=_preemption_poller(hosts),
+                preemption_poller=PreemptionPoller(lambda: any(host.is_leaving() for host in hosts)),
                 hosts=of_ranks,
                 on_progress=on_progress,
                 stage_file=stage_file,
@@ -170,10 +170,6 @@ def _run_workers(
         if not monitor.is_complete:
             raise monitor.cause(killed_for_memory=_num_oom_kills(hosts) > oom_kills)
     return monitor
-
-
-def _preemption_poller(hosts: Sequence[Host]) -> PreemptionPoller:
-    return PreemptionPoller(lambda: any(host.is_leaving() for host in hosts))
 
 
 def _num_oom_kills(hosts: Sequence[Host]) -> int:

@@ -75,7 +75,7 @@ class WorkerGroup:
         while True:
             for rank, channel in self._channels.items():
                 if (message := channel.take()) is not None:
-                    return self._heard(rank, message)
+                    return self._received_from(rank, message)
             if is_late:
                 return None
             is_late = time.monotonic() >= until
@@ -86,7 +86,7 @@ class WorkerGroup:
                     self._kill(
                         rank
                     )  # its fork server is gone, which would have ended what the worker had started
-                    return self._heard(rank, {"event": "exited", "code": None})
+                    return self._received_from(rank, {"event": "exited", "code": None})
 
     def answer(self, message: Message) -> None:
         """Send a message to every rank that lives. A rank that is gone has an event of its own."""
@@ -126,7 +126,7 @@ class WorkerGroup:
         connection.settimeout(None)
         self._pids[job.rank] = reply["pid"]
 
-    def _heard(self, rank: int, message: Message) -> tuple[int, Message]:
+    def _received_from(self, rank: int, message: Message) -> tuple[int, Message]:
         if message.get("event") == "exited":
             self._channels.pop(rank).close()
         return rank, message

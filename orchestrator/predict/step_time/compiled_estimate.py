@@ -44,9 +44,9 @@ def _name_source(step: CompiledStep) -> str:
         "memory alone": step.unpriced_seconds,
         "links": step.link_seconds,
     }
-    told = ", ".join(f"{name} {1e3 * seconds:.3g} ms" for name, seconds in parts.items() if seconds > 0)
+    described = ", ".join(f"{name} {1e3 * seconds:.3g} ms" for name, seconds in parts.items() if seconds > 0)
     if step.is_host_bound:
         waited = f"the device waits for the host, {1e3 * step.seconds:.3g} ms on this one"
-        return f"compiled, {step.compiler}: {waited}; {told}"
+        return f"compiled, {step.compiler}: {waited}; {described}"
     host = "" if step.host_seconds is not None else "; the host's part is not known"
-    return f"compiled, {step.compiler}: {told}{host}"
+    return f"compiled, {step.compiler}: {described}{host}"

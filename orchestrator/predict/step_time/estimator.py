@@ -60,8 +60,8 @@ def build_corrector(
         return chosen, effects_given(models.effects, [_own_step(one) for one in chosen])
 
     @cache
-    def told_by(device: str, network: str, trainer: str | None) -> tuple[OwnKind, str]:
-        return _told_by(chosen_for(trainer)[0], device=device, network=network)
+    def find_basis(device: str, network: str, trainer: str | None) -> tuple[OwnKind, str]:
+        return _find_basis(chosen_for(trainer)[0], device=device, network=network)
 
     def corrected(basis: PublishedEstimate, trainer: str | None) -> PublishedEstimate:
         if basis.ordered is None or not compared:
@@ -72,8 +72,8 @@ def build_corrector(
         found = estimate_by(query, basis.ordered, models, effects=effects, refusal=refusal)
         if isinstance(found.step, Refusal):
             return found
-        kind, told = told_by(query.own_labels.device, query.own_labels.network, trainer)
-        source = f"{told}; {basis.source}"
+        kind, basis_text = find_basis(query.own_labels.device, query.own_labels.network, trainer)
+        source = f"{basis_text}; {basis.source}"
         return replace(found, step=replace(found.step, source=source, past=past_hits(kind)))
 
     return corrected
@@ -87,7 +87,7 @@ def _own_step(compared: _Compared) -> OwnStep:
     )
 
 
-def _told_by(compared: Sequence[_Compared], *, device: str, network: str) -> tuple[OwnKind, str]:
+def _find_basis(compared: Sequence[_Compared], *, device: str, network: str) -> tuple[OwnKind, str]:
     """Name the own measurements that have most in common with a step, at least one of all."""
     there = [one for one in compared if one.basis.query.own_labels.device == device]
     same = [one for one in compared if one.basis.query.own_labels.network == network]

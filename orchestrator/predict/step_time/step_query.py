@@ -137,8 +137,8 @@ class StepQuery:
         return replace(
             labels,
             device=self.host_cpu or labels.device,
-            has_measured_work=calibration is not None and calibration.tells_work(self.precision),
-            has_measured_host=calibration is not None and calibration.tells_host(self.precision),
+            has_measured_work=calibration is not None and calibration.has_work(self.precision),
+            has_measured_host=calibration is not None and calibration.has_host(self.precision),
         )
 
     def labels(self, peaks: DevicePeaks, precision: str) -> StepLabels:

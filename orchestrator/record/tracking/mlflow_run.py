@@ -86,7 +86,7 @@ def build_tags(record: TrialRecord) -> dict[str, str]:
         "mlflow.source.git.commit": record.environment.get("git_commit", ""),
         **{f"environment.{name}": value for name, value in record.environment.items()},
         **_find_price(record),
-        **_told_by_compilers(record),
+        **_build_compiler_tags(record),
     }
     keys = keys_of_names(name for name, value in tags.items() if value)
     return {key: tags[name][:LONGEST_TAG] for name, key in keys.items()}
@@ -99,17 +99,17 @@ def _find_price(record: TrialRecord) -> dict[str, str]:
     return {"price": f"none: {record.price.reason}"} if record.price else {}
 
 
-def _told_by_compilers(record: TrialRecord) -> dict[str, str]:
+def _build_compiler_tags(record: TrialRecord) -> dict[str, str]:
     """Return tags of what was known of the step before it ran; no metrics, because it was not measured."""
     if isinstance(record.memory, NoFit):
-        told = {"memory": f"not checked: {record.memory.reason}"}
+        tags = {"memory": f"not checked: {record.memory.reason}"}
     else:
-        told = {"memory": record.memory.words(record.spec.device)} if record.memory else {}
+        tags = {"memory": record.memory.words(record.spec.device)} if record.memory else {}
     if record.compiled:
-        told["compiled.step_seconds"] = format_value(record.compiled.seconds)
+        tags["compiled.step_seconds"] = format_value(record.compiled.seconds)
         parts = to_plain(record.compiled).items()
-        told |= {f"compiled.{name}": format_value(value) for name, value in parts}
-    return told
+        tags |= {f"compiled.{name}": format_value(value) for name, value in parts}
+    return tags
 
 
 def load_points(record: TrialRecord, metrics: Mapping[str, float]) -> Iterator[MetricSample]:

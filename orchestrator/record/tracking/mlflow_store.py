@@ -114,7 +114,7 @@ class MlflowStore:
         self._summarised_at = 0.0
         self._sweep: _SweepRun | None = None
         self._is_down = False
-        self._is_told = False
+        self._has_warned = False
         self._missed: list[LoggedRecord] = []
         self._is_refused = False
         self.refused = 0
@@ -430,9 +430,9 @@ class MlflowStore:
             # A refusal concerns one record; anything else will concern the next one as well.
             self._is_refused = getattr(error, "error_code", None) == "INVALID_PARAMETER_VALUE"
             self._is_down = not self._is_refused
-            if not self._is_told:
+            if not self._has_warned:
                 logger.warning("MLflow at %s failed: %s", without_secrets(self._uri), find_cause(error))
-            self._is_told = True
+            self._has_warned = True
 
 
 def _build_data_input(record: TrialRecord) -> "DatasetInput":

@@ -13,7 +13,7 @@ class CheckpointScheduler:
         every_seconds: time between two checkpoints, and before the first one.
         last_step: last step with a checkpoint; fewer steps would be left than timing needs.
         write: make a checkpoint; called on every rank, with an idle device.
-        is_told_to_leave: returns True after a stop request to this process; then all ranks leave at one step.
+        is_asked_to_stop: returns True after a stop request to this process; then all ranks leave at one step.
         decides: True if this rank decides when a checkpoint is due.
         meet: waits for all ranks, and returns whether every one of them passed True.
         clock: seconds.
@@ -29,7 +29,7 @@ class CheckpointScheduler:
         every_seconds: float,
         last_step: int,
         write: Callable[[TrainingProgress], None],
-        is_told_to_leave: Callable[[], bool],
+        is_asked_to_stop: Callable[[], bool],
         decides: bool,
         meet: Callable[[bool], bool],
         clock: Callable[[], float],
@@ -41,7 +41,7 @@ class CheckpointScheduler:
         self._every_seconds = every_seconds
         self._last_step = last_step
         self._write = write
-        self._is_told_to_leave = is_told_to_leave
+        self._is_asked_to_stop = is_asked_to_stop
         self._decides = decides
         self._meet = meet
         self._clock = clock
@@ -56,7 +56,7 @@ class CheckpointScheduler:
             only_if_stopped: leave out the periodic checkpoints.
         """
         start = self._clock()
-        leaves = self._is_told_to_leave()
+        leaves = self._is_asked_to_stop()
         if not self._meet(not (leaves or (not only_if_stopped and self._is_due(step)))):
             all_stay = self._meet(not leaves)
             self._keep(step, build_progress)

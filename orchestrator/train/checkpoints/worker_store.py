@@ -68,7 +68,7 @@ class WorkerCheckpointer:
                 every_seconds=checkpoint_options.every_seconds,
                 last_step=last_step,
                 write=lambda progress: self._write(progress, checkpoint_options, trainer=trainer),
-                is_told_to_leave=leaving.is_told,
+                is_asked_to_stop=leaving.is_asked,
                 decides=self._job.rank == 0,
                 meet=self._meet,
                 clock=perf_counter,

@@ -311,7 +311,7 @@ class _Loop:
             evaluations=self.target_evaluator.curve if self.target_evaluator else (),
         )
 
-    def tell_progress(self) -> None:
+    def report_progress(self) -> None:
         """Report what was shown so far, if someone listens. Never call it inside a timed part."""
         if self.on_progress:
             self.on_progress(
@@ -391,11 +391,11 @@ def _phases_left(phases: Sequence[Phase], steps: int, *, taken: int) -> list[tup
 def _warm_up(loop: _Loop, timing: TimingSpec) -> Sequence[float]:
     """Step until the compile counters of all ranks stand still. Return the seconds of each step."""
     seconds: list[float] = []
-    settled = False
-    while len(seconds) < timing.warmup_steps or (not settled and len(seconds) < timing.max_warmup_steps):
+    is_warm = False
+    while len(seconds) < timing.warmup_steps or (not is_warm and len(seconds) < timing.max_warmup_steps):
         before = loop.trainer.compile_count()
         seconds.append(loop.seconds_for(1))
-        settled = loop.meet(loop.trainer.compile_count() == before)
+        is_warm = loop.meet(loop.trainer.compile_count() == before)
         loop.keep_when_due(only_if_stopped=True)
     return seconds
 
@@ -471,7 +471,7 @@ def _time_blocks(loop: _Loop, timing: TimingSpec, *, steps: int) -> tuple[tuple[
         blocks.append(loop.time_block(timing.steps_per_block))
         loop.read_losses_twice()
         loop.look_when_due(steps)
-        loop.tell_progress()
+        loop.report_progress()
         loop.show_stage(TrialStage(name="timing", done=len(blocks), most=timing.max_blocks))
         loop.keep_when_due()
         if loop.meet(_is_tight(blocks, timing)):
@@ -495,4 +495,4 @@ def _take_until(loop: _Loop, timing: TimingSpec, last: int, *, at_most: int) -> 
         loop.read_losses()
         loop.show_stage(TrialStage(name="training", done=loop.taken, most=last))
         if loop.look_when_due(last):
-            loop.tell_progress()
+            loop.report_progress()

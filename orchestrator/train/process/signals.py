@@ -29,11 +29,11 @@ class GracefulShutdown:
 
     def __init__(self, grace_seconds: float) -> None:
         self._grace_seconds = grace_seconds
-        self._is_told = False
+        self._is_asked = False
 
-    def is_told(self) -> bool:
+    def is_asked(self) -> bool:
         """Return whether the notice has arrived."""
-        return self._is_told
+        return self._is_asked
 
     def __enter__(self) -> "GracefulShutdown":
         signal.signal(signal.SIGTERM, self._on_signal)
@@ -46,5 +46,5 @@ class GracefulShutdown:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
     def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
-        self._is_told = True
+        self._is_asked = True
         signal.setitimer(signal.ITIMER_REAL, self._grace_seconds)

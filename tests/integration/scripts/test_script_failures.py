@@ -77,7 +77,7 @@ FAILURES = {
         "import torch\nmodel = torch.nn.Linear(3, 2, device='meta')\n"
         "for i in steps(range(900), samples=64): model(torch.zeros(64, 3, device='meta'))",
         "invalid_measurement",
-        "the script computed on 'meta', and nothing here waits for such a device",
+        "the script reported the device 'meta', and nothing here waits for it",
     ),
     "smaller batches": (
         "import time, torch\n"

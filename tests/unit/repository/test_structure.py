@@ -17,7 +17,7 @@ import ray._private.worker
 def cost_of(trial):
     \"\"\"Tell what it costs.\"\"\"
     return isinstance(trial, (int, ScriptSpec)) and helper()
-def helper():
+def helper(tell=None):
     \"\"\"Return one.\"\"\"
     return 1
 LEAST = 1
@@ -38,6 +38,7 @@ def test_batch_of_another_size_is_refused(): ...
         (structure.count_odd_docstrings, 50),
         (structure.count_odd_attribute_docs, 50),
         (structure.count_odd_tests, 50),
+        (structure.count_odd_names, 2),
         (structure.count_single_uses, 25),
         (structure.count_long_functions, 0),
         (structure.count_files_in_a_folder, 1),

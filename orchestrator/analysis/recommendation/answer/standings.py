@@ -95,8 +95,8 @@ def _compute_step(index: int, model: Model, errors: ErrorModel) -> Spread:
     """Give the seconds of one further step: 90 of 100 measurements are to lie within."""
     logs = [math.log(run.step_seconds) for run in model.judged[index].quiet]
     if logs:
-        is_told = len(logs) > 1 and not errors.is_pooled
-        one_run = max(errors.repeat, stdev(logs)) if is_told else errors.one_run
+        is_known = len(logs) > 1 and not errors.is_pooled
+        one_run = max(errors.repeat, stdev(logs)) if is_known else errors.one_run
         mean, deviation = fmean(logs), one_run * math.sqrt(1 + 1 / len(logs))
     else:
         mean = float(model.steps.mean[index])

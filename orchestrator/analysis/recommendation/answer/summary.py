@@ -126,7 +126,7 @@ def _build_verdict(recommendation: Recommendation) -> Card:
             sentences=(none, *open_, *recommendation.caveats, *_left_out(recommendation)),
         )
     outcome = describe_outcome(best, recommendation)
-    rate = [f"{number(best.samples_per_second.median, digits=_digits_of_rate(best))} samples/s"]
+    rate = [f"{number(best.samples_per_second.median, digits=digits_for(best.samples_per_second))} samples/s"]
     if usd := best.usd_per_million_samples:
         rate.append(f"${number(usd.median, digits=2)} per million samples")
     return Card(
@@ -151,10 +151,6 @@ _RECOMMENDED = "Recommended"
 _BEST = "Best of what ran"
 _NOTHING = "No setting can be judged."
 _LEAST_LIKELY = 0.05
-
-
-def _digits_of_rate(one: RankedSetting) -> int:
-    return digits_for(one.samples_per_second)
 
 
 def _sure(best: RankedSetting, recommendation: Recommendation) -> str:
@@ -195,7 +191,7 @@ def _spot(one: RankedSetting) -> list[str]:
 def _format_cost(one: RankedSetting) -> str:
     if one.usd is None:
         return ""
-    marks = told_marks(one.price_marks)
+    marks = format_marks(one.price_marks)
     return f", ${number(one.usd.median, digits=2)}{f' ({marks})' if marks else ''}"
 
 
@@ -371,7 +367,7 @@ def marks_of_runs(standing: RankedSetting) -> str:
     )
 
 
-def told_marks(marks: str) -> str:
+def format_marks(marks: str) -> str:
     """Leave out that prices are of a list: a page or an ending shows that once."""
     return ", ".join(mark for mark in marks.split(", ") if mark != "hypothetical")
 

@@ -81,7 +81,7 @@ def _figure(recommendation: Recommendation, priced: Sequence[RankedSetting], row
             f"For {recommendation.basis}. Log axes. Filled: measured, with the 95% interval of the mean. "
             "Hollow: predicted, diamonds compiled, with its 90% interval. "
             "Line: the likely front, where nothing is both faster and cheaper. "
-            f"Overlapping whiskers may swap places.{_tell_whiskers(len(shown), num_measured)}"
+            f"Overlapping whiskers may swap places.{_explain_whiskers(len(shown), num_measured)}"
             + left_out(len(priced), _MOST_SETTINGS, "settings, the likeliest")
         ),
         alternative=_describe(recommendation, front),
@@ -89,7 +89,7 @@ def _figure(recommendation: Recommendation, priced: Sequence[RankedSetting], row
     )
 
 
-def _tell_whiskers(num_shown: int, num_measured: int) -> str:
+def _explain_whiskers(num_shown: int, num_measured: int) -> str:
     """Describe which settings have whiskers; empty: all of them."""
     if num_shown <= _MOST_WHISKERS:
         return ""

@@ -38,7 +38,7 @@ from orchestrator.core.trial_spec import TrialSpec, point_id, trial_id
 
 _OF_JOB = ("workload", "workload_options", "workload_version", "data")
 _OF_TRAINER = ("trainer", "trainer_options", "process_model", "trainer_version", "ran_with")
-_UNTOLD = (*_OF_JOB, "steps", "timing")
+_NOT_SHOWN = (*_OF_JOB, "steps", "timing")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -170,7 +170,7 @@ def unmeasured(spec: TrialSpec) -> CandidateSetting:
 def named(unnamed: Sequence[Unnamed]) -> tuple[CandidateSetting, ...]:
     """Name candidates by the fields that differ."""
     settings = [one.setting for one in unnamed]
-    distinct = varying(settings, [name for name in DETAILS if name not in (*_UNTOLD, "ran_with")])
+    distinct = varying(settings, [name for name in DETAILS if name not in (*_NOT_SHOWN, "ran_with")])
     if len({one.setting.host for one in unnamed if one.setting.host}) < 2:
         distinct = tuple(name for name in distinct if name != "host")
     names = ("device", "trainer", "precision", *distinct)

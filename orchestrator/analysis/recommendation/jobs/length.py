@@ -85,18 +85,18 @@ def _requested(training: FullTraining | None, objective: Objective) -> JobLength
             f"report.epochs={objective.epochs:g} needs the number of training samples, "
             f"and the data set declares no train_samples; {_CURE}"
         )
-    return _of_epochs(objective.epochs, training.train_samples, said_by="as `report.epochs` asks")
+    return _of_epochs(objective.epochs, training.train_samples, origin="as `report.epochs` asks")
 
 
 def _declared(training: FullTraining | None) -> JobLength | None:
     if training is None or training.epochs is None or training.train_samples is None:
         return None
-    return _of_epochs(training.epochs, training.train_samples, said_by="as the workload declares")
+    return _of_epochs(training.epochs, training.train_samples, origin="as the workload declares")
 
 
-def _of_epochs(epochs: float, train_samples: int, *, said_by: str) -> JobLength:
+def _of_epochs(epochs: float, train_samples: int, *, origin: str) -> JobLength:
     noun = "epoch" if epochs == 1 else "epochs"
-    source = f"{epochs:,g} {noun} x {counted(train_samples, 'sample')}, {said_by}"
+    source = f"{epochs:,g} {noun} x {counted(train_samples, 'sample')}, {origin}"
     samples = max(1, round(Fraction(epochs) * train_samples))
     if samples > MOST_SAMPLES:
         raise ConfigError(f"{source}: a job has at most {MOST_SAMPLES:,} samples; {_CURE}")

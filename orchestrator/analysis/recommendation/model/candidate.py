@@ -138,8 +138,8 @@ class CandidateSetting:
     @property
     def checkpoint_seconds(self) -> float | None:
         """Seconds of a checkpoint, the median of these runs; None: they wrote none."""
-        told = [run.checkpoint_seconds for run in self.quiet if run.checkpoint_seconds is not None]
-        return median(told) if told else None
+        measured = [run.checkpoint_seconds for run in self.quiet if run.checkpoint_seconds is not None]
+        return median(measured) if measured else None
 
     @property
     def seconds_to_target(self) -> float | None:
@@ -147,12 +147,12 @@ class CandidateSetting:
 
         The training is the geometric mean of these runs, the rest their medians.
         """
-        told = [(run, run.seconds_to_target) for run in self.quiet if run.seconds_to_target is not None]
-        if not told:
+        measured = [(run, run.seconds_to_target) for run in self.quiet if run.seconds_to_target is not None]
+        if not measured:
             return None
-        launch = median(run.launch_seconds for run, _ in told)
-        evaluation = median(run.evaluation_seconds for run, _ in told)
-        trainings = [seconds - run.launch_seconds - run.evaluation_seconds for run, seconds in told]
+        launch = median(run.launch_seconds for run, _ in measured)
+        evaluation = median(run.evaluation_seconds for run, _ in measured)
+        trainings = [seconds - run.launch_seconds - run.evaluation_seconds for run, seconds in measured]
         return launch + compute_spread(trainings).median + evaluation
 
     @property

@@ -76,9 +76,9 @@ class Script:
         self._connection: socket.socket | None = None
         self.reporter = 0
         self._received = b""
-        self._told, told = os.pipe()
+        self._guard_output, guard_input = os.pipe()
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", _GUARD, str(told), *words],
+            [sys.executable, "-P", "-m", _GUARD, str(guard_input), *words],
             cwd=folder,
             env={
                 **variables.passed,
@@ -88,10 +88,10 @@ class Script:
             stdin=subprocess.PIPE,
             stdout=self._output.descriptor,
             stderr=self._errors.descriptor,
-            pass_fds=(told,),
+            pass_fds=(guard_input,),
             start_new_session=True,
         )
-        os.close(told)
+        os.close(guard_input)
         self._output.start()
         self._errors.start()
 
@@ -115,7 +115,7 @@ class Script:
             return None
         self._process.wait()
         self._require_success()
-        with os.fdopen(os.dup(self._told)) as pipe:
+        with os.fdopen(os.dup(self._guard_output)) as pipe:
             return WholeRun(**json.load(pipe))
 
     def read_message(self) -> Mapping[str, Any]:
@@ -185,7 +185,7 @@ class Script:
         self._output.close()
         sys.stderr.write(self._errors.text())
         sys.stderr.flush()
-        os.close(self._told)
+        os.close(self._guard_output)
         if self._connection is not None:
             self._connection.close()
         self._listener.close()

@@ -52,11 +52,11 @@ def cause_in(standard_error: str) -> str:
     Frameworks write warnings at their exit, after the traceback.
     """
     lines = [_RANK.sub("", line).rstrip() for line in standard_error.splitlines()]
-    told = [line for line in lines if line]
-    if _TRACEBACK not in told:
-        return told[-1].strip() if told else ""
-    last = len(told) - 1 - told[::-1].index(_TRACEBACK)
-    return next((line for line in told[last + 1 :] if not line[0].isspace()), told[-1].strip())
+    filled = [line for line in lines if line]
+    if _TRACEBACK not in filled:
+        return filled[-1].strip() if filled else ""
+    last = len(filled) - 1 - filled[::-1].index(_TRACEBACK)
+    return next((line for line in filled[last + 1 :] if not line[0].isspace()), filled[-1].strip())
 
 
 def _classify_kind(code: int, cause: str) -> FailureKind:

@@ -150,11 +150,11 @@ def require_whole_time(*, reported_seconds: float, wall_seconds: float) -> None:
         )
 
 
-def _loaded(said: Mapping[str, Any]) -> Loaded:
+def _loaded(message: Mapping[str, Any]) -> Loaded:
     return Loaded(
-        num_processes=None if said.get("num_processes") is None else _count(said, "num_processes"),
-        samples=_count(said, "samples"),
-        seconds=_number(said, "seconds", most=_MOST),
+        num_processes=None if message.get("num_processes") is None else _count(message, "num_processes"),
+        samples=_count(message, "samples"),
+        seconds=_number(message, "seconds", most=_MOST),
     )
 
 
@@ -199,8 +199,8 @@ def _kind(message: Mapping[str, Any]) -> DeviceKind:
     if kind not in get_args(DeviceKind):
         raise TrialError(
             "invalid_measurement",
-            f"the script computed on {_shown(kind)!r}, and nothing here waits for such a device, so no rate "
-            f"is known; expected one of {', '.join(get_args(DeviceKind))}",
+            f"the script reported the device {_shown(kind)!r}, and nothing here waits for it, so no rate is "
+            f"known; expected one of {', '.join(get_args(DeviceKind))}",
         )
     return cast(DeviceKind, kind)
 

@@ -330,8 +330,8 @@ class ScriptTrainer:
     @staticmethod
     def _require(message: Mapping[str, Any], event: str) -> Mapping[str, Any]:
         if message.get("event") != event:
-            said = str(message.get("event"))[:40]
-            raise TrialError("invalid_measurement", f"the script said {said!r} where {event!r} was expected")
+            sent = str(message.get("event"))[:40]
+            raise TrialError("invalid_measurement", f"the script said {sent!r} where {event!r} was expected")
         return message
 
 

@@ -19,7 +19,7 @@ class Rank:
             every_seconds=10.0,
             last_step=last_step,
             write=self._write,
-            is_told_to_leave=lambda: self.is_told,
+            is_asked_to_stop=lambda: self.is_told,
             decides=decides,
             meet=lambda vote: vote and next(self._others, True),
             clock=lambda: self.now,

@@ -110,9 +110,9 @@ def test_the_record_that_stands_decides_what_a_killed_driver_had_left_to_remove(
     checkpoints = CheckpointStore(url)
     checkpoints.keep(written(worker, 5))
     lost = record(failure=Failure(kind="worker_lost", message=""))
-    checkpoints.settle_all([lost])
+    checkpoints.remove_unneeded([lost])
     assert steps_kept(checkpoints, tmp_path / "before") == [5]
-    checkpoints.settle_all([lost, replace(record(), attempt=2)])
+    checkpoints.remove_unneeded([lost, replace(record(), attempt=2)])
     assert steps_kept(checkpoints, tmp_path / "after") == []
 
 

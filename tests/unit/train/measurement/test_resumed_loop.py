@@ -41,7 +41,7 @@ class Shelf:
             every_seconds=3.0,
             last_step=last_step,
             write=self._write,
-            is_told_to_leave=lambda: False,
+            is_asked_to_stop=lambda: False,
             decides=True,
             meet=lambda vote: vote,
             clock=lambda: trainer.now,

@@ -25,10 +25,10 @@ def test_a_file_that_was_read_is_shown_once_with_its_time(folder: Path) -> None:
     watch = callback._FileWatch([str(folder)])
     for path in (folder / "c.yaml", str(folder / "c.yaml"), os.fsencode(folder / "c.yaml")):
         opened(watch, path)
-    told = watch.tell()
+    told = watch.describe_new()
     assert told["files"] == {"c.yaml": (folder / "c.yaml").stat().st_mtime_ns}
     assert (told["written"], told["has_more"]) == ([], False)
-    assert watch.tell()["files"] == {}
+    assert watch.describe_new()["files"] == {}
 
 
 def test_a_relative_name_is_that_of_the_folder_at_that_time(
@@ -39,7 +39,7 @@ def test_a_relative_name_is_that_of_the_folder_at_that_time(
     watch = callback._FileWatch([str(folder)])
     monkeypatch.chdir(folder / "sub")
     opened(watch, "d.json")
-    assert list(watch.tell()["files"]) == ["sub/d.json"]
+    assert list(watch.describe_new()["files"]) == ["sub/d.json"]
 
 
 @pytest.mark.parametrize("name", ["__pycache__/a.pyc", ".venv/lib/a.py", ".cache/x", "e/site-packages/a.py"])
@@ -48,7 +48,7 @@ def test_caches_and_environments_do_not_count(name: str, folder: Path) -> None:
     (folder / name).write_text("")
     watch = callback._FileWatch([str(folder)])
     opened(watch, folder / name)
-    assert watch.tell()["files"] == {}
+    assert watch.describe_new()["files"] == {}
 
 
 def test_an_environment_below_the_folder_does_not_count_and_one_above_it_leaves_all(
@@ -61,7 +61,7 @@ def test_an_environment_below_the_folder_does_not_count_and_one_above_it_leaves_
         watch = callback._FileWatch([str(folder)])
         opened(watch, folder / "env/a.py")
         opened(watch, folder / "c.yaml")
-        assert list(watch.tell()["files"]) == names
+        assert list(watch.describe_new()["files"]) == names
 
 
 @pytest.mark.parametrize("path", [3, None, "missing", "\0", ".", "../other", "/dev/null"])
@@ -73,7 +73,7 @@ def test_what_is_no_regular_file_of_the_folder_does_not_count(
     monkeypatch.chdir(folder / "in")
     watch = callback._FileWatch([str(folder / "in")])
     opened(watch, path)
-    assert watch.tell()["files"] == {}
+    assert watch.describe_new()["files"] == {}
 
 
 def test_written_files_are_kept_apart_and_so_are_those_that_take_another_name(folder: Path) -> None:
@@ -81,7 +81,7 @@ def test_written_files_are_kept_apart_and_so_are_those_that_take_another_name(fo
     opened(watch, folder / "log.txt", os.O_WRONLY | os.O_CREAT)
     opened(watch, folder / "state.json", os.O_RDWR)
     watch.see("os.rename", (folder / "state.json", folder / "last.json", -1, -1))
-    assert watch.tell()["written"] == ["log.txt", "state.json", "last.json"]
+    assert watch.describe_new()["written"] == ["log.txt", "state.json", "last.json"]
 
 
 def test_more_files_than_the_most_are_not_kept_and_that_is_shown(
@@ -93,7 +93,7 @@ def test_more_files_than_the_most_are_not_kept_and_that_is_shown(
     watch = callback._FileWatch([str(folder)])
     for name in "abc":
         opened(watch, folder / name)
-    told = watch.tell()
+    told = watch.describe_new()
     assert (list(told["files"]), told["has_more"]) == (["a", "b"], True)
 
 
@@ -103,7 +103,7 @@ sys.path.insert(0, {callback!r})
 import orchestrator_callback
 import model
 open("c.yaml").read()
-print(*orchestrator_callback._FILES.tell()["files"])
+print(*orchestrator_callback._FILES.describe_new()["files"])
 """
 
 
