@@ -19,7 +19,7 @@ _EXPECTED = (
     ("ListConfig", "a list"),
     ("list", "a list"),
     ("dict", "a mapping of keys to values"),
-    ("Optional", "something else than null"),
+    ("Optional", "a value other than null"),
     ("string", "a text"),
 )
 """Words in a message of OmegaConf, and what it expected in ours."""
@@ -66,9 +66,10 @@ def explained(
 
     Args:
         file: the config file that it stands in, if that is known.
-        key: the key as the user knows it, if that is not the error's own.
+        key: the key as the user knows it, if that is not the error's own; it may hold the error's.
     """
-    key = key or _build_key(error)
+    own_key = _build_key(error)
+    key = own_key if key is None or own_key.startswith(f"{key}.") else key
     where = f"{file}: " if file else ""
     if not key:
         return ConfigError(f"{where}{_first_line(error)}")

@@ -9,7 +9,14 @@ from omegaconf import MISSING, OmegaConf
 
 from orchestrator.config.dataclass_schema import schema_from_dataclass
 from orchestrator.config.loader import load
-from orchestrator.config.schema import ExecutorConf, RetryConf, RootConf, TrainerConf, trainer_conf
+from orchestrator.config.schema import (
+    ExecutorConf,
+    PricesConf,
+    RetryConf,
+    RootConf,
+    TrainerConf,
+    trainer_conf,
+)
 from orchestrator.config.values import assign, check_schema, convert_to_plain, load_defaults, read_value
 from orchestrator.core.errors import FAILURE_KINDS, NEVER_RETRIED, ConfigError, UnknownNameError
 from orchestrator.core.trial_spec import TimingSpec
@@ -72,7 +79,7 @@ def test_lists_become_tuples():
         ("steps", "many", "steps='many' must be a whole number"),
         ("steps", 1.5, "steps=1.5 must be a whole number"),
         ("steps", True, "steps=true must be a whole number"),
-        ("steps", None, "steps=null must be something else than null"),
+        ("steps", None, "steps=null must be a value other than null"),
         ("steps", (1, 2), "steps=[1,2] must be a whole number"),
         ("outputs", ("a",), "outputs=['a'] must be a text"),
         ("executor.run_seconds", "soon", "executor.run_seconds='soon' must be a number"),
@@ -88,6 +95,11 @@ def test_a_wrong_value_or_key_is_named_with_what_is_possible(key, value, message
     with pytest.raises(ConfigError) as raised:
         assign(root(), key, value)
     assert str(raised.value) == message
+
+
+def test_a_wrong_value_of_a_mapping_is_named_with_its_own_key():
+    with pytest.raises(ConfigError, match=r"prices\.own\.t4=null must be a value other than null"):
+        assign(OmegaConf.create({"prices": PricesConf()}), "prices.own", {"t4": None})
 
 
 def test_a_key_under_a_value_does_not_exist():
