@@ -15,7 +15,7 @@ def hardware_test(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, TOOL, *words], env=environment, capture_output=True, text=True)
 
 
-@pytest.mark.more
+@pytest.mark.slow
 def test_a_dry_run_passes_every_stage_that_a_cpu_has(tmp_path):
     pytest.importorskip("torch", reason="torch is not installed")
     ended = hardware_test(

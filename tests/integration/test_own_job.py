@@ -102,7 +102,7 @@ def test_typed_again_it_is_cached_while_its_code_is_the_same(installed: Path, el
     assert "0 to measure" in told.stdout
 
 
-@pytest.mark.more
+@pytest.mark.slow
 def test_it_is_trained_to_its_target(installed: Path, tmp_path: Path) -> None:
     shutil.copytree(JOBS, tmp_path / "docs/examples/jobs", ignore=shutil.ignore_patterns("keras_job.py"))
     words = (*RUNS[0][:3], "measure.target=workload", "trainer=torch_ddp", "steps=2000")

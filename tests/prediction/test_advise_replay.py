@@ -21,7 +21,7 @@ def cases(every_case):
     return [case for case in every_case if case.kind == "time x cost: device"]
 
 
-@pytest.mark.more
+@pytest.mark.slow
 def test_advice_that_stops_by_itself_is_right_for_less_money_than_simple_rules_need(every_case):
     found = collect_rows(
         [case for case in every_case if case.kind == "cheapest in time: device"][::5], shares=(0.25,)
