@@ -25,13 +25,13 @@ class Network:
 
     Attributes:
         input_shape: without the batch axis.
-        blocks: indices of the nodes of each repeated block: they take the node before the block and each
-            other, and the rest of the network takes the last one alone.
+        block_ends: first node of each repeated block, and the node behind it: nodes inside take the node
+            before the block and each other, and the rest of the network takes the last one alone.
     """
 
     input_shape: Shape
     nodes: tuple[Node, ...]
-    blocks: tuple[range, ...] = ()
+    block_ends: tuple[tuple[int, int], ...] = ()
 
     def __post_init__(self) -> None:
         for index, node in enumerate(self.nodes):
@@ -48,6 +48,11 @@ class Network:
         table = self.nodes[layer.embedding].layer if 0 <= layer.embedding < index else None
         if not isinstance(table, Embedding) or table.vocabulary != layer.units:
             raise ValueError(f"node {index}, {layer}, needs an Embedding of that vocabulary before it")
+
+    @property
+    def blocks(self) -> tuple[range, ...]:
+        """Indices of the nodes of each repeated block."""
+        return tuple(range(*ends) for ends in self.block_ends)
 
     def _require_closed(self, block: range) -> None:
         """Raise ValueError for a block with an input or an output too many."""
@@ -84,7 +89,7 @@ class Draft:
 
     input_shape: Shape
     _nodes: list[Node] = field(default_factory=list)
-    _blocks: list[range] = field(default_factory=list)
+    _block_ends: list[tuple[int, int]] = field(default_factory=list)
 
     def add(self, layer: Layer, *inputs: int) -> int:
         """Append a layer that takes the outputs of `inputs`."""
@@ -99,14 +104,16 @@ class Draft:
 
     @contextmanager
     def mark_block(self) -> Iterator[None]:
-        """Mark the layers that are appended within as a repeated block (`Network.blocks`)."""
+        """Mark the layers that are appended within as a repeated block (`Network.block_ends`)."""
         start = len(self._nodes)
         yield
-        self._blocks.append(range(start, len(self._nodes)))
+        self._block_ends.append((start, len(self._nodes)))
 
     def done(self) -> Network:
         """Freeze it."""
-        return Network(input_shape=self.input_shape, nodes=tuple(self._nodes), blocks=tuple(self._blocks))
+        return Network(
+            input_shape=self.input_shape, nodes=tuple(self._nodes), block_ends=tuple(self._block_ends)
+        )
 
 
 def sequential(input_shape: Shape, *layers: Layer) -> Network:
