@@ -108,15 +108,7 @@ def run_sweep(
         confirm: asks a person whether to spend the estimated cost; None where no person can answer.
     """
     first = plan_sweep(settings, preflight)  # refuse an invalid request before anything is written
-    for line in outdated_lines(first):
-        on_message(line)
-    if settings.search.is_adaptive:
-        for line in outlook_lines(build_search(settings, preflight, first), first):
-            on_message(line)
-    prospect = build_prospect(settings, preflight, first)
-    for line in describe_expected(settings, prospect):
-        on_message(line)
-    require_consent(prospect, confirm)
+    _show_prospect(settings, preflight, first, on_message=on_message, confirm=confirm)
     stores = build_stores(settings)
     ledger, tracker = stores.ledger, stores.tracker
     stop_signals = StopSignals(ledger.path.parent, on_message=on_message)
@@ -168,6 +160,26 @@ def run_sweep(
             raise
         _show(outcome, settings, todo, stores=stores, is_begun=executor is not None)
     return replace(outcome, tracked=tracked_lines(settings, tracker.experiment_id))
+
+
+def _show_prospect(
+    settings: Settings,
+    preflight: PreflightState,
+    todo: Plan,
+    *,
+    on_message: OnMessage,
+    confirm: Confirm | None,
+) -> None:
+    """Print what a plan will likely take, and ask for consent where it costs more than may pass unasked."""
+    for line in outdated_lines(todo):
+        on_message(line)
+    if settings.search.is_adaptive:
+        for line in outlook_lines(build_search(settings, preflight, todo), todo):
+            on_message(line)
+    prospect = build_prospect(settings, preflight, todo)
+    for line in describe_expected(settings, prospect):
+        on_message(line)
+    require_consent(prospect, confirm)
 
 
 def _turn(

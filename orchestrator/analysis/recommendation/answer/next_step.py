@@ -88,20 +88,7 @@ def choose_next_step(
             command=_command_of_sweep(job),
         )
     if trials:
-        first = trials[0]
-        is_here = by_label[first.setting].num_missing > 0
-        return NextStep(
-            why=f"measure {first.setting}"
-            if is_here
-            else f"rent {_machine_for(by_label[first.setting])} for {first.setting} and run it",
-            command=first.command,
-            is_here=is_here,
-            usd=first.usd,
-            hours=first.hours,
-            price_marks=first.price_marks,
-            is_without_setup=besides_seconds is None,
-            start=_describe_start([by_label[first.setting]]),
-        )
+        return _measure(trials[0], by_label[trials[0].setting], is_without_setup=besides_seconds is None)
     unclear = [by_label[one.setting] for one in open_ if by_label[one.setting].has_unclear_runs]
     if unclear:
         return _more_runs(unclear, job, of_seeds=False, why="measure again on a quiet host")
@@ -113,6 +100,22 @@ def choose_next_step(
         command = command_for(itself, job, more=[]) if itself else ""
         return NextStep(why=f"{to_do} ({one.setting})", command=command, is_here=False)
     return None
+
+
+def _measure(trial: NextTrial, candidate: CandidateSetting, *, is_without_setup: bool) -> NextStep:
+    """Build the step that runs a trial here, or on a machine that is rented for it."""
+    is_here = candidate.num_missing > 0
+    rented = f"rent {_machine_for(candidate)} for {trial.setting} and run it"
+    return NextStep(
+        why=f"measure {trial.setting}" if is_here else rented,
+        command=trial.command,
+        is_here=is_here,
+        usd=trial.usd,
+        hours=trial.hours,
+        price_marks=trial.price_marks,
+        is_without_setup=is_without_setup,
+        start=_describe_start([candidate]),
+    )
 
 
 def _describe_start(candidates: Sequence[CandidateSetting]) -> str:

@@ -159,15 +159,6 @@ def _spec(values: Sequence[Mapping[str, Any]], unit: str) -> Spec:
         )
     ]
     shapes = {"domain": ["measured", "compiled", "predicted"], "range": ["circle", "diamond", "circle"]}
-    names: list[Spec] = [
-        {
-            "mark": {"type": "text", "limit": 220} | place,
-            "transform": [{"filter": f"datum.side == '{side}'"}],
-            "encoding": {"x": x("time"), "y": y("usd"), "text": {"field": "name"}},
-        }
-        for side, place in _SIDES.items()
-        if any(value.get("side") == side for value in values)
-    ]
     return {
         "data": {"values": list(values)},
         "layer": [
@@ -188,9 +179,22 @@ def _spec(values: Sequence[Mapping[str, Any]], unit: str) -> Spec:
                     "description": {"field": "label"},
                 },
             },
-            *names,
+            *_list_names(values, place={"x": x("time"), "y": y("usd")}),
         ],
     }
+
+
+def _list_names(values: Sequence[Mapping[str, Any]], *, place: Spec) -> list[Spec]:
+    """Build one layer of names for each side of the points on which a name stands."""
+    return [
+        {
+            "mark": {"type": "text", "limit": 220} | offset,
+            "transform": [{"filter": f"datum.side == '{side}'"}],
+            "encoding": {**place, "text": {"field": "name"}},
+        }
+        for side, offset in _SIDES.items()
+        if any(value.get("side") == side for value in values)
+    ]
 
 
 def _describe(recommendation: Recommendation, front: Sequence[RankedSetting]) -> str:
