@@ -15,7 +15,7 @@ them out with `--mbit-per-second` and nothing behind it.
 
 Two ways deal out batches instead, by speed (trainer=unequal_ddp) or evenly (trainer=torch_ddp).
 
-Predicted is the speed-up that `analysis/kernel_split/step_time.py` makes of what a trial's record has of its
+Predicted is the speed-up that `kernel_split/analysis/step_time.py` makes of what a trial's record has of its
 set-up, speeds and links, and of the rest of the baseline's steps (all but the convolutions); Amdahl's bound
 leaves out the traffic. Nothing is predicted where speeds change or batches are dealt out. `convolutions` are
 the step without that rest. Run it on a quiet machine: where others wait for a core, a worker that was stopped
@@ -35,9 +35,9 @@ from shaped_network import reason_against
 from split_trial import Case, build_record
 from trials import count
 
-from orchestrator.analysis.kernel_split.step_time import bound, find_layers, step_seconds
 from orchestrator.core.result import DeviceFacts, TrainResult
 from orchestrator.core.work_share import KernelLink, KernelShare
+from orchestrator.extensions.kernel_split.analysis.step_time import bound, find_layers, step_seconds
 from workloads.registry import workload
 
 _STEPS_BEFORE_A_CHANGE = 7

@@ -16,8 +16,6 @@ from orchestrator.analysis.comparison.compare import Comparison, compare_fastest
 from orchestrator.analysis.comparison.scaling import Scaling, compute_scaling, scaling_table
 from orchestrator.analysis.comparison.speedup_matrix import Matrix, find_matrices, matrix_table
 from orchestrator.analysis.comparison.step_cost import StepTimeFit, fit_step_costs, step_cost_table
-from orchestrator.analysis.kernel_split.speedups import PlatformResults, find_splits
-from orchestrator.analysis.kernel_split.tables import paper_table, split_table
 from orchestrator.analysis.measurements.frame import build_frame
 from orchestrator.analysis.measurements.measured import Measurement, find_measured
 from orchestrator.analysis.measurements.setting import names_in
@@ -44,6 +42,8 @@ from orchestrator.analysis.tables.utilisation import utilisation_table
 from orchestrator.core.objective import FASTEST, Objective
 from orchestrator.core.placement import Plan
 from orchestrator.core.result import TrialRecord, latest
+from orchestrator.extensions.kernel_split.analysis.speedups import PlatformResults, find_splits
+from orchestrator.extensions.kernel_split.analysis.tables import paper_table, split_table
 from orchestrator.plan.cache import without_outdated
 
 

@@ -143,8 +143,12 @@ def calibrate(line: CommandLine, screen: Screen) -> int:
 
 def split(line: CommandLine, screen: Screen) -> int:
     """Print whether splitting convolutions is faster."""
+    from orchestrator.extensions.kernel_split.prediction.table import (
+        convert_to_plain,
+        split_outlook_table,
+        split_sentence,
+    )
     from orchestrator.pipeline.predictions import split
-    from orchestrator.predict.kernel_split_table import convert_to_plain, split_outlook_table, split_sentence
 
     outlook = split(line.overrides, working_directory=Path.cwd())
     if JSON.name in line.flags:

@@ -22,6 +22,11 @@ from orchestrator.core.result import TrialRecord, latest
 from orchestrator.core.settings import Settings
 from orchestrator.core.sweep import Point
 from orchestrator.core.trial_spec import MemorySettings, TrialSpec
+from orchestrator.extensions.kernel_split.prediction.outlook import (
+    SplitOutlook,
+    require_known,
+    split_outlooks,
+)
 from orchestrator.pipeline.compilation import find_compiled_steps
 from orchestrator.pipeline.components import build_price_book, find_repeated_words, list_command_words
 from orchestrator.pipeline.host_calibrations import host_calibrations
@@ -33,7 +38,6 @@ from orchestrator.plan.slots import Slot, count_hosts, find_host_cpu, find_slots
 from orchestrator.plan.trial_specs import build_workload, count_train_samples, unsuitable
 from orchestrator.predict.advised_jobs import KnownSetting, build_full_training, build_job, list_overrides
 from orchestrator.predict.jobs import describe_job, group_jobs
-from orchestrator.predict.kernel_split import SplitOutlook, require_known, split_outlooks
 from orchestrator.predict.memory_need import MemoryNeed, count_memory_need
 from orchestrator.predict.prediction_table import Prediction
 from orchestrator.predict.step_breakdown import StepBreakdown, find_step_breakdown
@@ -262,9 +266,9 @@ def split(overrides: Sequence[str], *, working_directory: Path) -> tuple[SplitOu
         ConfigError: an invalid override, no point that splits convolutions, or no measurement of any.
         RecordError: the sweep's own records cannot be read.
     """
-    from orchestrator.analysis.kernel_split.speedups import find_splits
     from orchestrator.analysis.measurements.frame import build_frame
     from orchestrator.analysis.measurements.measured import find_measured
+    from orchestrator.extensions.kernel_split.analysis.speedups import find_splits
 
     inputs = _find_inputs(_settings(overrides, working_directory))
     points = inputs.settings.sweep.points

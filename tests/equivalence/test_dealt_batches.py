@@ -10,8 +10,8 @@ from uneven_batch_runs import DROPS, IN_FLOAT64, PHASES, SHARES, STEPS_IN_FLOAT6
 
 from orchestrator.core.codec import from_plain
 from orchestrator.core.result import DeviceFacts
+from orchestrator.extensions.kernel_split.training.unequal_ddp_trainer import build_probe
 from orchestrator.train.trainers.torch_process import convert_to_tensors
-from orchestrator.train.trainers.unequal_ddp_trainer import build_probe
 from workloads.data import batches
 from workloads.data.sources import resolve
 from workloads.registry import workload

@@ -20,9 +20,9 @@ from uneven_network import uneven_network
 
 from orchestrator.core.codec import from_plain
 from orchestrator.core.result import DeviceFacts
-from orchestrator.train.trainers.kernel_split.messages import RankChannel
-from orchestrator.train.trainers.kernel_split.networks import SplitNetworks, split_layers
-from orchestrator.train.trainers.kernel_split.step_timer import StepTimer
+from orchestrator.extensions.kernel_split.training.messages import RankChannel
+from orchestrator.extensions.kernel_split.training.networks import SplitNetworks, split_layers
+from orchestrator.extensions.kernel_split.training.step_timer import StepTimer
 from orchestrator.train.trainers.torch_state import copy_arrays, put_back
 from workloads.registry import workload
 from workloads.with_torch.training import Networks

@@ -5,10 +5,9 @@ from itertools import count
 import pytest
 import torch
 
-from orchestrator.analysis.kernel_split.step_time import find_layers
 from orchestrator.core.work_share import KernelLink
-from orchestrator.train.measurement.calibration import mean_seconds
-from orchestrator.train.trainers.kernel_split.calibration import (
+from orchestrator.extensions.kernel_split.analysis.step_time import find_layers
+from orchestrator.extensions.kernel_split.training.calibration import (
     Size,
     build_probe,
     choose_size,
@@ -16,9 +15,10 @@ from orchestrator.train.trainers.kernel_split.calibration import (
     largest_message,
     map_flops,
 )
-from orchestrator.train.trainers.kernel_split.link import LinkMessage, fit_link
-from orchestrator.train.trainers.kernel_split.networks import split_layers
-from orchestrator.train.trainers.kernel_split.step_timer import KEPT_STEPS, StepSeconds, StepTimer
+from orchestrator.extensions.kernel_split.training.link import LinkMessage, fit_link
+from orchestrator.extensions.kernel_split.training.networks import split_layers
+from orchestrator.extensions.kernel_split.training.step_timer import KEPT_STEPS, StepSeconds, StepTimer
+from orchestrator.train.measurement.calibration import mean_seconds
 from workloads.registry import workload
 from workloads.with_torch.training import Networks
 

@@ -10,10 +10,10 @@ from orchestrator.analysis.figures.spending import spending_figures
 from orchestrator.analysis.figures.timeline import timeline_figures
 from orchestrator.analysis.figures.vega_lite import Figure
 from orchestrator.analysis.findings import Findings
-from orchestrator.analysis.kernel_split.figures import split_figures
 from orchestrator.analysis.measurements.setting import names_in
 from orchestrator.analysis.recommendation.figures.throughput import RowIds, throughput_figures
 from orchestrator.analysis.recommendation.figures.tradeoff import tradeoff_figures
+from orchestrator.extensions.kernel_split.analysis.figures import split_figures
 
 _MOST_CHARACTERS = 60
 

@@ -11,13 +11,13 @@ from multi_rank_cases import Finding
 from torch import Tensor, nn
 from uneven_network import uneven_network
 
+from orchestrator.extensions.kernel_split.training.convolution import SplitConvolution, serve
+from orchestrator.extensions.kernel_split.training.messages import MASTER, RankChannel
+from orchestrator.extensions.kernel_split.training.networks import SplitNetworks, divided, split_layers
+from orchestrator.extensions.kernel_split.training.rebalancing import move
+from orchestrator.extensions.kernel_split.training.shares import KernelRange, find_parts
+from orchestrator.extensions.kernel_split.training.step_timer import StepTimer
 from orchestrator.train.trainer import WorkerJob
-from orchestrator.train.trainers.kernel_split.convolution import SplitConvolution, serve
-from orchestrator.train.trainers.kernel_split.messages import MASTER, RankChannel
-from orchestrator.train.trainers.kernel_split.networks import SplitNetworks, divided, split_layers
-from orchestrator.train.trainers.kernel_split.rebalancing import move
-from orchestrator.train.trainers.kernel_split.shares import KernelRange, find_parts
-from orchestrator.train.trainers.kernel_split.step_timer import StepTimer
 from orchestrator.train.trainers.torch_process import join, leave, listen
 from orchestrator.train.trainers.torch_state import copy_arrays
 from workloads.network import Network

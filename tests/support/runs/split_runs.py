@@ -16,10 +16,10 @@ from split_layers import OPTIMIZERS, STEPS, works
 from trainer_runs import group_jobs, set_up
 
 from orchestrator.core.codec import to_plain
+from orchestrator.extensions.kernel_split.training.messages import MASTER
+from orchestrator.extensions.kernel_split.training.trainer import KernelSplitTrainer
 from orchestrator.train.registry import trainer_info
 from orchestrator.train.trainer import WorkerJob
-from orchestrator.train.trainers.kernel_split.messages import MASTER
-from orchestrator.train.trainers.kernel_split.trainer import KernelSplitTrainer
 from workloads.data.sources import resolve
 from workloads.spec import Optimizer
 

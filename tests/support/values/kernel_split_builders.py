@@ -6,11 +6,11 @@ from dataclasses import replace
 from builders import placement, record, train_result, trial_spec
 from report_builders import plan_of
 
-from orchestrator.analysis.kernel_split.step_time import find_layers, step_seconds
 from orchestrator.core.result import DeviceFacts
 from orchestrator.core.trial_spec import TimingSpec
 from orchestrator.core.work_share import KernelLink, KernelShare
-from orchestrator.train.trainers.kernel_split.shares import divide_shares
+from orchestrator.extensions.kernel_split.analysis.step_time import find_layers, step_seconds
+from orchestrator.extensions.kernel_split.training.shares import divide_shares
 from workloads.registry import workload
 
 LINK = KernelLink(bytes_per_second=1e9, latency_seconds=50e-6)

@@ -21,9 +21,10 @@ TRAIN = ROOT / "orchestrator/train"
 VERSIONS = json.loads(Path(__file__).with_name("trainer_versions.json").read_text())
 _SHARED = ("trainers/torch_process.py", "precision.py", "measurement/evaluation.py")
 _TORCH_DDP = ("trainers/torch_ddp_trainer.py", *_SHARED)
+_SPLIT = "../extensions/kernel_split/training"
 _KERNEL_SPLIT = ("trainer", "shares", "balance", "rebalancing", "convolution", "networks")
 FILES = {
-    "kernel_split": (*(f"trainers/kernel_split/{name}.py" for name in _KERNEL_SPLIT), *_SHARED),
+    "kernel_split": (*(f"{_SPLIT}/{name}.py" for name in _KERNEL_SPLIT), *_SHARED),
     "noop": ("trainers/noop_trainer.py",),
     "script": (
         *(f"trainers/script/{name}.py" for name in ("trainer", "part", "variables", "connection", "guard")),
@@ -38,7 +39,7 @@ FILES = {
     "torch_ddp": _TORCH_DDP,
     "torch_tpu": _TORCH_DDP,
     "torch_xla": ("trainers/torch_xla_trainer.py", *_SHARED),
-    "unequal_ddp": (*_TORCH_DDP, "trainers/unequal_ddp_trainer.py", "trainers/kernel_split/shares.py"),
+    "unequal_ddp": (*_TORCH_DDP, *(f"{_SPLIT}/{name}.py" for name in ("unequal_ddp_trainer", "shares"))),
 }
 """The code that decides what a trainer computes."""
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
-from orchestrator.train.trainers.kernel_split.shares import KernelRange
+from orchestrator.extensions.kernel_split.training.shares import KernelRange
 
 _LEAST_GAIN = 0.1  # of a step: more than shares by seconds known to 2.5% can be wrong by
 

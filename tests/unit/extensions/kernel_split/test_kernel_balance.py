@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.train.trainers.kernel_split.balance import Parts, RebalanceState, Speeds, StepProfile
-from orchestrator.train.trainers.kernel_split.shares import find_parts
+from orchestrator.extensions.kernel_split.training.balance import Parts, RebalanceState, Speeds, StepProfile
+from orchestrator.extensions.kernel_split.training.shares import find_parts
 
 KERNELS = (96, 480)
 REST_SECONDS = 20.0

@@ -17,8 +17,9 @@ from orchestrator.analysis.figures.vega_lite import (
     single,
 )
 from orchestrator.analysis.formatting import ratio
-from orchestrator.analysis.kernel_split.model import SplitModel
-from orchestrator.analysis.kernel_split.speedups import (
+from orchestrator.core.interval import Spread
+from orchestrator.extensions.kernel_split.analysis.model import SplitModel
+from orchestrator.extensions.kernel_split.analysis.speedups import (
     KERNELS,
     PlatformResults,
     SplitConfig,
@@ -27,10 +28,9 @@ from orchestrator.analysis.kernel_split.speedups import (
     usual_kernels,
     with_kernels,
 )
-from orchestrator.analysis.kernel_split.step_time import most_speed_up
-from orchestrator.analysis.kernel_split.tables import PAPER, PAPER_POINTS, is_of_paper
-from orchestrator.analysis.kernel_split.wording import colons, machine_words, work_words
-from orchestrator.core.interval import Spread
+from orchestrator.extensions.kernel_split.analysis.step_time import most_speed_up
+from orchestrator.extensions.kernel_split.analysis.tables import PAPER, PAPER_POINTS, is_of_paper
+from orchestrator.extensions.kernel_split.analysis.wording import colons, machine_words, work_words
 
 _HEIGHT_PIXELS = 320
 _MOST_LINES = len(SHAPES) - 1

@@ -10,13 +10,17 @@ from torch import Tensor
 from torch.optim import Optimizer
 
 from orchestrator.core.work_share import KernelMove
-from orchestrator.train.trainers.kernel_split.balance import Parts, RebalanceState, Speeds, StepProfile
-from orchestrator.train.trainers.kernel_split.calibration import of_all_ranks
-from orchestrator.train.trainers.kernel_split.convolution import SplitConvolution
-from orchestrator.train.trainers.kernel_split.messages import MASTER, RankChannel
-from orchestrator.train.trainers.kernel_split.networks import ConvLayer, SplitNetworks, divided
-from orchestrator.train.trainers.kernel_split.shares import KernelRange, KernelTransfer, transfers_between
-from orchestrator.train.trainers.kernel_split.step_timer import StepTimer
+from orchestrator.extensions.kernel_split.training.balance import Parts, RebalanceState, Speeds, StepProfile
+from orchestrator.extensions.kernel_split.training.calibration import of_all_ranks
+from orchestrator.extensions.kernel_split.training.convolution import SplitConvolution
+from orchestrator.extensions.kernel_split.training.messages import MASTER, RankChannel
+from orchestrator.extensions.kernel_split.training.networks import ConvLayer, SplitNetworks, divided
+from orchestrator.extensions.kernel_split.training.shares import (
+    KernelRange,
+    KernelTransfer,
+    transfers_between,
+)
+from orchestrator.extensions.kernel_split.training.step_timer import StepTimer
 
 Slots = dict[str, Any]
 

@@ -11,10 +11,10 @@ from torch import Tensor
 from torch.nn.functional import conv2d
 
 from orchestrator.core.work_share import KernelLink
+from orchestrator.extensions.kernel_split.training.link import LinkMessage, echo, link_to_master
+from orchestrator.extensions.kernel_split.training.messages import MASTER, RankChannel
+from orchestrator.extensions.kernel_split.training.networks import ConvLayer
 from orchestrator.train.measurement.calibration import LEAST_SECONDS, mean_seconds
-from orchestrator.train.trainers.kernel_split.link import LinkMessage, echo, link_to_master
-from orchestrator.train.trainers.kernel_split.messages import MASTER, RankChannel
-from orchestrator.train.trainers.kernel_split.networks import ConvLayer
 
 _MOST_FLOPS = 20e9  # of a take, unless one sample has more
 _FEW_KERNELS = 32  # with fewer a processor that could do more at once is not busy

@@ -10,12 +10,12 @@ from statistics import fmean, harmonic_mean
 import numpy as np
 
 from orchestrator.analysis.formatting import counted
-from orchestrator.analysis.kernel_split.step_time import SplitLayer, find_layers
 from orchestrator.analysis.measurements.noise import describe_noise
 from orchestrator.core.estimate import Refusal
 from orchestrator.core.result import DeviceFacts, TrialRecord
 from orchestrator.core.trial_spec import Option, setting_id
 from orchestrator.core.work_share import KernelLink, KernelShare
+from orchestrator.extensions.kernel_split.analysis.step_time import SplitLayer, find_layers
 from orchestrator.train.precision import PRECISIONS
 from orchestrator.train.registry import trainers
 from workloads.layers import DepthwiseConv2d

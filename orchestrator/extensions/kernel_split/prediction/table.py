@@ -4,13 +4,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from orchestrator.analysis.formatting import UNKNOWN, Number, counted, ratio, share
-from orchestrator.analysis.kernel_split.tables import off_by
-from orchestrator.analysis.kernel_split.wording import bound_words, rate_words
 from orchestrator.analysis.predictions.forecasts import find_origin
 from orchestrator.analysis.table import Column, Table
 from orchestrator.core import codec
 from orchestrator.core.estimate import Refusal
-from orchestrator.predict.kernel_split import SplitOutlook, SplitProspect, place_words
+from orchestrator.extensions.kernel_split.analysis.tables import off_by
+from orchestrator.extensions.kernel_split.analysis.wording import bound_words, rate_words
+from orchestrator.extensions.kernel_split.prediction.outlook import SplitOutlook, SplitProspect, place_words
 
 _NOTE = (
     "Predicted, not measured, but for one column that says so: by the model of time "

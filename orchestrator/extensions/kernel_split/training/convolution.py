@@ -14,9 +14,9 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
-from orchestrator.train.trainers.kernel_split.messages import MASTER, ConvRequest, Op, RankChannel
-from orchestrator.train.trainers.kernel_split.shares import KernelRange
-from orchestrator.train.trainers.kernel_split.step_timer import StepTimer
+from orchestrator.extensions.kernel_split.training.messages import MASTER, ConvRequest, Op, RankChannel
+from orchestrator.extensions.kernel_split.training.shares import KernelRange
+from orchestrator.extensions.kernel_split.training.step_timer import StepTimer
 
 Arriving = list[tuple[KernelRange, Callable[[], Tensor]]]
 

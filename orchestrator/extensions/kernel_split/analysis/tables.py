@@ -4,11 +4,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from orchestrator.analysis.formatting import UNKNOWN, Number, count, ratio, share
-from orchestrator.analysis.kernel_split.calibration import Platform
-from orchestrator.analysis.kernel_split.model import SplitModel
-from orchestrator.analysis.kernel_split.speedups import PlatformResults, SplitConfig, SplitMeasurement
-from orchestrator.analysis.kernel_split.step_time import least_fraction, most_speed_up
-from orchestrator.analysis.kernel_split.wording import (
+from orchestrator.analysis.predictions.forecasts import find_origin
+from orchestrator.analysis.table import Column, Table
+from orchestrator.core.estimate import Refusal
+from orchestrator.core.interval import exactly
+from orchestrator.extensions.kernel_split.analysis.calibration import Platform
+from orchestrator.extensions.kernel_split.analysis.model import SplitModel
+from orchestrator.extensions.kernel_split.analysis.speedups import (
+    PlatformResults,
+    SplitConfig,
+    SplitMeasurement,
+)
+from orchestrator.extensions.kernel_split.analysis.step_time import least_fraction, most_speed_up
+from orchestrator.extensions.kernel_split.analysis.wording import (
     bound_words,
     calibrated_words,
     link_words,
@@ -17,10 +25,6 @@ from orchestrator.analysis.kernel_split.wording import (
     network_words,
     speed_up_words,
 )
-from orchestrator.analysis.predictions.forecasts import find_origin
-from orchestrator.analysis.table import Column, Table
-from orchestrator.core.estimate import Refusal
-from orchestrator.core.interval import exactly
 
 _NOTE = (
     "Speed-up: samples/s over those of one worker that is alike in all else, with its 95% interval over "

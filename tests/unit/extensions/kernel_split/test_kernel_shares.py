@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.core.work_share import KernelShare
-from orchestrator.train.trainers.kernel_split.shares import (
+from orchestrator.extensions.kernel_split.training.shares import (
     KernelTransfer,
     divide_shares,
     find_parts,

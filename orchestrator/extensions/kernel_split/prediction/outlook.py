@@ -4,9 +4,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from orchestrator.analysis.formatting import counted
-from orchestrator.analysis.kernel_split.calibration import Platform, splits
-from orchestrator.analysis.kernel_split.model import SplitModel
-from orchestrator.analysis.kernel_split.speedups import (
+from orchestrator.core.errors import ConfigError
+from orchestrator.core.estimate import Refusal
+from orchestrator.core.interval import Spread
+from orchestrator.core.sweep import Point
+from orchestrator.extensions.kernel_split.analysis.calibration import Platform, splits
+from orchestrator.extensions.kernel_split.analysis.model import SplitModel
+from orchestrator.extensions.kernel_split.analysis.speedups import (
     PlatformResults,
     SplitConfig,
     SplitMeasurement,
@@ -14,11 +18,12 @@ from orchestrator.analysis.kernel_split.speedups import (
     kernels_in,
     with_kernels,
 )
-from orchestrator.analysis.kernel_split.wording import colons, margin_words, speed_up_marks, work_words
-from orchestrator.core.errors import ConfigError
-from orchestrator.core.estimate import Refusal
-from orchestrator.core.interval import Spread
-from orchestrator.core.sweep import Point
+from orchestrator.extensions.kernel_split.analysis.wording import (
+    colons,
+    margin_words,
+    speed_up_marks,
+    work_words,
+)
 
 _TIMES_KERNELS = (2, 3, 5, 10, 20)
 _TIMES_BATCH = (2, 4, 8, 16, 32)

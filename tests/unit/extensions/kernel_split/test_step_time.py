@@ -2,7 +2,8 @@
 
 import pytest
 
-from orchestrator.analysis.kernel_split.step_time import (
+from orchestrator.core.work_share import KernelLink
+from orchestrator.extensions.kernel_split.analysis.step_time import (
     SplitLayer,
     bound,
     find_layers,
@@ -10,7 +11,6 @@ from orchestrator.analysis.kernel_split.step_time import (
     most_speed_up,
     step_seconds,
 )
-from orchestrator.core.work_share import KernelLink
 from workloads.registry import workload
 
 FREE = KernelLink(bytes_per_second=float("inf"), latency_seconds=0.0)

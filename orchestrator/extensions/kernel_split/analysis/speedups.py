@@ -8,16 +8,6 @@ from functools import partial
 
 from orchestrator.analysis.comparison.compare import compute_ratio
 from orchestrator.analysis.comparison.factors import TRAINER, WORKERS, alike
-from orchestrator.analysis.kernel_split.calibration import (
-    Platform,
-    PlatformCalibration,
-    build_calibrations,
-    build_trial,
-    find_machine,
-    split_layers,
-    splits,
-)
-from orchestrator.analysis.kernel_split.model import SplitModel, SplitQuery, modelled
 from orchestrator.analysis.measurements.measured import Measurement
 from orchestrator.analysis.measurements.noise import describe_noise
 from orchestrator.analysis.metrics.metric import find_step_seconds
@@ -26,6 +16,16 @@ from orchestrator.core.estimate import Refusal
 from orchestrator.core.interval import Spread
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.trial_spec import Option, TrialSpec
+from orchestrator.extensions.kernel_split.analysis.calibration import (
+    Platform,
+    PlatformCalibration,
+    build_calibrations,
+    build_trial,
+    find_machine,
+    split_layers,
+    splits,
+)
+from orchestrator.extensions.kernel_split.analysis.model import SplitModel, SplitQuery, modelled
 from orchestrator.train.registry import trainers
 from workloads.registry import options_class
 

@@ -14,23 +14,23 @@ from torch import Tensor
 
 from orchestrator.core.result import DeviceFacts
 from orchestrator.core.work_share import KernelShare
-from orchestrator.train.measurement.evaluation import Outputs, compute_quality
-from orchestrator.train.measurement.loop import Clock
-from orchestrator.train.precision import PRECISIONS
-from orchestrator.train.trainer import WorkerJob
-from orchestrator.train.trainers.kernel_split.balance import Speeds
-from orchestrator.train.trainers.kernel_split.calibration import (
+from orchestrator.extensions.kernel_split.training.balance import Speeds
+from orchestrator.extensions.kernel_split.training.calibration import (
     find_probes,
     largest_message,
     link_of_rank,
     map_flops,
     of_all_ranks,
 )
-from orchestrator.train.trainers.kernel_split.convolution import serve
-from orchestrator.train.trainers.kernel_split.messages import MASTER, RankChannel
-from orchestrator.train.trainers.kernel_split.networks import SplitNetworks, divided, split_layers
-from orchestrator.train.trainers.kernel_split.rebalancing import Rebalancing
-from orchestrator.train.trainers.kernel_split.step_timer import StepTimer
+from orchestrator.extensions.kernel_split.training.convolution import serve
+from orchestrator.extensions.kernel_split.training.messages import MASTER, RankChannel
+from orchestrator.extensions.kernel_split.training.networks import SplitNetworks, divided, split_layers
+from orchestrator.extensions.kernel_split.training.rebalancing import Rebalancing
+from orchestrator.extensions.kernel_split.training.step_timer import StepTimer
+from orchestrator.train.measurement.evaluation import Outputs, compute_quality
+from orchestrator.train.measurement.loop import Clock
+from orchestrator.train.precision import PRECISIONS
+from orchestrator.train.trainer import WorkerJob
 from orchestrator.train.trainers.torch_process import (
     build_autocast,
     build_facts,

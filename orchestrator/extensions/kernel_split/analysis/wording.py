@@ -3,8 +3,9 @@
 from collections.abc import Iterable
 
 from orchestrator.analysis.formatting import UNKNOWN, Number, counted, marks, number, ratio, share
-from orchestrator.analysis.kernel_split.calibration import Platform
-from orchestrator.analysis.kernel_split.speedups import (
+from orchestrator.core.work_share import KernelLink
+from orchestrator.extensions.kernel_split.analysis.calibration import Platform
+from orchestrator.extensions.kernel_split.analysis.speedups import (
     KERNELS,
     Margin,
     PlatformResults,
@@ -12,7 +13,6 @@ from orchestrator.analysis.kernel_split.speedups import (
     SplitMeasurement,
     kernels_in,
 )
-from orchestrator.core.work_share import KernelLink
 
 
 def machine_words(machine: Platform) -> str:

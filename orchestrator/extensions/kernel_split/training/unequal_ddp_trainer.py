@@ -12,9 +12,9 @@ from torch import Tensor
 
 from orchestrator.core.result import DeviceFacts
 from orchestrator.core.work_share import BatchShare
+from orchestrator.extensions.kernel_split.training.shares import divide_shares
 from orchestrator.train.measurement.calibration import mean_seconds
 from orchestrator.train.trainer import WorkerJob
-from orchestrator.train.trainers.kernel_split.shares import divide_shares
 from orchestrator.train.trainers.torch_ddp_trainer import TorchDdpTrainer
 from orchestrator.train.trainers.torch_process import convert_to_tensors
 from workloads.data.batches import Batches

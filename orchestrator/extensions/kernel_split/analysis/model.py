@@ -5,11 +5,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
-from orchestrator.analysis.kernel_split.calibration import PlatformCalibration
-from orchestrator.analysis.kernel_split.step_time import SplitLayer, bound, step_seconds
 from orchestrator.core.estimate import Refusal
 from orchestrator.core.work_share import KernelLink
-from orchestrator.train.trainers.kernel_split.shares import divide_shares
+from orchestrator.extensions.kernel_split.analysis.calibration import PlatformCalibration
+from orchestrator.extensions.kernel_split.analysis.step_time import SplitLayer, bound, step_seconds
+from orchestrator.extensions.kernel_split.training.shares import divide_shares
 
 _AGAIN = "them again, for they are of before that was looked at"
 _SEVERAL = "another setting with several workers"

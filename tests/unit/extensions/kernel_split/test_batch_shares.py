@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.core.work_share import BatchShare
-from orchestrator.train.trainers.unequal_ddp_trainer import divide_batch_shares
+from orchestrator.extensions.kernel_split.training.unequal_ddp_trainer import divide_batch_shares
 
 SPEEDS = st.lists(st.floats(1e-3, 1e12), min_size=1, max_size=8)
 

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from orchestrator.core.work_share import KernelLink
+from orchestrator.extensions.kernel_split.training.messages import MASTER, RankChannel
 from orchestrator.train.measurement.calibration import LEAST_SECONDS
-from orchestrator.train.trainers.kernel_split.messages import MASTER, RankChannel
 
 _VALUE_BYTES = 4
 

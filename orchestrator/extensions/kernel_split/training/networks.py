@@ -9,10 +9,10 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
-from orchestrator.train.trainers.kernel_split.convolution import SplitConvolution
-from orchestrator.train.trainers.kernel_split.messages import MASTER, RankChannel
-from orchestrator.train.trainers.kernel_split.shares import KernelRange, find_parts
-from orchestrator.train.trainers.kernel_split.step_timer import StepTimer
+from orchestrator.extensions.kernel_split.training.convolution import SplitConvolution
+from orchestrator.extensions.kernel_split.training.messages import MASTER, RankChannel
+from orchestrator.extensions.kernel_split.training.shares import KernelRange, find_parts
+from orchestrator.extensions.kernel_split.training.step_timer import StepTimer
 from orchestrator.train.trainers.torch_state import Arrays
 from workloads.layers import Shape
 from workloads.network import INPUT

@@ -10,17 +10,17 @@ from report_builders import plan_of
 
 from orchestrator.analysis.figures.drawing import draw_svg
 from orchestrator.analysis.findings import collect_findings
-from orchestrator.analysis.kernel_split.calibration import read_off, split_layers
-from orchestrator.analysis.kernel_split.figures import split_figures
-from orchestrator.analysis.kernel_split.speedups import SplitConfig, find_splits
-from orchestrator.analysis.kernel_split.tables import paper_table, split_table
-from orchestrator.analysis.kernel_split.wording import rate_words
 from orchestrator.analysis.measurements.frame import build_frame
 from orchestrator.analysis.measurements.measured import find_measured
 from orchestrator.analysis.report.figures import build_figures
 from orchestrator.analysis.report.markdown import format_markdown
 from orchestrator.core.estimate import Refusal
 from orchestrator.core.work_share import KernelLink
+from orchestrator.extensions.kernel_split.analysis.calibration import read_off, split_layers
+from orchestrator.extensions.kernel_split.analysis.figures import split_figures
+from orchestrator.extensions.kernel_split.analysis.speedups import SplitConfig, find_splits
+from orchestrator.extensions.kernel_split.analysis.tables import paper_table, split_table
+from orchestrator.extensions.kernel_split.analysis.wording import rate_words
 
 
 def families(records):
