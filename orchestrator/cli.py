@@ -17,7 +17,7 @@ from types import FrameType
 from rich.console import Console
 
 from orchestrator.commands.catalogue import shared_flags
-from orchestrator.commands.catalogue.catalogue import COMMANDS
+from orchestrator.commands.catalogue.catalogue import list_commands
 from orchestrator.commands.catalogue.predictions import TOOLS
 from orchestrator.commands.command_line import DONE, INTERRUPTED, WRONG_REQUEST, Command, CommandLine, parse
 from orchestrator.commands.help_text import format_help, help_text, overview
@@ -83,7 +83,7 @@ def _parsed(arguments: Sequence[str]) -> CommandLine:
     for word in arguments:
         if instead := shared_flags.INSTEAD.get(word.partition("=")[0]):
             raise ConfigError(instead)
-    line = parse(arguments, COMMANDS, shared=shared_flags.SHARED_FLAGS, tools=TOOLS)
+    line = parse(arguments, list_commands(), shared=shared_flags.SHARED_FLAGS, tools=TOOLS)
     places = place_words(
         folders=line.flags.get(shared_flags.CONFIG_DIR.name, ()),
         names=line.flags.get(shared_flags.CONFIG_NAME.name, ()),
@@ -92,7 +92,7 @@ def _parsed(arguments: Sequence[str]) -> CommandLine:
 
 
 def _run(line: CommandLine, arguments: Sequence[str]) -> int:
-    (command,) = (command for command in COMMANDS if command.name == line.command)
+    (command,) = (command for command in list_commands() if command.name == line.command)
     if shared_flags.VERSION.name in line.flags:
         return _print_version()
     if not arguments or shared_flags.HELP.name in line.flags:
@@ -126,9 +126,9 @@ def _print_help(command: Command, line: CommandLine, arguments: Sequence[str]) -
     options = options_in(config_folders(here, places.folders))
     sweeps = options.get("sweep", ())
     if not arguments:
-        text = overview(COMMANDS, sweeps=sweeps)
+        text = overview(list_commands(), sweeps=sweeps)
     elif set(arguments) <= {shared_flags.HELP.name, shared_flags.HELP.short}:
-        text = help_text(COMMANDS, shared_flags.CONFIG_FLAGS, sweeps=sweeps, groups=options)
+        text = help_text(list_commands(), shared_flags.CONFIG_FLAGS, sweeps=sweeps, groups=options)
     else:
         text = format_help(command)
     sys.stdout.write(f"{printable(text)}\n")

@@ -26,6 +26,7 @@ from orchestrator.analysis.recommendation.answer.answer import Recommendation
 from orchestrator.analysis.recommendation.recommend import build_recommendations
 from orchestrator.analysis.recommendation.tables import left_out_table, next_table, ranked_table
 from orchestrator.analysis.recommendation.time_to_target import compute_times_to_target, target_table
+from orchestrator.analysis.section import ReportSection, build_sections
 from orchestrator.analysis.table import Table
 from orchestrator.analysis.tables.costs import Cost, cost_table, costs_by_setting, prices_table
 from orchestrator.analysis.tables.measurements import measured_table
@@ -42,8 +43,6 @@ from orchestrator.analysis.tables.utilisation import utilisation_table
 from orchestrator.core.objective import FASTEST, Objective
 from orchestrator.core.placement import Plan
 from orchestrator.core.result import TrialRecord, latest
-from orchestrator.extensions.kernel_split.analysis.speedups import PlatformResults, find_splits
-from orchestrator.extensions.kernel_split.analysis.tables import paper_table, split_table
 from orchestrator.plan.cache import without_outdated
 
 
@@ -60,7 +59,7 @@ class Findings:
         against: every setting and the baseline of the sweep, if it names one.
         matrices: speed-ups, device by precision.
         scaling: speed-ups over numbers of workers.
-        splits: trials with split convolutions, and the predictions of the model of their time.
+        sections: what extensions add.
         step_costs: fits of step time over batch sizes.
         recommendations: the answer for every workload and data that something was measured or predicted of.
         compared: in every set of measurements that differ in one factor, the fastest against the others.
@@ -85,7 +84,7 @@ class Findings:
     against: AgainstBaseline
     matrices: tuple[Matrix, ...]
     scaling: tuple[Scaling, ...]
-    splits: tuple[PlatformResults, ...]
+    sections: tuple[ReportSection, ...]
     step_costs: tuple[StepTimeFit, ...]
     recommendations: tuple[Recommendation, ...]
     compared: tuple[tuple[Comparison, ...], ...]
@@ -114,8 +113,7 @@ class Findings:
             baseline_table(self.against),
             matrix_table(self.matrices),
             scaling_table(self.scaling),
-            split_table(self.splits),
-            paper_table(self.splits),
+            *(table for section in self.sections for table in section.tables),
             step_cost_table(self.step_costs),
             left_out_table(self.recommendations),
             predicted_table(self.predicted),
@@ -166,7 +164,7 @@ def collect_findings(records: Sequence[TrialRecord], plan: Plan, objective: Obje
         against=against_baseline(measured, plan.baseline),
         matrices=find_matrices(measured, plan.baseline),
         scaling=compute_scaling(measured),
-        splits=find_splits(measured, own),
+        sections=build_sections(measured, own),
         step_costs=fit_step_costs(measured),
         recommendations=build_recommendations(own, plan, objective),
         compared=compare_fastest(measured),

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from orchestrator.commands.arguments import parsed_arguments
-from orchestrator.commands.catalogue.catalogue import COMMANDS
+from orchestrator.commands.catalogue.catalogue import list_commands
 from orchestrator.commands.catalogue.machines import LINE
 from orchestrator.commands.catalogue.shared_flags import CONFIG_DIR, SHARED_FLAGS
 from orchestrator.commands.command_line import DONE, CommandLine
@@ -59,7 +59,7 @@ def _words(asked: Typed) -> list[str]:
         here = Path.cwd()
         places, _ = split_places((*place_words(folders=added, names=()), *words), working_directory=here)
         options = options_in(config_folders(here, places.folders))
-        return completions(asked, COMMANDS, SHARED_FLAGS, options=options, keys_of=_list_keys)
+        return completions(asked, list_commands(), SHARED_FLAGS, options=options, keys_of=_list_keys)
 
 
 def _list_keys(start: str) -> Options:

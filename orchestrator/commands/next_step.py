@@ -10,7 +10,7 @@ from orchestrator.analysis.next_steps import list_steps
 from orchestrator.analysis.recommendation.answer.answer import NextStep
 from orchestrator.commands import sweep
 from orchestrator.commands.arguments import parsed_arguments
-from orchestrator.commands.catalogue.catalogue import COMMANDS
+from orchestrator.commands.catalogue.catalogue import list_commands
 from orchestrator.commands.catalogue.shared_flags import SHARED_FLAGS
 from orchestrator.commands.catalogue.sweeps import PRINT
 from orchestrator.commands.command_line import DONE, CommandLine, parse
@@ -102,7 +102,7 @@ def _split_commands(text: str) -> Iterator[list[str]]:
 
 def _run(words: Sequence[str], line: CommandLine, screen: Screen) -> SweepReport:
     """Run a command with the flags that were typed, but print no report."""
-    step = parse(words, COMMANDS, shared=SHARED_FLAGS)
+    step = parse(words, list_commands(), shared=SHARED_FLAGS)
     with parsed_arguments(step.overrides) as rest:
         flags = {**line.flags, **step.flags}
         return run_line(replace(step, overrides=tuple(rest), flags=flags), screen)

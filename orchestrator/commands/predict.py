@@ -34,7 +34,7 @@ def predict(line: CommandLine, screen: Screen) -> int:
     order, rest = split_order(line.overrides)
     predictions = ordered(predicted(rest, working_directory=Path.cwd()), order)
     if JSON.name in line.flags:
-        return _print_json(predictions_document(predictions))
+        return print_json(predictions_document(predictions))
     for sentence in (*job_lines(predictions), *input_lines(predictions)):
         screen.line(sentence)
     screen.table(prediction_table(predictions))
@@ -53,7 +53,7 @@ def explain(line: CommandLine, screen: Screen) -> int:
     order, rest = split_order(line.overrides)
     predictions = ordered(predicted(rest, working_directory=Path.cwd()), order)
     if JSON.name in line.flags:
-        return _print_json(predictions_document(predictions))
+        return print_json(predictions_document(predictions))
     for sentence in input_lines(predictions):
         screen.line(sentence)
     for prediction in predictions:
@@ -95,7 +95,7 @@ def advise(line: CommandLine, screen: Screen) -> int:
     rest = [word for word in line.overrides if word not in given]
     recommendations = advised(rest, confidence=_read_confidence(given), working_directory=Path.cwd())
     if JSON.name in line.flags:
-        return _print_json([convert_to_plain(recommendation) for recommendation in recommendations])
+        return print_json([convert_to_plain(recommendation) for recommendation in recommendations])
     inputs = list_inputs((one.job, one.input) for one in recommendations)
     for sentence in (*map(describe_verdict, recommendations), noise_banner(recommendations), *inputs):
         if sentence:
@@ -129,7 +129,7 @@ def calibrate(line: CommandLine, screen: Screen) -> int:
 
     device, calibration, path = calibrate(line.overrides, working_directory=Path.cwd())
     if JSON.name in line.flags:
-        return _print_json(codec.to_plain(calibration))
+        return print_json(codec.to_plain(calibration))
     screen.table(calibration_table(device, calibration.benchmark))
     if calibration.load_average > 1:
         screen.line(
@@ -138,23 +138,6 @@ def calibrate(line: CommandLine, screen: Screen) -> int:
         )
     name = f"{calibration.host_cpu} alone" if device.kind == "cpu" else device.name
     screen.line(f"kept in {path}; `predict`, `predict advise` and searches use it for {name}")
-    return DONE
-
-
-def split(line: CommandLine, screen: Screen) -> int:
-    """Print whether splitting convolutions is faster."""
-    from orchestrator.extensions.kernel_split.prediction.table import (
-        convert_to_plain,
-        split_outlook_table,
-        split_sentence,
-    )
-    from orchestrator.pipeline.predictions import split
-
-    outlook = split(line.overrides, working_directory=Path.cwd())
-    if JSON.name in line.flags:
-        return _print_json(convert_to_plain(outlook))
-    screen.table(split_outlook_table(outlook))
-    screen.line(split_sentence(outlook))
     return DONE
 
 
@@ -168,7 +151,7 @@ def transfer(line: CommandLine, screen: Screen) -> int:
 
     transfers = tuple(transferred(read_latencies(_find_data(line)), default_profiles()))
     if JSON.name in line.flags:
-        return _print_json(transfers_document(transfers))
+        return print_json(transfers_document(transfers))
     screen.table(transfers_table(transfers))
     return DONE
 
@@ -183,7 +166,7 @@ def evaluate(line: CommandLine, screen: Screen) -> int:
     on_progress = screen.progress if sys.stderr.isatty() else _ignore
     evaluation = evaluate(read_latencies(_find_data(line)), on_progress=on_progress)
     if JSON.name in line.flags:
-        return _print_json(codec.to_nulls(convert_to_plain(evaluation)))
+        return print_json(codec.to_nulls(convert_to_plain(evaluation)))
     for table in build_tables(evaluation):
         screen.table(table)
     for sentence in format_sentences(evaluation):
@@ -202,6 +185,7 @@ def _find_data(line: CommandLine) -> Path:
     raise ConfigError(f"{line.command} needs data=PATH and takes no other override")
 
 
-def _print_json(value: object) -> int:
+def print_json(value: object) -> int:
+    """Print a document for programs, and return the exit code."""
     sys.stdout.write(json.dumps(value, indent=1) + "\n")  # for programs: no width, no colour
     return DONE

@@ -30,6 +30,7 @@ from orchestrator.config.schema import OPTIONS, POINT_GROUPS, SETTINGS_GROUPS, r
 from orchestrator.config.usual_files import UsualFiles
 from orchestrator.config.values import check_schema
 from orchestrator.core.errors import ConfigError, UnknownNameError
+from orchestrator.train.registry import trainer_info
 from workloads.data.files import require_regular
 from workloads.registry import workload_names
 
@@ -70,6 +71,8 @@ class CheckedFiles(ConfigRepository):
         workload = option.removesuffix("_schema")
         if group == "workload" and workload in workloads_named():
             register_workload(workload, self._folders)
+        if group == "trainer" and option.endswith("_schema"):
+            trainer_info(option.removesuffix("_schema"))  # refuses a trainer that no extension has here
         for folder in self._folders:
             file = folder / f"{config_path.removesuffix('.yaml')}.yaml"
             if file.exists():

@@ -22,11 +22,6 @@ from orchestrator.core.result import TrialRecord, latest
 from orchestrator.core.settings import Settings
 from orchestrator.core.sweep import Point
 from orchestrator.core.trial_spec import MemorySettings, TrialSpec
-from orchestrator.extensions.kernel_split.prediction.outlook import (
-    SplitOutlook,
-    require_known,
-    split_outlooks,
-)
 from orchestrator.pipeline.compilation import find_compiled_steps
 from orchestrator.pipeline.components import build_price_book, find_repeated_words, list_command_words
 from orchestrator.pipeline.host_calibrations import host_calibrations
@@ -65,7 +60,7 @@ _DEFAULTS = ("data.source=auto", "num_workers=1", "steps=", "seed=", "measure.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _PredictionInputs:
+class PredictionInputs:
     """Inputs of one command's predictions.
 
     Attributes:
@@ -172,7 +167,7 @@ def predicted(overrides: Sequence[str], *, working_directory: Path) -> tuple[Pre
         RecordError: the sweep's own records cannot be read.
     """
     named = device_words(overrides, working_directory=working_directory)
-    inputs = _find_inputs(_settings(named.words, working_directory))
+    inputs = find_inputs(load_settings(named.words, working_directory))
     models, corrected = inputs.models, inputs.corrected_by(inputs.own)
     repeated = find_repeated_words(inputs.settings)
     alike: dict[Hashable, list[Point]] = defaultdict(list)
@@ -234,11 +229,11 @@ def advised(
         ConfigError: an invalid override, or a goal that needs data that is missing.
         RecordError: the sweep's own records cannot be read.
     """
-    settings = _settings(overrides, working_directory)
+    settings = load_settings(overrides, working_directory)
     search = settings.search if confidence is None else replace(settings.search, confidence=confidence)
     criteria = build_criteria(search, settings.objective, budget_usd=settings.budget.usd)
     criteria.check(settings.prices)
-    inputs = _find_inputs(settings)
+    inputs = find_inputs(settings)
     errors = fit_error_model(inputs.models)
     jobs = group_jobs(settings.sweep.points, inputs.identity)
     possible = group_jobs(filter(_is_possible, settings.sweep.points), inputs.identity)
@@ -259,35 +254,12 @@ def advised(
     )
 
 
-def split(overrides: Sequence[str], *, working_directory: Path) -> tuple[SplitOutlook, ...]:
-    """Predict the speed-up of every point of a sweep that splits convolutions over several workers.
-
-    Raises:
-        ConfigError: an invalid override, no point that splits convolutions, or no measurement of any.
-        RecordError: the sweep's own records cannot be read.
-    """
-    from orchestrator.analysis.measurements.frame import build_frame
-    from orchestrator.analysis.measurements.measured import find_measured
-    from orchestrator.extensions.kernel_split.analysis.speedups import find_splits
-
-    inputs = _find_inputs(_settings(overrides, working_directory))
-    points = inputs.settings.sweep.points
-    workloads = {point.workload for point in points}
-    own = latest(
-        record for record in inputs.records if record.spec.workload in workloads and is_current(record.spec)
-    )
-    families = find_splits(find_measured(build_frame(own.values())), own.values())
-    outlooks = split_outlooks(((point, inputs.find_host_cpu(point)) for point in points), families)
-    require_known(outlooks, command=command_text(list_command_words(inputs.settings)))
-    return outlooks
-
-
 def _is_possible(point: Point) -> bool:
     """Return whether the point's trainer can train it on that device at that precision."""
     return unsuitable(point) is not None or reason_against(point, trainer_info(point.trainer)) is None
 
 
-def _known_settings(settings: Sequence[tuple[Point, ...]], inputs: _PredictionInputs) -> list[KnownSetting]:
+def _known_settings(settings: Sequence[tuple[Point, ...]], inputs: PredictionInputs) -> list[KnownSetting]:
     """Collect records and prior of every setting of a workload; the prior ignores its own measurements."""
     workload = settings[0][0].workload
     corrected = inputs.corrected_by(own for own in inputs.own if own.trial.workload != workload)
@@ -295,7 +267,7 @@ def _known_settings(settings: Sequence[tuple[Point, ...]], inputs: _PredictionIn
 
 
 def _known_setting(
-    points: tuple[Point, ...], inputs: _PredictionInputs, corrected: Correction
+    points: tuple[Point, ...], inputs: PredictionInputs, corrected: Correction
 ) -> KnownSetting:
     point = points[0]
     query = inputs.build_query(point)
@@ -333,7 +305,12 @@ def _in_phases(query: StepQuery) -> Refusal | None:
     return None if count == 1 else in_phases(count)
 
 
-def _settings(overrides: Sequence[str], working_directory: Path) -> Settings:
+def load_settings(overrides: Sequence[str], working_directory: Path) -> Settings:
+    """Load the settings of a sweep, or of one point with the axes of the command line.
+
+    Raises:
+        ConfigError: an invalid override, or unequal devices.
+    """
     try:
         settings = load(_with_sweep(overrides), working_directory=working_directory)
     except UnknownNameError as error:
@@ -365,7 +342,12 @@ def _names_sweep(overrides: Sequence[str]) -> bool:
     return any(word.startswith("+sweep=") for word in overrides)
 
 
-def _find_inputs(settings: Settings) -> _PredictionInputs:
+def find_inputs(settings: Settings) -> PredictionInputs:
+    """Find what predictions use: models, this host, prices and the records of all sweeps.
+
+    Raises:
+        RecordError: the sweep's own records cannot be read.
+    """
     records = tuple(record for records in load_ledgers(settings).values() for record in records)
     own = step_measurements(records, devices=settings.sweep.devices)
     alike: dict[Hashable, list[StepMeasurement]] = defaultdict(list)
@@ -376,7 +358,7 @@ def _find_inputs(settings: Settings) -> _PredictionInputs:
         has_run = is_run(record) or is_failed_run(record)
         if has_run and not record.spec.other_devices and is_current(record.spec):
             records_alike[_identity_of_trial(record.spec)].append(record)
-    return _PredictionInputs(
+    return PredictionInputs(
         settings=settings,
         models=default_models(),
         inventory=build_inventory(settings),

@@ -1,14 +1,15 @@
 """Registry of trainers, with all facts that are known without importing their frameworks."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from functools import cache
 from pkgutil import resolve_name
 from types import MappingProxyType
 
 from orchestrator.core.device import DeviceKind
-from orchestrator.core.errors import TrialError, UnknownNameError
+from orchestrator.core.errors import ConfigError, TrialError, UnknownNameError
 from orchestrator.core.trainer import TrainerInfo
 from orchestrator.core.trial_spec import Option, ProcessModel
+from orchestrator.extension import add_parts, list_unregistered
 from orchestrator.train import rendezvous, trainer_checks
 from orchestrator.train.trainer import Trainer
 
@@ -58,12 +59,12 @@ def _xla_stand_ins(_kind: DeviceKind, /, *, num_processes: int, **_: int) -> tup
     return ("PJRT's CPU devices for TPU chips", *between_hosts)
 
 
-_TORCH_PRELOADED = (
+TORCH_PRELOADED = (
     "torch._dynamo",  # 1.2 s that the first optimizer of a process would take
     "numpy.random",
 )
 
-_TORCH_DDP = TrainerInfo(
+TORCH_DDP = TrainerInfo(
     name="torch_ddp",
     version=1,
     path="orchestrator.train.trainers.torch_ddp_trainer:TorchDdpTrainer",
@@ -74,7 +75,7 @@ _TORCH_DDP = TrainerInfo(
     precisions={"cpu": ("fp32", "bf16"), "gpu": ("fp32", "tf32", "bf16", "fp16")},
     process_model=_per_replica,
     variables=rendezvous.torch_distributed,
-    preload=("orchestrator.train.trainers.torch_ddp_trainer", *_TORCH_PRELOADED),
+    preload=("orchestrator.train.trainers.torch_ddp_trainer", *TORCH_PRELOADED),
     fork_proven=("cpu",),
     run_on=("cpu", "gpu"),
     synchronous_on=("cpu",),
@@ -87,44 +88,11 @@ _TORCH_DDP = TrainerInfo(
     memory_keys=("micro_batch_size",),
 )
 
-_UNEQUAL_DDP = replace(
-    _TORCH_DDP,
-    name="unequal_ddp",
-    version=1,
-    path="orchestrator.extensions.kernel_split.training.unequal_ddp_trainer:UnequalDdpTrainer",
-    preload=("orchestrator.extensions.kernel_split.training.unequal_ddp_trainer", *_TORCH_PRELOADED),
-    run_on=("cpu",),
-    options={"shares": ("measured", "even")},
-    check=trainer_checks.check_unequal_ddp,
-    takes_unequal_devices=True,
-    deals_batches=True,
-    framework=None,
-    native_path=None,
-    memory_keys=(),
-)
-
-_KERNEL_SPLIT = replace(
-    _TORCH_DDP,
-    name="kernel_split",
-    version=1,
-    path="orchestrator.extensions.kernel_split.training.trainer:KernelSplitTrainer",
-    precisions={"cpu": ("fp32", "bf16"), "gpu": ("fp32", "tf32", "bf16")},
-    preload=("orchestrator.extensions.kernel_split.training.trainer", *_TORCH_PRELOADED),
-    run_on=("cpu",),
-    options={"shares": ("measured", "even"), "rebalance": ("off", "on")},
-    check=trainer_checks.check_kernel_split,
-    takes_unequal_devices=True,
-    splits_convolutions=True,
-    framework=None,
-    native_path=None,
-    memory_keys=(),
-)
-
 _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(
     {
         info.name: info
         for info in (
-            _TORCH_DDP,
+            TORCH_DDP,
             TrainerInfo(
                 name="torch_tpu",
                 version=1,
@@ -142,8 +110,6 @@ _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(
                 native_path="orchestrator.train.trainers.native.torch_ddp:NativeTorchDdpTrainer",
                 options={"compile": ("off", "on")},
             ),
-            _UNEQUAL_DDP,
-            _KERNEL_SPLIT,
             TrainerInfo(
                 name="tensorflow",
                 version=1,
@@ -253,16 +219,24 @@ _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(
 )
 
 
+@cache
 def trainers() -> Mapping[str, TrainerInfo]:
-    """Return all trainers by name."""
-    return _TRAINERS
+    """Return all trainers by name, those of extensions last. Raises ConfigError for a broken extension."""
+    return MappingProxyType({info.name: info for info in add_parts(_TRAINERS.values(), "trainers")})
 
 
 def trainer_info(name: str) -> TrainerInfo:
-    """Return one trainer. Raises UnknownNameError."""
-    if name not in _TRAINERS:
-        raise UnknownNameError("trainer", name, known=_TRAINERS)
-    return _TRAINERS[name]
+    """Return one trainer. Raises UnknownNameError, or ConfigError where an extension may have it."""
+    if name in _TRAINERS:  # for workers, too, which may lack the distributions of extensions
+        return _TRAINERS[name]
+    if name in trainers():
+        return trainers()[name]
+    if missing := list_unregistered():
+        raise ConfigError(
+            f"unknown trainer {name!r}; known: {', '.join(sorted(trainers()))}; extensions that are not "
+            f"registered: {', '.join(missing)}; to register them: make install, or pip install this package"
+        )
+    raise UnknownNameError("trainer", name, known=trainers())
 
 
 def load_trainer(info: TrainerInfo, *, native: bool = False) -> Trainer:

@@ -4,7 +4,7 @@ A reason is one line: what the trainer cannot do, and what is possible instead.
 """
 
 from orchestrator.core.trainer import TrainingRequest
-from workloads.layers import BatchNorm, Conv2d, ConvTranspose2d, DepthwiseConv2d
+from workloads.layers import BatchNorm
 
 _TORCH_TPU_GENERATIONS = ("v4", "v5p", "v5litepod", "v6e")
 
@@ -13,27 +13,6 @@ def check_torch_ddp(request: TrainingRequest) -> str | None:
     """Refuse TPUs, for which torch has a trainer of its own."""
     if request.kind == "tpu":
         return "torch_ddp does not train on a TPU; choose trainer=torch_tpu, or a CPU or GPU"
-    return None
-
-
-def check_unequal_ddp(request: TrainingRequest) -> str | None:
-    """Refuse TPUs, because their chips have one speed."""
-    if request.kind == "tpu":
-        return "unequal_ddp shares a batch by speed, and TPU chips have equal speeds; choose a CPU or GPU"
-    return None
-
-
-def check_kernel_split(request: TrainingRequest) -> str | None:
-    """Refuse TPUs, and networks without convolutions that can be split by kernels."""
-    if request.kind == "tpu":
-        return "kernel_split cannot send messages between TPUs; choose a CPU or GPU"
-    if request.has_layer(ConvTranspose2d):
-        return (
-            f"kernel_split cannot split transposed convolutions, which {request.workload} has; "
-            "choose another trainer"
-        )
-    if not request.has_layer(Conv2d, DepthwiseConv2d):
-        return f"kernel_split splits convolutions, and {request.workload} has none; choose another trainer"
     return None
 
 

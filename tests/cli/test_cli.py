@@ -9,7 +9,7 @@ import pytest
 
 from orchestrator import api
 from orchestrator.cli import choose_pipe_width, main
-from orchestrator.commands.catalogue.catalogue import COMMANDS
+from orchestrator.commands.catalogue.catalogue import list_commands
 from orchestrator.commands.catalogue.shared_flags import SHARED_FLAGS
 from orchestrator.commands.command_line import CommandLine, parse
 from orchestrator.core.errors import ConfigError, UnknownNameError
@@ -62,7 +62,7 @@ GIVEN = ("",)  # a flag without a value
     ],
 )
 def test_a_command_line_is_a_command_flags_and_overrides(words, expected):
-    assert parse(words, COMMANDS, shared=SHARED_FLAGS) == expected
+    assert parse(words, list_commands(), shared=SHARED_FLAGS) == expected
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_a_command_line_is_a_command_flags_and_overrides(words, expected):
 )
 def test_an_unknown_word_is_refused_with_the_possible_ones(words, message):
     with pytest.raises(ConfigError, match=message):
-        parse(words, COMMANDS, shared=SHARED_FLAGS)
+        parse(words, list_commands(), shared=SHARED_FLAGS)
     assert issubclass(UnknownNameError, ConfigError)
 
 

@@ -10,7 +10,7 @@ from documented import Line, lines
 from repository import ROOT
 
 from orchestrator.commands.arguments import parsed_arguments
-from orchestrator.commands.catalogue.catalogue import COMMANDS
+from orchestrator.commands.catalogue.catalogue import list_commands
 from orchestrator.commands.catalogue.shared_flags import SHARED_FLAGS
 from orchestrator.commands.cluster import render
 from orchestrator.commands.command_line import CommandLine, parse
@@ -25,7 +25,7 @@ FILES = {"mine.csv", "cluster.yaml", "$ORCHESTRATOR_DATA/profet"}  # of a user, 
 
 
 def command_of(words: tuple[str, ...]) -> CommandLine:
-    return parse(words, COMMANDS, shared=SHARED_FLAGS)
+    return parse(words, list_commands(), shared=SHARED_FLAGS)
 
 
 def asks_for_the_config(line: CommandLine) -> bool:

@@ -11,9 +11,9 @@ import pytest
 from cli_process import NOOP, ask, command, environment
 from repository import ROOT
 
-from orchestrator.commands.catalogue.catalogue import COMMANDS
+from orchestrator.commands.catalogue.catalogue import list_commands
 
-NAMES = [command_.name for command_ in COMMANDS]
+NAMES = [command_.name for command_ in list_commands()]
 HEAVY = ("hydra", "pandas", "numpy", "ray", "mlflow", "sklearn", "plotly", "torch", "yaml")
 
 
@@ -45,7 +45,7 @@ def test_help_fits_a_terminal(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_each_command_has_a_help_that_fits_a_terminal(name: str, tmp_path: Path) -> None:
     answer = ask(*name.split(), "--help", cwd=tmp_path)
-    (of_name,) = (command_ for command_ in COMMANDS if command_.name == name)
+    (of_name,) = (command_ for command_ in list_commands() if command_.name == name)
     assert (answer.code, answer.err) == (0, "")
     lines = answer.out.splitlines()
     assert len(lines) <= 40

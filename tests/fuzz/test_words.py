@@ -4,7 +4,7 @@ from hostile_values import TEXTS, many, outcome, scalars, texts
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from orchestrator.commands.catalogue.catalogue import COMMANDS
+from orchestrator.commands.catalogue.catalogue import list_commands
 from orchestrator.commands.catalogue.shared_flags import SHARED_FLAGS
 from orchestrator.commands.command_line import parse
 from orchestrator.config.overrides import read
@@ -55,7 +55,7 @@ def test_any_word_is_an_override_or_refused(word: str) -> None:
 )
 def test_any_line_has_one_command_and_its_flags_or_is_refused(words: list[str]) -> None:
     with outcome(ConfigError):
-        parse(words, COMMANDS, shared=SHARED_FLAGS)
+        parse(words, list_commands(), shared=SHARED_FLAGS)
 
 
 @many(200)

@@ -1,13 +1,13 @@
 """Reference of the command line, from the table of commands."""
 
 from docsite.markdown import code, table
-from orchestrator.commands.catalogue.catalogue import COMMANDS
+from orchestrator.commands.catalogue.catalogue import list_commands
 from orchestrator.commands.command_line import Command
 
 
 def command_reference() -> str:
     """Return every command with its flags, as Markdown."""
-    return "\n".join(map(_section, COMMANDS))
+    return "\n".join(map(_section, list_commands()))
 
 
 def _section(command: Command) -> str:

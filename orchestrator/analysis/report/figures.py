@@ -13,7 +13,6 @@ from orchestrator.analysis.findings import Findings
 from orchestrator.analysis.measurements.setting import names_in
 from orchestrator.analysis.recommendation.figures.throughput import RowIds, throughput_figures
 from orchestrator.analysis.recommendation.figures.tradeoff import tradeoff_figures
-from orchestrator.extensions.kernel_split.analysis.figures import split_figures
 
 _MOST_CHARACTERS = 60
 
@@ -47,7 +46,7 @@ def build_figures(findings: Findings) -> dict[str, Figure]:
         *scaling_figures(findings.scaling),
         *quality_figures(findings.records),
         *loss_figures(findings.records),
-        *split_figures(findings.splits),
+        *(figure for section in findings.sections for figure in section.build_figures()),
         *spending_figures(findings.attempts),
         *timeline_figures((*findings.attempts, *findings.rehearsed), build_name),
     )

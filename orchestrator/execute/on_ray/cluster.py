@@ -30,6 +30,7 @@ from orchestrator.execute.on_ray.ray_internals import (
     without_services,
 )
 from orchestrator.execute.on_ray.raylet_guard import guarded
+from orchestrator.extension import export_extensions
 from orchestrator.train.process.temp_dirs import temporary_folder
 
 # Read by Ray when it is imported or started, in this process and in those that it starts.
@@ -74,7 +75,7 @@ def connected(
     logging.getLogger("ray").setLevel(logging.ERROR)
     logging.getLogger("ray.tune").setLevel(logging.CRITICAL)  # the error of a trial is in its record
     on_sigterm = signal.getsignal(signal.SIGTERM)
-    shipped = {"py_modules": _modules(packages), "excludes": _NOT_SHIPPED} if cluster else None
+    shipped = _build_runtime_env(packages) if cluster else None
     with temporary_folder("ray-") as folder, contextlib.ExitStack() as held:
         try:
             if address == "local":
@@ -160,6 +161,11 @@ def _refusing_slow_start() -> Iterator[None]:
             "Ray did not start within its 30 s, for this host is busy; run the same command again, or set "
             "executor=inline"
         ) from error
+
+
+def _build_runtime_env(packages: Iterable[Path]) -> dict[str, Any]:
+    """Return what nodes get: our code and the users', and the variable that names the extensions."""
+    return {"py_modules": _modules(packages), "excludes": _NOT_SHIPPED, "env_vars": export_extensions()}
 
 
 def _modules(packages: Iterable[Path]) -> list[str]:

@@ -68,8 +68,8 @@ def join(job: WorkerJob, *, device: torch.device, listener: socket.socket | None
     """Enter the process group; a single process needs none. gloo alone joins kinds of devices.
 
     A first sum starts the collective library, which would otherwise start within the training. For NCCL that
-    is seconds. The group is bound to no device (`device_id`): whether the messages between two ranks of
-    `kernel_split` pass then is not known.
+    is seconds. The group is bound to no device (`device_id`): whether messages between two ranks alone
+    pass then is not known.
     """
     if job.world_size == 1:
         return

@@ -10,7 +10,7 @@ from orchestrator.cli import main
 from orchestrator.core.trial_spec import trial_id
 from orchestrator.core.work_share import KernelLink
 from orchestrator.execute.machine.inventory import local_node
-from orchestrator.pipeline.predictions import split
+from orchestrator.extensions.kernel_split.prediction.predict import predict_splits
 from orchestrator.record.ledger import Ledger
 
 SPEEDS_OF = (90e9, 90e9), (30e9, 15e9)
@@ -51,7 +51,7 @@ def test_trials_on_another_host_processor_are_not_used_for_this_one(working_dire
 
 
 def outlooks(working_directory, *words):
-    return split((*WORDS, *words), working_directory=working_directory)
+    return predict_splits((*WORDS, *words), working_directory=working_directory)
 
 
 def test_each_point_of_several_workers_is_predicted_without_its_own_trials(working_directory, capsys):

@@ -8,7 +8,7 @@ from pkgutil import resolve_name
 
 import pytest
 
-from orchestrator.commands.catalogue.catalogue import COMMANDS
+from orchestrator.commands.catalogue.catalogue import list_commands
 from orchestrator.commands.catalogue.predictions import TOOLS
 from orchestrator.commands.catalogue.shared_flags import INSTEAD, SHARED_FLAGS
 from orchestrator.commands.command_line import Command, parse
@@ -27,24 +27,24 @@ def named(command: Command) -> str:
     return command.name
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=named)
+@pytest.mark.parametrize("command", list_commands(), ids=named)
 def test_the_function_of_a_command_takes_line_and_screen(command: Command) -> None:
     assert list(inspect.signature(resolve_name(command.run)).parameters) == ["line", "screen"]
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=named)
+@pytest.mark.parametrize("command", list_commands(), ids=named)
 def test_examples_are_understood(command: Command) -> None:
     assert command.examples
     for example in command.examples:
         if example.startswith("eval "):
             continue
         words = shlex.split(example.partition(" > ")[0])
-        line = parse(words, COMMANDS, shared=SHARED_FLAGS, tools=TOOLS)
+        line = parse(words, list_commands(), shared=SHARED_FLAGS, tools=TOOLS)
         assert line.command == command.name
         understood(command, line.overrides)
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=named)
+@pytest.mark.parametrize("command", list_commands(), ids=named)
 def test_keys_are_understood(command: Command) -> None:
     words = (PLACEHOLDERS.get(key.usage, key.usage) for key in command.keys)
     understood(command, tuple(word for word in words if word not in ("+sweep=NAME", "pools.project=ID")))
@@ -74,7 +74,7 @@ def understood_of_sweeps(words: tuple[str, ...]) -> None:
 
 
 def test_a_flag_has_one_meaning() -> None:
-    flags = [*SHARED_FLAGS, *{flag for command in COMMANDS for flag in command.flags}]
+    flags = [*SHARED_FLAGS, *{flag for command in list_commands() for flag in command.flags}]
     names = [name for flag in flags for name in (flag.name, flag.short) if name]
     assert len(names) == len(set(names))
     assert not set(INSTEAD) & set(names)

@@ -17,7 +17,7 @@ from repository import ROOT
 
 from orchestrator.analysis.metrics.cost import COSTS
 from orchestrator.analysis.metrics.definitions import METRICS
-from orchestrator.commands.catalogue.catalogue import COMMANDS
+from orchestrator.commands.catalogue.catalogue import list_commands
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,7 @@ def test_the_reference_has_every_option_with_the_default_marked(files):
 
 def test_the_reference_has_every_command_with_its_flags():
     page = command_reference()
-    for command in COMMANDS:
+    for command in list_commands():
         assert f"## {command.name}\n" in page
         assert not [flag for flag in command.flags if f"| `{flag.usage}` |" not in page]
 

@@ -68,7 +68,7 @@ def test_the_trainers_of_native_jobs_get_another_version_when_their_code_changes
 def test_a_trainer_with_changed_code_gets_another_version(name: str) -> None:
     found = {"version": trainers()[name].version, "sha256": sha256_of(FILES[name])}
     assert VERSIONS[name] == found, (
-        f"the code of trainer {name!r} changed: raise its version in train/registry.py if it computes "
+        f"the code of trainer {name!r} changed: raise its version if it computes "
         f"anything else, then write {json.dumps(found)} to tests/unit/train/trainer_versions.json"
     )
 

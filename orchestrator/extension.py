@@ -1,0 +1,112 @@
+"""Extensions: parts that a distribution adds to this package, found by its entry points.
+
+The packages beside `extensions/` name none of them, and work without any.
+"""
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib import metadata
+from importlib.resources import files
+from pkgutil import iter_modules, resolve_name
+from typing import Any, Literal, Protocol, TypeVar
+
+from orchestrator.core.errors import ConfigError
+
+GROUP = "orchestrator.extensions"
+"""Group of entry points. The value of one is the `module:name` of an `Extension`."""
+
+VARIABLE = "ORCHESTRATOR_EXTENSIONS"
+"""Environment variable with these values, for processes in environments without the distributions."""
+
+Hook = Literal["trainers", "commands", "report_section"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extension:
+    """Parts that are added, each as `module:name`, which is imported when it is first used; empty: none.
+
+    Attributes:
+        trainers: tuple of `core.trainer.TrainerInfo`.
+        commands: tuple of `commands.command_line.Command`.
+        report_section: function of measurements and records that returns an `analysis.section.ReportSection`.
+    """
+
+    name: str
+    trainers: str = ""
+    commands: str = ""
+    report_section: str = ""
+
+
+class Named(Protocol):
+    """A part with a name, by which a person asks for it."""
+
+    @property
+    def name(self) -> str:
+        """Return it."""
+
+
+P = TypeVar("P", bound=Named)
+
+
+@cache
+def find_extensions() -> tuple[Extension, ...]:
+    """Find the installed extensions, by name.
+
+    Processes that this one starts find the same, also under another interpreter: they have our code, but
+    not the metadata of our distributions.
+
+    Raises:
+        ConfigError: the module of an entry point cannot be imported, or has no extension.
+    """
+    if VARIABLE not in os.environ:
+        os.environ[VARIABLE] = " ".join({point.value: "" for point in metadata.entry_points(group=GROUP)})
+    found = (_import_extension(place) for place in os.environ[VARIABLE].split())
+    return tuple(sorted(found, key=lambda extension: extension.name))
+
+
+def export_extensions() -> dict[str, str]:
+    """Return the variable by which processes on other hosts find the same extensions."""
+    find_extensions()
+    return {VARIABLE: os.environ[VARIABLE]}
+
+
+def list_unregistered() -> list[str]:
+    """Name the extensions of this package that no entry point names: it is not installed, or was earlier."""
+    shipped = iter_modules([str(files("orchestrator").joinpath("extensions"))])
+    return sorted({module.name for module in shipped} - {found.name for found in find_extensions()})
+
+
+def load_parts(hook: Hook) -> Iterator[Any]:
+    """Yield what every extension has for a hook. Raises ConfigError where it cannot be imported."""
+    for extension in find_extensions():
+        if place := getattr(extension, hook):
+            yield _import(place)
+
+
+def add_parts(own: Iterable[P], hook: Hook) -> tuple[P, ...]:
+    """Return our parts and those of extensions. Raises ConfigError where two have one name."""
+    parts = (*own, *(part for parts in load_parts(hook) for part in parts))
+    twice = [name for name, number in Counter(part.name for part in parts).items() if number > 1]
+    if twice:
+        raise ConfigError(f"{hook} of extensions must have names of their own: {', '.join(twice)} exist")
+    return parts
+
+
+def _import_extension(place: str) -> Extension:
+    found = _import(place)
+    if not isinstance(found, Extension):
+        raise ConfigError(f"entry point {place} of {GROUP} is no orchestrator.extension.Extension")
+    return found
+
+
+def _import(place: str) -> Any:
+    try:
+        return resolve_name(place)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ConfigError(
+            f"{place} of an extension cannot be imported: {error}; install its distribution again, "
+            "or remove it"
+        ) from error

@@ -1,0 +1,163 @@
+"""Extensions are found by entry points, and the program works without any."""
+
+import os
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from repository import ROOT
+
+from orchestrator import extension
+from orchestrator.analysis.section import build_sections
+from orchestrator.cli import main
+from orchestrator.commands.catalogue.catalogue import list_commands
+from orchestrator.core.errors import ConfigError
+from orchestrator.extension import GROUP, VARIABLE, export_extensions, find_extensions
+from orchestrator.train.registry import trainer_info, trainers
+
+NAMES = "from orchestrator.extension import find_extensions as f; print([one.name for one in f()])"
+SHIPPED = ["kernel_split"]
+OTHER = """
+from orchestrator.commands.command_line import Command
+from orchestrator.extension import Extension
+
+EXTENSION = Extension(name="other", commands="other:COMMANDS")
+COMMANDS = (
+    Command(name="greet", group="Machines", arguments="", summary="Print a greeting.", run="other:greet"),
+)
+
+
+def greet(line, screen):
+    screen.line("hello")
+    return 0
+"""
+
+
+def run(*words: str, path: Path, **variables: str) -> str:
+    """Return what a Python process prints that finds distributions in `path` first."""
+    kept = {name: value for name, value in os.environ.items() if name != VARIABLE}
+    done = subprocess.run(
+        [sys.executable, *words],
+        env={**kept, **variables, "PYTHONPATH": os.pathsep.join([str(ROOT), str(path)])},
+        cwd=path,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return done.stdout
+
+
+def write_distribution(path: Path, name: str, entry_points: str) -> None:
+    """Write the metadata of an installed distribution, in place of that of an installed one of this name."""
+    folder = path / f"{name}-0.1.0.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 0.1.0\n")
+    (folder / "entry_points.txt").write_text(entry_points)
+
+
+@pytest.fixture(autouse=True)
+def forget() -> Iterator[None]:
+    """Find extensions anew within a test and after it."""
+    yield
+    for found in (find_extensions, trainers, list_commands):
+        found.cache_clear()
+
+
+@pytest.fixture
+def without_extensions(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    use(monkeypatch, "")
+    monkeypatch.chdir(tmp_path)
+
+
+def use(monkeypatch: pytest.MonkeyPatch, *places: str) -> None:
+    """Have these extensions, by their `module:name`, and no others."""
+    monkeypatch.setenv(VARIABLE, " ".join(places))
+    for found in (find_extensions, trainers, list_commands):
+        found.cache_clear()
+
+
+def test_every_extension_of_this_package_is_an_entry_point() -> None:
+    points = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"][GROUP]
+    folders = (ROOT / "orchestrator/extensions").iterdir()
+    assert sorted(points) == sorted(one.name for one in folders if (one / "extension.py").exists()) == SHIPPED
+    assert [extension._import_extension(place).name for place in points.values()] == sorted(points)
+
+
+def test_without_entry_points_there_are_no_extensions(tmp_path: Path) -> None:
+    write_distribution(tmp_path, "orchestrator", "")
+    assert run("-c", NAMES, path=tmp_path) == "[]\n"
+
+
+def test_processes_of_environments_without_entry_points_find_those_of_the_driver(tmp_path: Path) -> None:
+    write_distribution(tmp_path, "orchestrator", "")
+    assert run("-c", NAMES, path=tmp_path, **export_extensions()) == f"{SHIPPED}\n"
+
+
+def test_command_of_another_distribution_is_listed_and_runs(tmp_path: Path) -> None:
+    write_distribution(tmp_path, "other", f"[{GROUP}]\nother = other:EXTENSION\n")
+    (tmp_path / "other.py").write_text(OTHER)
+    listed = run("-m", "orchestrator", "--help", path=tmp_path)
+    assert "  greet              Print a greeting.\nShell\n" in listed
+    assert run("-m", "orchestrator", "greet", path=tmp_path) == "hello\n"
+
+
+@pytest.mark.usefixtures("without_extensions")
+@pytest.mark.parametrize(
+    "words", [("+sweep=paper_kernel_split_mini",), ("+sweep=smoke", "trainer=kernel_split")]
+)
+def test_sweep_of_an_absent_extension_is_refused_in_one_line(
+    words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["plan", *words]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert "extensions that are not registered: kernel_split" in err
+
+
+@pytest.mark.usefixtures("without_extensions")
+def test_sweep_without_parts_of_extensions_is_planned_without_them(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["plan", "+sweep=smoke", "device=cpu", "trainer=noop"]) == 0
+    assert main(["predict", "split", "+sweep=smoke"]) == 2
+    assert "unknown command 'predict split'" in capsys.readouterr().err
+    assert build_sections((), ()) == ()
+
+
+@pytest.mark.usefixtures("without_extensions")
+def test_misspelt_trainer_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(ConfigError, match="unknown trainer 'torch_dpp'; known: noop, script, tensorflow"):
+        trainer_info("torch_dpp")
+
+
+@pytest.mark.parametrize(
+    ("place", "message"),
+    [
+        ("absent_package:EXTENSION", "absent_package:EXTENSION of an extension cannot be imported"),
+        ("orchestrator.extension:GROUP", "is no orchestrator.extension.Extension"),
+    ],
+)
+def test_broken_entry_point_is_refused_in_one_line(
+    place: str, message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    use(monkeypatch, place)
+    assert main(["--help"]) == 2
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1
+    assert message in err
+
+
+def test_two_trainers_of_one_name_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "twice.py").write_text(
+        "from orchestrator.extension import Extension\n"
+        "from orchestrator.train.registry import trainer_info\n"
+        "EXTENSION = Extension(name='twice', trainers='twice:TRAINERS')\n"
+        "TRAINERS = (trainer_info('noop'),)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    use(monkeypatch, "twice:EXTENSION")
+    with pytest.raises(ConfigError, match="trainers of extensions must have names of their own: noop exist"):
+        trainers()
