@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from orchestrator.predict.latency_data.table import find_family
+from orchestrator.extensions.profile_transfer.latency_data.table import find_family
 
 SPLITS = {"leave_one_model_out": "by model", "leave_one_family_out": "by family"}
 OURS, THEIRS = "orchestrator", "profet"

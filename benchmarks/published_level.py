@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from orchestrator.predict.evaluation.evaluate import evaluate
-from orchestrator.predict.evaluation.tables import convert_to_plain
-from orchestrator.predict.latency_data.read import read_latencies
+from orchestrator.extensions.profile_transfer.evaluation.evaluate import evaluate
+from orchestrator.extensions.profile_transfer.evaluation.tables import convert_to_plain
+from orchestrator.extensions.profile_transfer.latency_data.read import read_latencies
 
 BY_MODEL = "leave_one_model_out"
 LEVELS = {BY_MODEL: 6.8, "leave_one_family_out": 8.8}

@@ -2,7 +2,7 @@
 
     python tools/condense_profiles.py $ORCHESTRATOR_DATA/profet > default_profiles.csv
 
-The package reads the file from orchestrator/predict/step_time/data/.
+The package reads the file from orchestrator/extensions/profile_transfer/data/.
 
 One row per workload and device, the median of its repeats. Device ops are summed by class under the name of
 one op of the class. Host ops are left out, because our transfer method does not use them.
@@ -15,10 +15,10 @@ import numpy as np
 from latency_tool import print_converted
 from published_networks import PUBLISHED_DEVICES
 
-from orchestrator.predict.latency_data.table import WORKLOAD, LatencyTable
-from orchestrator.predict.profile_transfer.network_counts import COUNTS
-from orchestrator.predict.profile_transfer.op_classes import OP_CLASSES, class_seconds
-from orchestrator.predict.profile_transfer.pairs import Profiles
+from orchestrator.extensions.profile_transfer.latency_data.table import WORKLOAD, LatencyTable
+from orchestrator.extensions.profile_transfer.models.network_counts import COUNTS
+from orchestrator.extensions.profile_transfer.models.op_classes import OP_CLASSES, class_seconds
+from orchestrator.extensions.profile_transfer.models.pairs import Profiles
 
 REPRESENTATIVES: Mapping[str, str] = {
     "idle": "IDLE",

@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 from published_steps import PROFET, PROJECT, MeasuredStep
 from scipy.optimize import brentq, least_squares, minimize
 
-from orchestrator.predict.profile_transfer.conformal import compute_quantile
-from orchestrator.predict.profile_transfer.pairs import Floats
+from orchestrator.extensions.profile_transfer.models.conformal import compute_quantile
+from orchestrator.extensions.profile_transfer.models.pairs import Floats
 from orchestrator.predict.step_time.analytic import LAUNCHES, Analytic, find_parts, performed_flops
 from orchestrator.predict.step_time.crossed_effects import (
     DEVICE_EFFECTS,

@@ -22,7 +22,7 @@ from orchestrator.config.cluster import load_cluster
 from orchestrator.core import codec
 from orchestrator.core.device import Device
 from orchestrator.core.errors import ConfigError
-from orchestrator.predict.latency_data.table import LatencyTable
+from orchestrator.extensions.profile_transfer.latency_data.table import LatencyTable
 from orchestrator.predict.step_time.analytic import COUNTS, peaks_at_work
 from orchestrator.predict.step_time.bundled_models import DefaultModels, PublishedSizes
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import NoReturn
 
 from orchestrator.core.errors import OrchestratorError
-from orchestrator.predict.latency_data.read import read_latencies
-from orchestrator.predict.latency_data.table import LatencyTable
+from orchestrator.extensions.profile_transfer.latency_data.read import read_latencies
+from orchestrator.extensions.profile_transfer.latency_data.table import LatencyTable
 
 _DONE, _WRONG_REQUEST = 0, 2  # exit codes of `python -m orchestrator`
 

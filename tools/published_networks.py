@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from orchestrator.core.errors import ConfigError
-from orchestrator.predict.latency_data.table import WORKLOAD, LatencyTable
-from orchestrator.predict.profile_transfer.network_counts import CLASSES, WORKLOADS
+from orchestrator.extensions.profile_transfer.latency_data.table import WORKLOAD, LatencyTable
+from orchestrator.extensions.profile_transfer.models.network_counts import CLASSES, WORKLOADS
 from orchestrator.predict.step_time.analytic import find_parts
 from orchestrator.predict.step_time.roofline import StepCost, count_step_cost
 from workloads.registry import workload

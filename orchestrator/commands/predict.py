@@ -144,9 +144,9 @@ def calibrate(line: CommandLine, screen: Screen) -> int:
 def transfer(line: CommandLine, screen: Screen) -> int:
     """Print latencies predicted from profiles on another GPU."""
     from orchestrator.commands.prediction_documents import transfers_document
-    from orchestrator.predict.latency_data.read import read_latencies
+    from orchestrator.extensions.profile_transfer.latency_data.read import read_latencies
+    from orchestrator.extensions.profile_transfer.models.transfer import transferred
     from orchestrator.predict.prediction_table import transfers_table
-    from orchestrator.predict.profile_transfer.transfer import transferred
     from orchestrator.predict.step_time.bundled_models import default_profiles
 
     transfers = tuple(transferred(read_latencies(_find_data(line)), default_profiles()))
@@ -159,9 +159,13 @@ def transfer(line: CommandLine, screen: Screen) -> int:
 def evaluate(line: CommandLine, screen: Screen) -> int:
     """Print how good such predictions are."""
     from orchestrator.core import codec
-    from orchestrator.predict.evaluation.evaluate import evaluate
-    from orchestrator.predict.evaluation.tables import build_tables, convert_to_plain, format_sentences
-    from orchestrator.predict.latency_data.read import read_latencies
+    from orchestrator.extensions.profile_transfer.evaluation.evaluate import evaluate
+    from orchestrator.extensions.profile_transfer.evaluation.tables import (
+        build_tables,
+        convert_to_plain,
+        format_sentences,
+    )
+    from orchestrator.extensions.profile_transfer.latency_data.read import read_latencies
 
     on_progress = screen.progress if sys.stderr.isatty() else _ignore
     evaluation = evaluate(read_latencies(_find_data(line)), on_progress=on_progress)

@@ -14,7 +14,7 @@ from orchestrator.predict.memory_need import MemoryNeed
 from orchestrator.predict.prediction_table import Prediction
 
 if TYPE_CHECKING:  # its models are scikit-learn's
-    from orchestrator.predict.profile_transfer.transfer import Transfer
+    from orchestrator.extensions.profile_transfer.models.transfer import Transfer
 
 
 def predictions_document(predictions: Iterable[Prediction]) -> dict[str, Any]:

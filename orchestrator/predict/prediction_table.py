@@ -35,7 +35,7 @@ from orchestrator.predict.step_breakdown import StepBreakdown
 from orchestrator.predict.step_time.roofline import Roofline
 
 if TYPE_CHECKING:  # its models are scikit-learn's
-    from orchestrator.predict.profile_transfer.transfer import Transfer
+    from orchestrator.extensions.profile_transfer.models.transfer import Transfer
 
 _MS = 1e3
 _SAMPLES = 1e6

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from latency_builders import published_frame, schema_frame
 
 from orchestrator.core.errors import ConfigError
-from orchestrator.predict.latency_data.read import read_latencies
+from orchestrator.extensions.profile_transfer.latency_data.read import read_latencies
 
 FILES = tuple(frame.head(8).to_csv(index=False).encode() for frame in (schema_frame(), published_frame()))
 TABLES = tuple(list(csv.reader(file.decode().splitlines())) for file in FILES)

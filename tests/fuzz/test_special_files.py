@@ -15,7 +15,7 @@ from orchestrator.commands.cluster import load_text
 from orchestrator.commands.command_line import WRONG_REQUEST
 from orchestrator.core.errors import ConfigError, RecordError
 from orchestrator.execute.scheduling.stop import StopSignals, request
-from orchestrator.predict.latency_data.read import read_latencies
+from orchestrator.extensions.profile_transfer.latency_data.read import read_latencies
 from orchestrator.record.ledger import Ledger, read_ledgers
 
 _SECONDS = 10

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from orchestrator.core import codec
-from orchestrator.predict.latency_data.read import read_latencies
-from orchestrator.predict.latency_data.table import device_ops
-from orchestrator.predict.profile_transfer.profet import build_clusters
-from orchestrator.predict.profile_transfer.scalers import build_curves, held_out_errors
+from orchestrator.extensions.profile_transfer.latency_data.read import read_latencies
+from orchestrator.extensions.profile_transfer.latency_data.table import device_ops
+from orchestrator.extensions.profile_transfer.models.profet import build_clusters
+from orchestrator.extensions.profile_transfer.models.scalers import build_curves, held_out_errors
 from orchestrator.predict.step_time.bundled_models import DefaultModels, default_models, default_profiles
 
 DATA = Path(os.environ.get("ORCHESTRATOR_DATA", "unset")) / "profet"

@@ -15,7 +15,7 @@ from orchestrator.predict.step_time.crossed_effects import CrossedEffects, Publi
 from orchestrator.predict.step_time.error_model import ErrorPrior
 
 if TYPE_CHECKING:
-    from orchestrator.predict.latency_data.table import LatencyTable
+    from orchestrator.extensions.profile_transfer.latency_data.table import LatencyTable
 
 _FILE = "default_models.json"
 _PROFILES = "default_profiles.csv"
@@ -89,6 +89,8 @@ def default_profiles() -> "LatencyTable":
     """Read the condensed profiles of published networks on K80, M60, T4 and V100; their licence lies next to
     them.
     """
-    from orchestrator.predict.latency_data.read import read_latencies
+    from orchestrator.extensions.profile_transfer.latency_data.read import read_latencies
 
-    return read_latencies(Path(str(files("orchestrator.predict.step_time").joinpath("data", _PROFILES))))
+    return read_latencies(
+        Path(str(files("orchestrator.extensions.profile_transfer").joinpath("data", _PROFILES)))
+    )

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from orchestrator.predict.latency_data.read import read_latencies
-from orchestrator.predict.latency_data.table import LatencyTable
-from orchestrator.predict.profile_transfer.pairs import Pair, build_pair
+from orchestrator.extensions.profile_transfer.latency_data.read import read_latencies
+from orchestrator.extensions.profile_transfer.latency_data.table import LatencyTable
+from orchestrator.extensions.profile_transfer.models.pairs import Pair, build_pair
 
 MODELS = {
     "VGG11": (8.0, 1.0, 1.0),

@@ -4,10 +4,10 @@ import pytest
 from condense_profiles import REPRESENTATIVES, reduce_profiles
 from latency_builders import FAST, SLOW, both_ways
 
-from orchestrator.predict.latency_data.read import read_latencies
-from orchestrator.predict.profile_transfer.ensemble import fit_blend
-from orchestrator.predict.profile_transfer.op_classes import OP_CLASSES, find_op_class
-from orchestrator.predict.profile_transfer.pairs import build_pair
+from orchestrator.extensions.profile_transfer.latency_data.read import read_latencies
+from orchestrator.extensions.profile_transfer.models.ensemble import fit_blend
+from orchestrator.extensions.profile_transfer.models.op_classes import OP_CLASSES, find_op_class
+from orchestrator.extensions.profile_transfer.models.pairs import build_pair
 
 
 def test_a_condensed_table_teaches_the_same(tmp_path):

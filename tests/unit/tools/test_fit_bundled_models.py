@@ -9,7 +9,7 @@ from latency_builders import FAST, SLOW
 from shipped_devices import shipped_catalogue
 
 from orchestrator.core.errors import ConfigError
-from orchestrator.predict.latency_data.table import LatencyTable
+from orchestrator.extensions.profile_transfer.latency_data.table import LatencyTable
 
 BOTH = ("LeNet5", "AlexNet")
 

@@ -6,7 +6,7 @@ import pandas as pd
 import profet_tables
 import pytest
 
-from orchestrator.predict.latency_data.read import read_latencies
+from orchestrator.extensions.profile_transfer.latency_data.read import read_latencies
 
 POINT = {"exp_name": "exp01", "dataset": "32dataset", "model": "LeNet5", "batchsize": 16}
 
