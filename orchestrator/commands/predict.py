@@ -1,4 +1,4 @@
-"""Commands `predict`: times and costs on devices that are not here, and the accuracy of the predictions."""
+"""Commands `predict`: times and costs on devices that are not here."""
 
 import json
 import math
@@ -139,54 +139,6 @@ def calibrate(line: CommandLine, screen: Screen) -> int:
     name = f"{calibration.host_cpu} alone" if device.kind == "cpu" else device.name
     screen.line(f"kept in {path}; `predict`, `predict advise` and searches use it for {name}")
     return DONE
-
-
-def transfer(line: CommandLine, screen: Screen) -> int:
-    """Print latencies predicted from profiles on another GPU."""
-    from orchestrator.commands.prediction_documents import transfers_document
-    from orchestrator.extensions.profile_transfer.latency_data.read import read_latencies
-    from orchestrator.extensions.profile_transfer.models.transfer import transferred
-    from orchestrator.predict.prediction_table import transfers_table
-    from orchestrator.predict.step_time.bundled_models import default_profiles
-
-    transfers = tuple(transferred(read_latencies(_find_data(line)), default_profiles()))
-    if JSON.name in line.flags:
-        return print_json(transfers_document(transfers))
-    screen.table(transfers_table(transfers))
-    return DONE
-
-
-def evaluate(line: CommandLine, screen: Screen) -> int:
-    """Print how good such predictions are."""
-    from orchestrator.core import codec
-    from orchestrator.extensions.profile_transfer.evaluation.evaluate import evaluate
-    from orchestrator.extensions.profile_transfer.evaluation.tables import (
-        build_tables,
-        convert_to_plain,
-        format_sentences,
-    )
-    from orchestrator.extensions.profile_transfer.latency_data.read import read_latencies
-
-    on_progress = screen.progress if sys.stderr.isatty() else _ignore
-    evaluation = evaluate(read_latencies(_find_data(line)), on_progress=on_progress)
-    if JSON.name in line.flags:
-        return print_json(codec.to_nulls(convert_to_plain(evaluation)))
-    for table in build_tables(evaluation):
-        screen.table(table)
-    for sentence in format_sentences(evaluation):
-        screen.line(sentence)
-    return DONE
-
-
-def _ignore(text: str) -> None:
-    """Leave standard error empty where it is no terminal."""
-
-
-def _find_data(line: CommandLine) -> Path:
-    match [word.partition("=") for word in line.overrides]:
-        case [("data", _, path)] if path:
-            return Path(path)
-    raise ConfigError(f"{line.command} needs data=PATH and takes no other override")
 
 
 def print_json(value: object) -> int:

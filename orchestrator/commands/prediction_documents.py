@@ -1,7 +1,7 @@
 """Predictions as JSON documents; `docs/reference/json.md` describes every key. Pure."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from orchestrator.analysis.recommendation.answer.job_line import JobCost
 from orchestrator.analysis.recommendation.jobs.length import JobLength
@@ -13,32 +13,10 @@ from orchestrator.core.price_label import find_marks
 from orchestrator.predict.memory_need import MemoryNeed
 from orchestrator.predict.prediction_table import Prediction
 
-if TYPE_CHECKING:  # its models are scikit-learn's
-    from orchestrator.extensions.profile_transfer.models.transfer import Transfer
-
 
 def predictions_document(predictions: Iterable[Prediction]) -> dict[str, Any]:
     """Make the document of `predict`."""
     return {"predictions": [prediction_document(one) for one in predictions]}
-
-
-def transfers_document(transfers: "Iterable[Transfer]") -> dict[str, Any]:
-    """Make the document of `predict transfer`."""
-    plain: dict[str, Any] = codec.to_nulls(
-        {
-            "predictions": [
-                {
-                    "workload": one.workload,
-                    "anchor": one.anchor,
-                    "measured_seconds": one.measured_seconds,
-                    "device": one.target,
-                    **_step(one.step),
-                }
-                for one in transfers
-            ]
-        }
-    )
-    return plain
 
 
 def prediction_document(prediction: Prediction) -> dict[str, Any]:
@@ -61,7 +39,7 @@ def _prediction(prediction: Prediction) -> dict[str, Any]:
         "num_hosts": point.num_hosts,
         "global_batch_size": point.global_batch_size,
         **codec.to_nulls(point.memory_settings),
-        **_step(prediction.step),
+        **step_document(prediction.step),
         "interval_factor": prediction.interval_factor,
         "command": prediction.command,
         "memory": None if prediction.memory is None else _memory(prediction.memory),
@@ -88,7 +66,8 @@ def _job(job: JobCost, length: JobLength) -> dict[str, Any]:
     }
 
 
-def _step(step: Estimate | Refusal) -> dict[str, Any]:
+def step_document(step: Estimate | Refusal) -> dict[str, Any]:
+    """Make the keys of the time of a step."""
     if isinstance(step, Refusal):
         return {
             "provenance": "refused",

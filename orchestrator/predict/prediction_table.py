@@ -4,7 +4,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from orchestrator.analysis.formatting import (
     UNKNOWN,
@@ -17,7 +17,7 @@ from orchestrator.analysis.formatting import (
     rounded,
     spread,
 )
-from orchestrator.analysis.predictions.forecasts import find_origin, scaled
+from orchestrator.analysis.predictions.forecasts import scaled
 from orchestrator.analysis.recommendation.answer.job_line import JobCost, job_line
 from orchestrator.analysis.recommendation.answer.summary import format_marks
 from orchestrator.analysis.recommendation.jobs.length import JobLength
@@ -33,9 +33,6 @@ from orchestrator.predict.jobs import describe_job
 from orchestrator.predict.memory_need import MemoryNeed
 from orchestrator.predict.step_breakdown import StepBreakdown
 from orchestrator.predict.step_time.roofline import Roofline
-
-if TYPE_CHECKING:  # its models are scikit-learn's
-    from orchestrator.extensions.profile_transfer.models.transfer import Transfer
 
 _MS = 1e3
 _SAMPLES = 1e6
@@ -201,7 +198,7 @@ def _row(prediction: Prediction, numbers: Mapping[str, int]) -> tuple[str, ...]:
         Number(f"{point.num_workers} on {counted(point.num_hosts, 'host')}", point.num_workers)
         if point.num_hosts
         else count(point.num_workers),
-        _spread(step, factor=_MS) if isinstance(step, Estimate) else UNKNOWN,
+        format_milliseconds(step) if isinstance(step, Estimate) else UNKNOWN,
         _usd(prediction),
         _memory(prediction.memory),
         _verdict(prediction),
@@ -301,33 +298,6 @@ def _memory(need: MemoryNeed | None) -> str:
     return Number(f"{shown} of {number(need.capacity_bytes / _GIB, digits=3)}", least)
 
 
-def transfers_table(transfers: "Iterable[Transfer]") -> Table:
-    """One row a workload and target."""
-    headers = ("workload", "anchor", "measured ms", "target", "predicted ms [90%]", "from, or why not")
-    numbers = ("measured ms", "predicted ms [90%]")
-    return Table(
-        title="Predicted from profiles",
-        note="Predicted, not measured, but on the anchor. Brackets: 90% interval "
-        "for models that were not measured before.",
-        columns=tuple(Column(header=header, is_number=header in numbers) for header in headers),
-        rows=tuple(
-            (
-                transfer.workload,
-                transfer.anchor,
-                _milliseconds(transfer.measured_seconds),
-                transfer.target,
-                _spread(transfer.step, factor=_MS) if isinstance(transfer.step, Estimate) else UNKNOWN,
-                find_origin(transfer.step),
-            )
-            for transfer in transfers
-        ),
-    )
-
-
-def _milliseconds(seconds: float | None) -> str:
-    return UNKNOWN if seconds is None else number(_MS * seconds)
-
-
 def _usd(prediction: Prediction) -> str:
     """Return the dollars of a million samples."""
     usd, price = prediction.usd_per_million_samples, prediction.price
@@ -341,8 +311,9 @@ def _compute_spread(step: Estimate) -> Spread:
     return Spread(median=step.likely, low=step.low, high=step.high)
 
 
-def _spread(step: Estimate, *, factor: float) -> Number:
-    return _few_digits(scaled(_compute_spread(step), factor))
+def format_milliseconds(step: Estimate) -> Number:
+    """Write the time of a step with its interval."""
+    return _few_digits(scaled(_compute_spread(step), _MS))
 
 
 def _few_digits(value: Spread) -> Number:

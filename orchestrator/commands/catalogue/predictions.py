@@ -1,4 +1,4 @@
-"""Commands that predict, and that measure how good predictions are."""
+"""Commands that predict."""
 
 from orchestrator.commands.catalogue.sweeps import JSON
 from orchestrator.commands.command_line import Command, Key
@@ -15,7 +15,6 @@ _POINT = (
     Key(usage="precision=fp16", summary="arithmetic; also global_batch_size, num_workers"),
 )
 _PRICE = Key(usage="prices.region=europe-west4", summary="region of the price list; also prices.provisioning")
-_DATA = (Key(usage="data=PATH", summary="folder of measured latencies; the only override"),)
 
 TOOLS = {
     "predict fit": "python tools/fit_bundled_models.py DATA",
@@ -95,28 +94,5 @@ COMMANDS = (
             Key(usage="trainer.python=PATH", summary="interpreter with torch"),
         ),
         examples=("predict calibrate device=auto", "predict calibrate device=cpu --json"),
-    ),
-    Command(
-        name="predict transfer",
-        group="Predict",
-        arguments="data=PATH",
-        summary="Predict latencies on one GPU from those on another.",
-        run="orchestrator.commands.predict:transfer",
-        flags=(JSON,),
-        keys=_DATA,
-        examples=("predict transfer data=my_profiles", "predict transfer data=my_profiles --json"),
-    ),
-    Command(
-        name="predict evaluate",
-        group="Predict",
-        arguments="data=PATH",
-        summary="Measure how good such predictions are.",
-        run="orchestrator.commands.predict:evaluate",
-        flags=(JSON,),
-        keys=_DATA,
-        examples=(
-            "predict evaluate data=$ORCHESTRATOR_DATA/profet",
-            "predict evaluate data=$ORCHESTRATOR_DATA/profet --json",
-        ),
     ),
 )

@@ -1,11 +1,9 @@
-"""Bundled models: fitted models and condensed profiles, as text files of the package."""
+"""Bundled models: fitted models, as text files of the package."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.resources import files
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from orchestrator.core import codec
 from orchestrator.core.estimate import ErrorCorrelation
@@ -14,11 +12,7 @@ from orchestrator.predict.step_time.basis import BasisKind, HitTable, OwnKind
 from orchestrator.predict.step_time.crossed_effects import CrossedEffects, PublishedStep
 from orchestrator.predict.step_time.error_model import ErrorPrior
 
-if TYPE_CHECKING:
-    from orchestrator.extensions.profile_transfer.latency_data.table import LatencyTable
-
 _FILE = "default_models.json"
-_PROFILES = "default_profiles.csv"
 _HITS = "past_hits.json"
 
 
@@ -83,14 +77,3 @@ def past_hits(kind: BasisKind | OwnKind) -> str:
     """Describe how good predictions of a kind were; empty where none was tested."""
     hits = _hit_table().hits.get(kind)
     return "" if hits is None else str(hits)
-
-
-def default_profiles() -> "LatencyTable":
-    """Read the condensed profiles of published networks on K80, M60, T4 and V100; their licence lies next to
-    them.
-    """
-    from orchestrator.extensions.profile_transfer.latency_data.read import read_latencies
-
-    return read_latencies(
-        Path(str(files("orchestrator.extensions.profile_transfer").joinpath("data", _PROFILES)))
-    )

@@ -11,6 +11,7 @@ from builders import record, train_result, trial_spec
 from orchestrator.analysis.formatting import UNKNOWN
 from orchestrator.cli import main
 from orchestrator.core.estimate import Estimate, Refusal
+from orchestrator.extensions.profile_transfer.latency_data.bundled import default_profiles
 from orchestrator.pipeline.predictions import advised, predicted
 from orchestrator.predict.prediction_table import note_lines, prediction_table
 from orchestrator.predict.step_time import bundled_models as defaults
@@ -350,7 +351,7 @@ def test_the_profiles_that_travel_with_the_code_are_small_and_have_their_licence
     folder = Path(defaults.__file__).parents[2] / "extensions/profile_transfer/data"
     assert "Copyright (c) 2021 anonymous-profet" in (folder / "default_profiles.LICENSE").read_text()
     assert 0 < sum(path.stat().st_size for path in folder.glob("default_*")) < 2e6
-    assert defaults.default_profiles().profiled_devices == ("k80", "m60", "t4", "v100")
+    assert default_profiles().profiled_devices == ("k80", "m60", "t4", "v100")
 
 
 def test_devices_that_are_not_alike_are_refused_in_one_line(capsys):

@@ -19,7 +19,7 @@ from orchestrator.extension import GROUP, VARIABLE, export_extensions, find_exte
 from orchestrator.train.registry import trainer_info, trainers
 
 NAMES = "from orchestrator.extension import find_extensions as f; print([one.name for one in f()])"
-SHIPPED = ["kernel_split"]
+SHIPPED = ["kernel_split", "profile_transfer"]
 OTHER = """
 from orchestrator.commands.command_line import Command
 from orchestrator.extension import Extension
