@@ -23,11 +23,11 @@ from scipy import stats
 
 from orchestrator.compile.child import Limits
 from orchestrator.compile.step import StepProgram
-from orchestrator.compile.step_time import TpuStepCompiler
-from orchestrator.compile.tpu_programs import TpuPrograms
 from orchestrator.config.loader import devices_named
 from orchestrator.core.compiled_step import CompiledStep
 from orchestrator.execute.machine.environment_probe import trainer_environment
+from orchestrator.extensions.tpu_compiler.step_time import TpuStepCompiler
+from orchestrator.extensions.tpu_compiler.tpu_programs import TpuPrograms
 from orchestrator.record.driver_environment import code_sha256
 from orchestrator.train.capture.request import CaptureRequest
 from orchestrator.train.registry import trainer_info

@@ -8,10 +8,10 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from orchestrator.compile.program_cost import ProgramCost
 from orchestrator.core import codec
 from orchestrator.core.errors import RecordError
 from orchestrator.core.memory_fit import MemoryFit
+from orchestrator.extensions.tpu_compiler.program_cost import ProgramCost
 
 
 def hash_key(*parts: object) -> str:

@@ -10,11 +10,8 @@ from pathlib import Path
 
 from orchestrator.analysis.formatting import counted
 from orchestrator.compile.child import Limits
-from orchestrator.compile.memory import TpuMemoryCompiler
 from orchestrator.compile.step import StepProgram
-from orchestrator.compile.step_time import TpuStepCompiler
 from orchestrator.compile.tensors import GpuTensorCounter
-from orchestrator.compile.tpu_programs import TpuPrograms
 from orchestrator.core.compiled_step import CompiledStep, NotCompiled
 from orchestrator.core.device import Device, DeviceKind
 from orchestrator.core.estimate import Estimate
@@ -26,6 +23,9 @@ from orchestrator.core.trainer import TrainerEnvironment
 from orchestrator.core.trial_spec import TrialSpec
 from orchestrator.execute.machine.agent import OWN_PYTHON
 from orchestrator.execute.machine.environment_probe import trainer_environment
+from orchestrator.extensions.tpu_compiler.memory import TpuMemoryCompiler
+from orchestrator.extensions.tpu_compiler.step_time import TpuStepCompiler
+from orchestrator.extensions.tpu_compiler.tpu_programs import TpuPrograms
 from orchestrator.pipeline.preflight import PreflightState, find_origins, hash_code
 from orchestrator.plan.compatibility import find_reason_against_passes
 from orchestrator.plan.memory import MemoryKey, memory_key

@@ -17,14 +17,14 @@ from trainer_runs import python_of
 from orchestrator.compile import step as steps
 from orchestrator.compile import tpu_programs
 from orchestrator.compile.child import Limits
-from orchestrator.compile.memory import TpuMemoryCompiler
 from orchestrator.compile.step import StepProgram
-from orchestrator.compile.step_time import TpuStepCompiler
-from orchestrator.compile.tpu_programs import TpuPrograms
 from orchestrator.config.loader import devices_named
 from orchestrator.core.compiled_step import NOT_ASKED, CompiledStep, NotCompiled
 from orchestrator.core.memory_fit import MemoryFit, NoFit
 from orchestrator.core.trainer import TrainerEnvironment
+from orchestrator.extensions.tpu_compiler.memory import TpuMemoryCompiler
+from orchestrator.extensions.tpu_compiler.step_time import TpuStepCompiler
+from orchestrator.extensions.tpu_compiler.tpu_programs import TpuPrograms
 from orchestrator.train.capture.request import CaptureRequest
 
 MIB = 2**20
@@ -142,7 +142,7 @@ def test_a_deadline_and_a_memory_limit_are_classified_and_no_file_is_kept(tmp_pa
 
 
 def test_a_compile_ends_with_the_process_that_asked_for_it(tmp_path):
-    child = ROOT / "orchestrator/compile/pjrt_child.py"
+    child = ROOT / "orchestrator/extensions/tpu_compiler/pjrt_child.py"
     asker = (
         "import json, subprocess, sys, time\n"
         f"command = [{libtpu_python()!r}, '-I', {str(child)!r}]\n"

@@ -13,12 +13,8 @@ from repository import ROOT
 from orchestrator.analysis.tables.plan import memory_lines, plan_table
 from orchestrator.compile.cache import CapturedProgram, CompileCache, hash_key
 from orchestrator.compile.child import Limits
-from orchestrator.compile.compiler_output import reported_bytes
-from orchestrator.compile.memory import TpuMemoryCompiler
 from orchestrator.compile.step import StepProgram, with_smaller_batch, with_smaller_micro_batch
-from orchestrator.compile.targets import LIBTPU_VERSION, find_target
 from orchestrator.compile.tensors import GpuTensorCounter
-from orchestrator.compile.tpu_programs import TpuPrograms
 from orchestrator.config.loader import devices_named
 from orchestrator.core import codec
 from orchestrator.core.errors import ConfigError
@@ -27,6 +23,10 @@ from orchestrator.core.placement import Plan
 from orchestrator.core.settings import Compiling
 from orchestrator.core.trainer import TrainerEnvironment
 from orchestrator.core.trial_spec import MemorySettings
+from orchestrator.extensions.tpu_compiler.compiler_output import reported_bytes
+from orchestrator.extensions.tpu_compiler.memory import TpuMemoryCompiler
+from orchestrator.extensions.tpu_compiler.targets import LIBTPU_VERSION, find_target
+from orchestrator.extensions.tpu_compiler.tpu_programs import TpuPrograms
 from orchestrator.plan.memory import memory_key
 from orchestrator.train.capture.request import CaptureRequest
 

@@ -14,8 +14,8 @@ from torch import Tensor, nn
 from torch_xla import backends
 from torch_xla.core import xla_builder, xla_model
 
+from orchestrator.extensions.tpu_compiler.capture.hlo import with_donations
 from orchestrator.train.capture.declared_step import DeclaredStep
-from orchestrator.train.capture.hlo import with_donations
 from orchestrator.train.capture.native_step import NativeStep
 from orchestrator.train.capture.request import CapturedStep, CaptureRequest, serve
 from orchestrator.train.precision import PRECISIONS

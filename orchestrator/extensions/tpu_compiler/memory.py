@@ -4,10 +4,15 @@ from pathlib import Path
 
 from orchestrator.compile.cache import hash_key
 from orchestrator.compile.child import ChildError
-from orchestrator.compile.compiler_output import reported_bytes
 from orchestrator.compile.step import StepProgram, with_smaller_batch
-from orchestrator.compile.tpu_programs import NoProgramError, TpuProgram, TpuPrograms, refusal_in
 from orchestrator.core.memory_fit import MemoryFit, NoFit
+from orchestrator.extensions.tpu_compiler.compiler_output import reported_bytes
+from orchestrator.extensions.tpu_compiler.tpu_programs import (
+    NoProgramError,
+    TpuProgram,
+    TpuPrograms,
+    refusal_in,
+)
 
 
 class TpuMemoryCompiler:

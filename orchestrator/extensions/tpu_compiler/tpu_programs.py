@@ -13,13 +13,13 @@ from threading import Event
 from orchestrator.compile.cache import CapturedProgram, CompileCache, hash_key
 from orchestrator.compile.child import ChildError, Limits, run_child
 from orchestrator.compile.step import StepProgram, answers_in, ask_trainer
-from orchestrator.compile.targets import LIBTPU_VERSION, CompileTarget, find_target
-from orchestrator.train.capture.hlo import MalformedProgramError, find_module, split_over
+from orchestrator.extensions.tpu_compiler.capture.hlo import MalformedProgramError, find_module, split_over
+from orchestrator.extensions.tpu_compiler.targets import LIBTPU_VERSION, CompileTarget, find_target
 
 _CAPTURES: Mapping[str, tuple[str, Mapping[str, str]]] = {
-    "torch_xla": ("orchestrator.train.capture.torch_xla_program", {"PJRT_DEVICE": "CPU"}),
+    "torch_xla": ("orchestrator.extensions.tpu_compiler.capture.torch_xla_program", {"PJRT_DEVICE": "CPU"}),
     "tensorflow": (
-        "orchestrator.train.capture.tensorflow_program",
+        "orchestrator.extensions.tpu_compiler.capture.tensorflow_program",
         {"KERAS_BACKEND": "tensorflow", "CUDA_VISIBLE_DEVICES": "", "TF_CPP_MIN_LOG_LEVEL": "2"},
     ),
 }

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.train.capture.hlo import (
+from orchestrator.extensions.tpu_compiler.capture.hlo import (
     Field,
     MalformedProgramError,
     encode,

@@ -2,12 +2,17 @@
 
 from orchestrator.compile.cache import hash_key
 from orchestrator.compile.child import ChildError
-from orchestrator.compile.program_cost import ProgramCost, UnpricedProgramError, program_cost
 from orchestrator.compile.step import StepProgram
-from orchestrator.compile.targets import find_target
-from orchestrator.compile.tpu_programs import NoProgramError, TpuProgram, TpuPrograms, refusal_in
 from orchestrator.core.compiled_step import NOT_ASKED, CompiledStep, NotCompiled
 from orchestrator.core.device import Device
+from orchestrator.extensions.tpu_compiler.program_cost import ProgramCost, UnpricedProgramError, program_cost
+from orchestrator.extensions.tpu_compiler.targets import find_target
+from orchestrator.extensions.tpu_compiler.tpu_programs import (
+    NoProgramError,
+    TpuProgram,
+    TpuPrograms,
+    refusal_in,
+)
 
 """The answer for a step that may be compiled, and was not."""
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from orchestrator.compile.program_cost import ProgramCost, UnpricedProgramError, program_cost
+from orchestrator.extensions.tpu_compiler.program_cost import ProgramCost, UnpricedProgramError, program_cost
 
 _PRICED = 'backend_config={"window_config":{"estimated_cycles":"%d"},"flag_configs":[]}'
 _LOOP = """
