@@ -21,7 +21,7 @@ GROUP = "orchestrator.extensions"
 VARIABLE = "ORCHESTRATOR_EXTENSIONS"
 """Environment variable with these values, for processes in environments without the distributions."""
 
-Hook = Literal["trainers", "commands", "report_section"]
+Hook = Literal["trainers", "commands", "report_section", "step_compilers"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,12 +32,14 @@ class Extension:
         trainers: tuple of `core.trainer.TrainerInfo`.
         commands: tuple of `commands.command_line.Command`.
         report_section: function of measurements and records that returns an `analysis.section.ReportSection`.
+        step_compilers: function of `compile.compilers.CompilerSettings` that returns its `StepCompilers`.
     """
 
     name: str
     trainers: str = ""
     commands: str = ""
     report_section: str = ""
+    step_compilers: str = ""
 
 
 class Named(Protocol):

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from orchestrator.analysis.formatting import counted
 from orchestrator.compile.child import Limits
+from orchestrator.compile.compilers import CompilerSettings, MemoryCompiler, NoCompiler, TimeCompiler
 from orchestrator.compile.step import StepProgram
 from orchestrator.compile.tensors import GpuTensorCounter
 from orchestrator.core.compiled_step import CompiledStep, NotCompiled
@@ -23,9 +24,7 @@ from orchestrator.core.trainer import TrainerEnvironment
 from orchestrator.core.trial_spec import TrialSpec
 from orchestrator.execute.machine.agent import OWN_PYTHON
 from orchestrator.execute.machine.environment_probe import trainer_environment
-from orchestrator.extensions.tpu_compiler.memory import TpuMemoryCompiler
-from orchestrator.extensions.tpu_compiler.step_time import TpuStepCompiler
-from orchestrator.extensions.tpu_compiler.tpu_programs import TpuPrograms
+from orchestrator.extension import load_parts
 from orchestrator.pipeline.preflight import PreflightState, find_origins, hash_code
 from orchestrator.plan.compatibility import find_reason_against_passes
 from orchestrator.plan.memory import MemoryKey, memory_key
@@ -44,11 +43,11 @@ OnMessage = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Compilers:
-    """Compilers that answer questions about steps."""
+class Compilers:
+    """Compilers that answer questions about steps, by kind of device."""
 
-    memory: Mapping[DeviceKind, TpuMemoryCompiler | GpuTensorCounter]
-    time: TpuStepCompiler
+    memory: Mapping[DeviceKind, MemoryCompiler]
+    time: Mapping[DeviceKind, TimeCompiler]
 
 
 def with_compilers(
@@ -61,7 +60,7 @@ def with_compilers(
     Args:
         compiles: False: use earlier answers only, and start no process.
     """
-    compilers = _find_compilers(settings, preflight, compiles=compiles)
+    compilers = find_compilers(settings, preflight.driver["code_sha256"], compiles=compiles)
     placed = [placement.trial for placement in decided.placements if placement.trains]
     steps = _find_steps(placed, settings, preflight)
     number = sum(not compilers.memory[step.device.kind].knows(step) for step in steps.values())
@@ -69,14 +68,12 @@ def with_compilers(
         on_message(f"memory: asking about {counted(number, 'step')}; compile=off asks nothing")
     fits = {key: compilers.memory[step.device.kind].find_fit(step) for key, step in steps.items()}
     training = [trial for trial in decided.absent if trainer_info(trial.trainer).trains]
-    absent = {
-        key: step
-        for key, step in _find_steps(training, settings, preflight).items()
-        if step.device.kind == "tpu"
-    }
-    return replace(
-        preflight, memory_fits=fits, compiled_steps=_compiled(absent, compilers.time, compiles, on_message)
-    )
+    absent = _find_steps(training, settings, preflight)
+    compiled: dict[MemoryKey, CompiledStep | NotCompiled] = {}
+    for kind, compiler in compilers.time.items():
+        asked = {key: step for key, step in absent.items() if step.device.kind == kind}
+        compiled |= _compiled(asked, compiler, compiles, on_message)
+    return replace(preflight, memory_fits=fits, compiled_steps=compiled)
 
 
 def with_answers(record: TrialRecord, preflight: PreflightState) -> TrialRecord:
@@ -99,16 +96,16 @@ def find_compiled_steps(settings: Settings) -> Callable[[Iterable[Point]], Estim
         return lambda _: None
     from orchestrator.predict.step_time.compiled_estimate import compiled_estimate
 
-    compiler = TpuStepCompiler(_build_programs(settings, hash_code(settings), captures=False), compiles=False)
+    compilers = find_compilers(settings, hash_code(settings), compiles=False).time
     environments = cache(partial(_build_environment, settings))
     origins = find_origins(settings)
 
     def find_compiled_estimate(points: Iterable[Point]) -> Estimate | None:
         for point in points:
-            if point.device.kind == "tpu" and not point.other_devices:
+            if point.device.kind in compilers and not point.other_devices:
                 environment = environments(point.trainer)
                 step = _build_program(point, point.device, environment, origins[point.workload])
-                told = compiler.predict_step(step)
+                told = compilers[point.device.kind].predict_step(step)
                 if isinstance(told, CompiledStep):
                     return compiled_estimate(told)
         return None
@@ -116,32 +113,28 @@ def find_compiled_steps(settings: Settings) -> Callable[[Iterable[Point]], Estim
     return find_compiled_estimate
 
 
-def _find_compilers(settings: Settings, preflight: PreflightState, *, compiles: bool) -> _Compilers:
-    code_sha256, finds_largest = preflight.driver["code_sha256"], settings.compiling.largest_batch
-    programs = _build_programs(settings, code_sha256, captures=compiles)
-    counter = GpuTensorCounter(
+def find_compilers(settings: Settings, code_sha256: str, *, compiles: bool) -> Compilers:
+    """Build the count of tensors for GPUs, and the compilers of extensions."""
+    limits = _build_limits(settings)
+    asked = CompilerSettings(
+        compiling=settings.compiling,
         folder=_folder(),
-        limits=_build_limits(settings),
+        limits=limits,
         code_sha256=code_sha256,
         compiles=compiles,
-        finds_largest=finds_largest,
     )
-    return _Compilers(
-        memory={
-            "tpu": TpuMemoryCompiler(programs, compiles=compiles, finds_largest=finds_largest),
-            "gpu": counter,
-        },
-        time=TpuStepCompiler(programs, compiles=compiles and settings.compiling.stage == "full"),
-    )
-
-
-def _build_programs(settings: Settings, code_sha256: str, *, captures: bool) -> TpuPrograms:
-    return TpuPrograms(
-        python=settings.compiling.python,
+    added = [build(asked) for build in load_parts("step_compilers")]
+    counter = GpuTensorCounter(
         folder=_folder(),
-        limits=_build_limits(settings),
+        limits=limits,
         code_sha256=code_sha256,
-        captures=captures,
+        compiles=compiles,
+        finds_largest=settings.compiling.largest_batch,
+    )
+    memory: dict[DeviceKind, MemoryCompiler] = {"tpu": NoCompiler(), "gpu": counter}
+    return Compilers(
+        memory=memory | {compilers.kind: compilers.memory for compilers in added},
+        time={compilers.kind: compilers.time for compilers in added},
     )
 
 
@@ -155,7 +148,7 @@ def _build_limits(settings: Settings) -> Limits:
 
 
 def _compiled(
-    steps: Mapping[MemoryKey, StepProgram], compiler: TpuStepCompiler, compiles: bool, on_message: OnMessage
+    steps: Mapping[MemoryKey, StepProgram], compiler: TimeCompiler, compiles: bool, on_message: OnMessage
 ) -> Mapping[MemoryKey, CompiledStep | NotCompiled]:
     """Return the times of steps; several are compiled at once, and every answer is kept at once."""
     known = {key: compiler.predict_step(step) for key, step in steps.items() if compiler.knows(step)}

@@ -10,10 +10,11 @@ from functools import cached_property
 from pathlib import Path
 from threading import Event
 
-from orchestrator.compile.cache import CapturedProgram, CompileCache, hash_key
+from orchestrator.compile.cache import hash_key
 from orchestrator.compile.child import ChildError, Limits, run_child
 from orchestrator.compile.step import StepProgram, answers_in, ask_trainer
 from orchestrator.extensions.tpu_compiler.capture.hlo import MalformedProgramError, find_module, split_over
+from orchestrator.extensions.tpu_compiler.program_cache import CapturedProgram, ProgramCache
 from orchestrator.extensions.tpu_compiler.targets import LIBTPU_VERSION, CompileTarget, find_target
 
 _CAPTURES: Mapping[str, tuple[str, Mapping[str, str]]] = {
@@ -73,7 +74,7 @@ class TpuPrograms:
         self._code_sha256 = code_sha256
         self._captures = captures
         self._is_cancelled = Event()
-        self.cache = CompileCache(folder)
+        self.cache = ProgramCache(folder)
 
     def obstacle(self, step: StepProgram) -> str | None:
         """Explain why a step cannot be compiled at all; None if it may be."""

@@ -15,13 +15,13 @@ from tpu_compiler import libtpu_python
 from trainer_runs import python_of
 
 from orchestrator.compile import step as steps
-from orchestrator.compile import tpu_programs
 from orchestrator.compile.child import Limits
 from orchestrator.compile.step import StepProgram
 from orchestrator.config.loader import devices_named
 from orchestrator.core.compiled_step import NOT_ASKED, CompiledStep, NotCompiled
 from orchestrator.core.memory_fit import MemoryFit, NoFit
 from orchestrator.core.trainer import TrainerEnvironment
+from orchestrator.extensions.tpu_compiler import tpu_programs
 from orchestrator.extensions.tpu_compiler.memory import TpuMemoryCompiler
 from orchestrator.extensions.tpu_compiler.step_time import TpuStepCompiler
 from orchestrator.extensions.tpu_compiler.tpu_programs import TpuPrograms

@@ -28,7 +28,16 @@ from repository import ROOT
 MORE_MODULES = ("fsspec", "mlflow.store.tracking.sqlalchemy_store", "pandas", "vl_convert")
 """Modules that commands import late."""
 
-_WITH_FRAMEWORKS = {"__main__.py", "callback", "native", "train", "with_keras", "with_torch"}
+_WITH_FRAMEWORKS = {
+    "__main__.py",
+    "callback",
+    "capture",
+    "native",
+    "train",
+    "training",
+    "with_keras",
+    "with_torch",
+}
 """Files and folders of ours that a command does not import: most need a framework, `callback` a script."""
 
 _READ_LATE = ("MLFLOW_", "ORCHESTRATOR_", "PYTEST_CURRENT_TEST", "PYTHONBREAKPOINT", "RAY_", "TUNE_")

@@ -11,7 +11,7 @@ from plan_builders import T4, TPU, planned, point
 from repository import ROOT
 
 from orchestrator.analysis.tables.plan import memory_lines, plan_table
-from orchestrator.compile.cache import CapturedProgram, CompileCache, hash_key
+from orchestrator.compile.cache import hash_key
 from orchestrator.compile.child import Limits
 from orchestrator.compile.step import StepProgram, with_smaller_batch, with_smaller_micro_batch
 from orchestrator.compile.tensors import GpuTensorCounter
@@ -25,6 +25,7 @@ from orchestrator.core.trainer import TrainerEnvironment
 from orchestrator.core.trial_spec import MemorySettings
 from orchestrator.extensions.tpu_compiler.compiler_output import reported_bytes
 from orchestrator.extensions.tpu_compiler.memory import TpuMemoryCompiler
+from orchestrator.extensions.tpu_compiler.program_cache import CapturedProgram, ProgramCache
 from orchestrator.extensions.tpu_compiler.targets import LIBTPU_VERSION, find_target
 from orchestrator.extensions.tpu_compiler.tpu_programs import TpuPrograms
 from orchestrator.plan.memory import memory_key
@@ -125,7 +126,7 @@ def test_the_total_is_read_from_a_whole_report_alone():
 
 
 def test_answers_are_kept_by_everything_that_they_depend_on(tmp_path):
-    cache = CompileCache(tmp_path / "compiled")
+    cache = ProgramCache(tmp_path / "compiled")
     assert cache.fit("a") is None
     cache.keep_fit("a", FITS)
     captured = CapturedProgram(module=b"module", batch_parameters=(0, 3), host_seconds=0.1)
@@ -142,7 +143,7 @@ def test_answers_are_kept_by_everything_that_they_depend_on(tmp_path):
 
 
 def test_a_spoiled_answer_is_asked_for_again(tmp_path):
-    cache = CompileCache(tmp_path)
+    cache = ProgramCache(tmp_path)
     cache.keep_fit("a", FITS)
     (tmp_path / "a.memory.json").write_text("{")
     assert cache.fit("a") is None
@@ -156,7 +157,7 @@ def test_a_spoiled_answer_is_asked_for_again(tmp_path):
 
 def test_a_cache_that_cannot_be_written_is_ignored(tmp_path):
     (tmp_path / "file").write_text("")
-    cache = CompileCache(tmp_path / "file")
+    cache = ProgramCache(tmp_path / "file")
     cache.keep_fit("a", FITS)
     assert cache.fit("a") is None
 

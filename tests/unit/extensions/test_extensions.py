@@ -8,18 +8,35 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from plan_builders import TPU, planned, point
 from repository import ROOT
 
 from orchestrator import extension
 from orchestrator.analysis.section import build_sections
+from orchestrator.analysis.tables.plan import memory_lines, plan_table
 from orchestrator.cli import main
 from orchestrator.commands.catalogue.catalogue import list_commands
+from orchestrator.compile.step import StepProgram
+from orchestrator.config.loader import load
 from orchestrator.core.errors import ConfigError
+from orchestrator.core.memory_fit import NoFit
+from orchestrator.core.trainer import TrainerEnvironment
 from orchestrator.extension import GROUP, VARIABLE, export_extensions, find_extensions
+from orchestrator.pipeline.compilation import find_compilers
+from orchestrator.plan.memory import memory_key
+from orchestrator.train.capture.request import CaptureRequest
 from orchestrator.train.registry import trainer_info, trainers
 
 NAMES = "from orchestrator.extension import find_extensions as f; print([one.name for one in f()])"
-SHIPPED = ["kernel_split", "profile_transfer"]
+SHIPPED = ["kernel_split", "profile_transfer", "tpu_compiler"]
+STEP = StepProgram(
+    trainer="torch_xla",
+    options={},
+    environment=TrainerEnvironment(python="python", versions={}, missing=None),
+    request=CaptureRequest(workload="lenet5", workload_options={}, precision="bf16", global_batch_size=128),
+    device=TPU,
+    num_workers=1,
+)
 OTHER = """
 from orchestrator.commands.command_line import Command
 from orchestrator.extension import Extension
@@ -125,6 +142,25 @@ def test_sweep_without_parts_of_extensions_is_planned_without_them(
     assert main(["predict", "split", "+sweep=smoke"]) == 2
     assert "unknown command 'predict split'" in capsys.readouterr().err
     assert build_sections((), ()) == ()
+
+
+@pytest.mark.usefixtures("without_extensions")
+@pytest.mark.parametrize("stage", ["memory", "full"])
+def test_memory_of_a_tpu_step_without_a_compiler_is_unknown(stage: str, tmp_path: Path) -> None:
+    settings = load(["+sweep=smoke", f"compile={stage}"], working_directory=tmp_path)
+    compilers = find_compilers(settings, "code", compiles=True)
+    assert not compilers.time
+    assert compilers.memory["tpu"].knows(STEP)
+    fit = compilers.memory["tpu"].find_fit(STEP)
+    assert isinstance(fit, NoFit)
+    on_tpu = point(trainer="tensorflow", device=TPU, precision="bf16")
+    (placed,) = planned(on_tpu).placements
+    plan = planned(on_tpu, memory_fits={memory_key(placed.trial): fit})
+    assert memory_lines(plan.memory.values()) == (
+        "memory of 1 step not checked: it is unknown: no registered extension has a compiler for tpu_v3_8",
+    )
+    (row,) = plan_table(plan).rows
+    assert "a step takes" not in row[2]
 
 
 @pytest.mark.usefixtures("without_extensions")
