@@ -42,6 +42,14 @@ def forward_flops(network: Network) -> float:
     return sum(_layer_flops(network, _is_any))
 
 
+def block_flops(network: Network) -> tuple[float, float]:
+    """Operations of one forward pass of the repeated blocks, per sample, and those without attention."""
+    products = _layer_flops(network, lambda layer: not isinstance(layer, Attention))
+    inside = [index for block in network.blocks for index in block]
+    everything = _layer_flops(network, _is_any)
+    return sum(everything[index] for index in inside), sum(products[index] for index in inside)
+
+
 def train_step_flops(spec: Workload, global_batch_size: int) -> float:
     """Operations of one optimizer step of the phase that is timed, all replicas together."""
     if isinstance(spec, NativeSpec):

@@ -15,6 +15,7 @@ from workloads.layers import Layer
 from workloads.network import Network, Node
 from workloads.spec import (
     BatchLengths,
+    BlockCost,
     JobCost,
     JobQuality,
     NativeSpec,
@@ -56,7 +57,7 @@ class Ready:
 
 _PARTS = (
     *(Network, Node, Phase, DataNeed, Noise, Quality, WarmupCosine, WorkloadSpec),
-    *(NativeSpec, JobCost, BatchLengths, JobQuality, Knob, Ready),
+    *(NativeSpec, JobCost, BatchLengths, BlockCost, JobQuality, Knob, Ready),
 )
 _KINDS = {
     kind.__name__: kind for kind in (*get_args(Layer), *get_args(Optimizer), *get_args(Protocol), *_PARTS)

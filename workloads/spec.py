@@ -226,6 +226,24 @@ class BatchLengths:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BlockCost:
+    """Cost of one forward pass of all repeated blocks of a network.
+
+    Attributes:
+        product_flops_per_sample: of the operations, those of products with weights.
+        value_bytes_per_sample: read and written for a sample in float32, if nothing is fused.
+        weight_bytes: read by a pass of any size.
+        layers: modules, or nodes, of all blocks.
+    """
+
+    flops_per_sample: float
+    product_flops_per_sample: float
+    value_bytes_per_sample: float
+    weight_bytes: float
+    layers: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JobCost:
     """Cost of a native job's training step, counted from its operations.
 
@@ -246,6 +264,8 @@ class JobCost:
         trained_bytes: trained parameters alone; 0: not counted.
         slot_bytes: the optimizer's state.
         lengths: drawn batches of several sizes, the smallest first; empty where samples have one length.
+        blocks: repeated blocks that can be computed again; None: there are none, or batch normalisation in
+            them would move its statistics twice.
     """
 
     flops_per_sample: float
@@ -263,6 +283,7 @@ class JobCost:
     trained_bytes: float = 0.0
     slot_bytes: float = 0.0
     lengths: tuple[BatchLengths, ...] = ()
+    blocks: BlockCost | None = None
 
     def lengths_at(self, batch_size: int) -> BatchLengths:
         """Return how long batches of a size are, between the drawn sizes on a logarithmic scale.

@@ -51,6 +51,24 @@ def train_step_bytes(spec: Workload, global_batch_size: int, *, value_bytes: int
     return float(global_batch_size * values * value_bytes + weights * _WEIGHT_BYTES)
 
 
+def block_traffic(network: Network) -> tuple[float, float]:
+    """Bytes in float32 that one forward pass of the repeated blocks moves: values a sample, and weights."""
+    inside = {index for block in network.blocks for index in block}
+    values, shapes = 0, find_shapes(network)
+    for index in inside:
+        sources = [
+            network.input_shape if source == INPUT else shapes[source]
+            for source in network.nodes[index].inputs
+        ]
+        values += sum(map(math.prod, (shapes[index], *sources)))
+    weights = (
+        math.prod(shape)
+        for name, shape in network_parameters(network).items()
+        if int(name.partition(".")[0]) in inside
+    )
+    return float(_WEIGHT_BYTES * values), float(_WEIGHT_BYTES * sum(weights))
+
+
 def _list_networks(spec: WorkloadSpec, phase: Phase) -> tuple[tuple[Network, int], ...]:
     """Return the networks that a step runs forwards and backwards, and how often."""
     match phase.protocol:

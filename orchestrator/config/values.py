@@ -2,7 +2,7 @@
 
 import dataclasses
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
@@ -56,7 +56,11 @@ def assign(config: DictConfig, key: str, value: Any, *, text: str | None = None)
 
 
 def read_value(config: DictConfig, key: str) -> Any:
-    """The value of a top-level key, resolved. Raises ConfigError for a whole number of more than 64 bits."""
+    """The value of a top-level key, resolved.
+
+    Raises:
+        ConfigError: a whole number of more than 64 bits, or a value that is no choice.
+    """
     with one_line_errors():
         value = config[key]
     if isinstance(value, str):
@@ -64,7 +68,8 @@ def read_value(config: DictConfig, key: str) -> Any:
         assert isinstance(written, dict)
         _require_no_environment(config._get_full_key(key), value, written[key], config)
     _require_64_bits(key, value)
-    return value
+    choices = _list_choices(config).get(key)
+    return _choose(key, value, choices) if choices else value
 
 
 def known_keys(config: DictConfig, key: str) -> list[str]:
@@ -103,16 +108,25 @@ def convert_to_plain(config: DictConfig, *, group: str, file: str | None = None)
     _require_no_environment(group, plain, OmegaConf.to_container(config), config)
     for key, value in plain.items():
         _require_64_bits(f"{group}.{key}", value)
-    kind: Any = OmegaConf.get_type(config)
-    for field_ in dataclasses.fields(kind):
-        choices = field_.metadata.get("choices")
-        if not choices:
-            continue
-        if _SWITCH.get(plain[field_.name]) in choices:
-            plain[field_.name] = _SWITCH[plain[field_.name]]
-        if plain[field_.name] not in choices:
-            raise UnknownNameError(f"{group}.{field_.name}", str(plain[field_.name]), known=choices)
+    for key, choices in _list_choices(config).items():
+        plain[key] = _choose(f"{group}.{key}", plain[key], choices)
     return plain
+
+
+def _list_choices(config: DictConfig) -> Mapping[str, Sequence[Any]]:
+    """Return the keys with a closed set of values."""
+    kind: Any = OmegaConf.get_type(config)
+    fields = dataclasses.fields(kind) if dataclasses.is_dataclass(kind) else ()
+    return {one.name: one.metadata["choices"] for one in fields if "choices" in one.metadata}
+
+
+def _choose(key: str, value: Any, choices: Sequence[Any]) -> Any:
+    """Return a value that is a choice, `on` for YAML's `True`. Raises UnknownNameError for another."""
+    switch = _SWITCH.get(value)
+    chosen = switch if switch in choices else value
+    if chosen not in choices:
+        raise UnknownNameError(key, str(value), known=choices)
+    return chosen
 
 
 def resolved(config: DictConfig, *, file: str | None = None) -> Any:

@@ -20,6 +20,9 @@ HOST_SEPARATOR = " + "
 
 _EVALUATE_EVERY_STEPS = 50
 
+Recomputation = Literal["none", "full", "selective"]
+"""Values of the repeated blocks that the backward pass computes again: none, all, or the cheap ones."""
+
 ProcessModel = Literal["per_replica", "per_host"]
 """One worker process for each data-parallel replica, or one for all replicas of a host."""
 
@@ -119,16 +122,18 @@ class MemorySettings:
 
     Attributes:
         micro_batch_size: samples of a replica that go through at once; gradients are summed; 0: all.
+        activation_checkpointing: of the repeated blocks, what the backward pass computes again.
     """
 
     micro_batch_size: int = 0
+    activation_checkpointing: Recomputation = "none"
 
     def __post_init__(self) -> None:
         if self.micro_batch_size < 0:
             raise ConfigError(f"micro_batch_size={self.micro_batch_size} must not be negative")
 
     @property
-    def chosen(self) -> Mapping[str, int]:
+    def chosen(self) -> Mapping[str, int | str]:
         """Key -> value of the settings that differ from their defaults."""
         values = {field.name: (getattr(self, field.name), field.default) for field in fields(self)}
         return {name: value for name, (value, default) in values.items() if value != default}

@@ -58,6 +58,7 @@ def _reasons(point: Point, trainer: TrainerInfo) -> Iterator[str | None]:
     yield _takes_unequal_devices(point, trainer)
     yield _has_memory_settings(point, trainer)
     yield _can_accumulate(point)
+    yield _can_recompute(point)
     devices = {device.name: device for device in (point.device, *point.other_devices)}
     yield from (rule(point, device, trainer) for device in devices.values() for rule in _DEVICE_RULES)
     yield _a_target_needs_training(point, trainer)
@@ -77,7 +78,7 @@ def _has_memory_settings(point: Point, trainer: TrainerInfo) -> str | None:
     if not missing:
         return None
     if trainer.runs_scripts:
-        return f"a script divides its batches itself; leave {missing[0]} out"
+        return f"a script decides itself what it holds at once; leave {missing[0]} out"
     return f"{trainer.name} has no {missing[0]}; choose trainer=torch_ddp, or leave it out"
 
 
@@ -95,6 +96,25 @@ def find_reason_against_passes(spec: Workload) -> str | None:
     if isinstance(spec, NativeSpec) and spec.accumulation_steps > 1:
         return f"{spec.name} accumulates by itself, accumulation_steps={spec.accumulation_steps}"
     return None
+
+
+def _can_recompute(point: Point) -> str | None:
+    if point.memory_settings.activation_checkpointing == "none":
+        return None
+    spec = build_workload(point)
+    reason = find_reason_against_recomputation(spec)
+    named = "name blocks=(Class, ...) of its job, or " if isinstance(spec, NativeSpec) else ""
+    return reason and f"{reason}; {named}leave activation_checkpointing out"
+
+
+def find_reason_against_recomputation(spec: Workload) -> str | None:
+    """Explain why no block of a workload can be computed again; None: some can."""
+    if isinstance(spec, WorkloadSpec):
+        has_blocks = any(network.blocks for network in spec.networks.values())
+        can_recompute = has_blocks and not _has_layer(spec, BatchNorm)
+    else:
+        can_recompute = isinstance(spec, NativeSpec) and spec.cost.blocks is not None
+    return None if can_recompute else f"{spec.name} repeats no block without batch normalisation"
 
 
 def _a_trainer_is_known(_point: Point, device: Device, _trainer: TrainerInfo) -> str | None:

@@ -4,7 +4,7 @@ from dataclasses import fields
 
 from orchestrator.analysis.formatting import number, share
 from orchestrator.analysis.table import Column, Table
-from orchestrator.core.estimate import Estimate
+from orchestrator.core.estimate import Estimate, Refusal
 from orchestrator.predict.jobs import describe_job
 from orchestrator.predict.prediction_table import Prediction, format_batch
 from orchestrator.predict.step_breakdown import StepBreakdown
@@ -63,8 +63,22 @@ def breakdown_sentence(prediction: Prediction) -> str:
                 if bound is None
                 else [f"At least {_milliseconds(bound)} by the device's peaks (roofline)."]
             ),
+            *_utilisation(prediction),
         )
     )
+
+
+def _utilisation(prediction: Prediction) -> list[str]:
+    """Return shares of the peak: of the model's operations, and with those that are computed again."""
+    roofline, step = prediction.roofline, prediction.step
+    if roofline is None or not roofline.recomputed_seconds or isinstance(step, Refusal):
+        return []
+    assert roofline.compute_seconds is not None, "its peak is known"
+    model, everything = roofline.compute_seconds - roofline.recomputed_seconds, roofline.compute_seconds
+    return [
+        f"The model's operations take {share(model / step.likely)} of the peak (MFU), "
+        f"{share(everything / step.likely)} with what is computed again (HFU)."
+    ]
 
 
 def _milliseconds(seconds: float) -> str:

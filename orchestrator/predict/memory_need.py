@@ -7,12 +7,13 @@ fragmentation come on top of it.
 """
 
 import math
+from collections.abc import Set
 from dataclasses import dataclass
 
 from orchestrator.core.device import Device
-from orchestrator.core.trial_spec import DEFAULT_MEMORY, MemorySettings
+from orchestrator.core.trial_spec import DEFAULT_MEMORY, MemorySettings, Recomputation
 from orchestrator.train.precision import PRECISIONS
-from workloads.layers import Embedding
+from workloads.layers import Dense, Embedding
 from workloads.network import INPUT, Network
 from workloads.sequence_layers import Attention
 from workloads.shapes import find_shapes, list_parameters, network_parameters
@@ -114,7 +115,8 @@ def count_memory_need(
         slots = sum(_num_slots(how) * num_weights(spec.networks[name]) for name, how in names.items())
         learns_backwards = not isinstance(phase.protocol, ContrastiveDivergence)
         gradients = sum(num_weights(spec.networks[name]) for name in names) if learns_backwards else 0
-        sample_bytes = _sample_bytes(spec, precision) if learns_backwards else 0
+        recomputation = memory_settings.activation_checkpointing
+        sample_bytes = _sample_bytes(spec, precision, recomputation) if learns_backwards else 0
     share = global_batch_size // replicas
     passes = memory_settings.count_passes(share)
     samples = math.ceil(global_batch_size / replicas / passes)
@@ -140,16 +142,17 @@ def _num_slots(optimizer: Optimizer) -> int:
     return int(bool(optimizer.momentum)) if isinstance(optimizer, Sgd) else 2
 
 
-def _sample_bytes(spec: WorkloadSpec, precision: str) -> int:
+def _sample_bytes(spec: WorkloadSpec, precision: str, recomputation: Recomputation) -> int:
     """Count what one sample leaves for the backward pass; a generator's step runs both of its networks."""
-    value_bytes = PRECISIONS[precision].value_bytes
-    return value_bytes * sum(_values_kept(spec.networks[name]) for name in spec.phases[-1].optimizers)
+    networks = (spec.networks[name] for name in spec.phases[-1].optimizers)
+    return PRECISIONS[precision].value_bytes * sum(_values_kept(one, recomputation) for one in networks)
 
 
-def _values_kept(network: Network) -> int:
+def _values_kept(network: Network, recomputation: Recomputation) -> int:
     """Count the distinct arrays that layers with weights and attention take, and the network's output.
 
-    Other layers may work in place, or need a mask of their output alone. Ids of tokens are left out.
+    Other layers may work in place, or need a mask of their output alone. Ids of tokens are left out. Of
+    blocks that are computed again their inputs are kept, and the most is held before or in the last one.
     """
     shapes = find_shapes(network)
 
@@ -162,4 +165,23 @@ def _values_kept(network: Network) -> int:
             continue
         if isinstance(node.layer, Attention) or list_parameters(node.layer, find_shape(node.inputs[0])):
             kept.update(node.inputs)
-    return sum(math.prod(find_shape(index)) for index in kept)
+    held = kept if recomputation == "none" else _find_held(network, kept, recomputation)
+    end = network.blocks[-1].stop if network.blocks else len(network.nodes)
+    last = kept.intersection(network.blocks[-1]) if network.blocks else set()
+
+    def count(indices: Set[int]) -> int:
+        return sum(math.prod(find_shape(index)) for index in indices)
+
+    return max(count(held), count(last.union(index for index in held if index < end)))
+
+
+def _find_held(network: Network, kept: Set[int], recomputation: Recomputation) -> set[int]:
+    """Return the nodes with outputs that live until the backward pass of blocks that are computed again."""
+    held = set(kept) - {index for block in network.blocks for index in block[:-1]}
+    held |= {block.start - 1 for block in network.blocks}
+    if recomputation == "selective":
+        for block in network.blocks:
+            products = [index for index in block if isinstance(network.nodes[index].layer, Dense)]
+            attention = [index for index in block if isinstance(network.nodes[index].layer, Attention)]
+            held.update(products[::2], attention)
+    return held

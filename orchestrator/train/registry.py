@@ -85,7 +85,7 @@ TORCH_DDP = TrainerInfo(
     rehearsed_with=_torch_stand_ins,
     framework="torch",
     native_path="orchestrator.train.trainers.native.torch_ddp:NativeTorchDdpTrainer",
-    memory_keys=("micro_batch_size",),
+    memory_keys=("micro_batch_size", "activation_checkpointing"),
 )
 
 _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(

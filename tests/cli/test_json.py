@@ -17,7 +17,8 @@ REPORT = {
 
 PREDICTION = {
     *("workload", "workload_options", "device", "instance", "precision", "num_workers", "num_hosts"),
-    *("global_batch_size", "micro_batch_size", "provenance", "step_seconds", "source", "past_hits"),
+    *("global_batch_size", "micro_batch_size", "activation_checkpointing"),
+    *("provenance", "step_seconds", "source", "past_hits"),
     *("refusal", "interval_factor"),
     *("command", "input", "job"),
     *("memory", "parts_seconds", "roofline_seconds", "usd_per_million_samples", "price_marks", "price"),

@@ -2,10 +2,12 @@
 
 from collections import Counter
 from collections.abc import Set
+from functools import partial
 
 from torch import nn
 
-from workloads.jobs import JobError
+from workloads.jobs import JobError, TorchJob
+from workloads.with_torch.checkpointing import Recomputation, run_checkpointed
 
 _CONTAINERS = (nn.ModuleList, nn.ModuleDict)  # without a forward pass of their own
 _LEAST = 2
@@ -27,10 +29,18 @@ def find_blocks(model: nn.Module, classes: tuple[type[nn.Module], ...] = ()) -> 
     if classes:
         return _find_outermost(model, {type(one) for one in model.modules() if isinstance(one, classes)})
     names = {name for part in model.modules() for name in getattr(part, "_no_split_modules", None) or ()}
-    counts = Counter(type(part) for part in model.modules() if _may_repeat(part))
-    repeated = {kind for kind, count in counts.items() if count >= _LEAST}
-    unsplit = {kind for kind in repeated if kind.__name__ in names}
-    return _find_outermost(model, unsplit or {kind for kind, _ in counts.most_common(1)} & repeated)
+    counts = Counter(type(part) for part in model.modules() if part is not model and _may_repeat(part))
+    unsplit = {kind for kind in counts if kind.__name__ in names}
+    tried = (
+        _find_outermost(model, kinds) for kinds in (unsplit, *({kind} for kind, _ in counts.most_common()))
+    )
+    return next((blocks for blocks in tried if len(blocks) >= _LEAST), ())
+
+
+def recompute_blocks(job: TorchJob, mode: Recomputation) -> None:
+    """Compute the blocks again in the backward pass; names and classes stay, in copies of the model too."""
+    for block in find_blocks(job.model, job.blocks) if mode != "none" else ():
+        block.forward = partial(run_checkpointed, mode, block.forward)
 
 
 def _may_repeat(part: nn.Module) -> bool:
@@ -38,9 +48,7 @@ def _may_repeat(part: nn.Module) -> bool:
     return has_parts and not isinstance(part, _CONTAINERS) and any(True for _ in part.parameters())
 
 
-def _find_outermost(part: nn.Module, kinds: Set[type[nn.Module]]) -> tuple[nn.Module, ...]:
-    """Return the modules of these classes that lie in no other of them."""
-    if type(part) in kinds:
-        return (part,)
-    found = (block for child in part.children() for block in _find_outermost(child, kinds))
-    return tuple(dict.fromkeys(found))  # a shared module once
+def _find_outermost(model: nn.Module, kinds: Set[type[nn.Module]]) -> tuple[nn.Module, ...]:
+    """Return the parts of these classes that lie in no other of them."""
+    found = ((part,) if type(part) in kinds else _find_outermost(part, kinds) for part in model.children())
+    return tuple(dict.fromkeys(block for blocks in found for block in blocks))  # a shared module once

@@ -24,6 +24,7 @@ from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import FlopCounterMode, flop_registry
 
 from workloads.jobs import JobError, TorchJob
+from workloads.native.torch_blocks import find_blocks
 from workloads.native.torch_samples import (
     batch_resizer,
     drawn_batches,
@@ -32,7 +33,8 @@ from workloads.native.torch_samples import (
     unequal_samples,
 )
 from workloads.native.torch_step import JobLoss, load_weights, moved, replace_tensors, without_data
-from workloads.spec import BatchLengths, JobCost
+from workloads.spec import BatchLengths, BlockCost, JobCost
+from workloads.with_torch.checkpointing import PRODUCTS
 
 _SMALL, _LARGE = 2, 4
 """Batch sizes that are counted. The cost of every other size lies on the line through them."""
@@ -48,22 +50,25 @@ _BATCHED = 3  # axes of a sequence with a batch
 
 
 class _Counts(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch's own class
-    """Sums of the bytes that operations read and write, and of the FLOPs of 3x3 convolutions."""
+    """Sums of the bytes that operations read and write, and of FLOPs of 3x3 convolutions and of products."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]  # likewise
         self.moved_bytes = 0
         self.winograd_flops = 0
+        self.product_flops = 0
 
     def __torch_dispatch__(self, operation: Any, _types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Run an operation, and count its inputs and outputs unless it is a view."""
+        """Run an operation, and count its inputs and outputs unless it is a view or a question."""
         output = operation(*args, **(kwargs or {}))
-        if not operation.is_view:
+        if not operation.is_view and operation.namespace != "prim":  # which asks where a tensor lies
             tensors = (leaf for leaf in tree_leaves((args, kwargs, output)) if isinstance(leaf, Tensor))
             self.moved_bytes += sum(tensor.nbytes for tensor in tensors)
         kind = operation.overloadpacket
         if kind in _KERNELS and _is_winograd(*args[_KERNELS[kind] :]):
             self.winograd_flops += flop_registry[kind](*args, **(kwargs or {}), out_val=output)
+        if operation in PRODUCTS:
+            self.product_flops += flop_registry[kind](*args, **(kwargs or {}), out_val=output)
         return output
 
 
@@ -161,8 +166,8 @@ def _cost(
     job: TorchJob, compute_loss: JobLoss, *, of_sample: NDArray[np.float64], of_step: NDArray[np.float64]
 ) -> JobCost:
     """Make the cost of the counts of a sample and of a step of any size."""
-    flops, winograd_flops, moved_bytes, _ = map(float, of_sample)
-    flops_of_step, _, bytes_of_step, time_steps = map(float, of_step)
+    flops, winograd_flops, moved_bytes, *of_blocks, _ = map(float, of_sample)
+    flops_of_step, _, bytes_of_step, *_, block_bytes, time_steps = map(float, of_step)
     trained = [weight for weight in compute_loss.parameters() if weight.requires_grad]
     learning = [weight for weight in trained if weight.grad is not None]
     held = (*compute_loss.parameters(), *compute_loss.buffers())
@@ -174,19 +179,39 @@ def _cost(
         weight_bytes=max(0.0, bytes_of_step) + _update_bytes(job),
         gradient_bytes=float(_GRADIENT_BYTES * sum(weight.numel() for weight in learning)),
         num_weights=sum(weight.numel() for weight in trained),
-        layers=sum(any(True for _ in part.parameters(recurse=False)) for part in compute_loss.modules()),
+        layers=sum(map(_has_own_weights, compute_loss.modules())),
         time_steps=round(time_steps),
         recurrent_bytes=0.0,  # every time step's operations were counted
         has_unused_weights=len(learning) < len(trained),
         held_bytes=float(sum(tensor.nbytes for tensor in held)),
         trained_bytes=float(sum(weight.nbytes for weight in trained)),
         slot_bytes=float(_slot_bytes(job)),
+        blocks=_describe_blocks(job, of_blocks, max(0.0, block_bytes)),
     )
 
 
-def _count(job: TorchJob, compute_loss: JobLoss, batch: Any) -> tuple[int, int, int, int]:
-    """Take one step, and return FLOPs, those of them in 3x3 convolutions, bytes, and time steps of recurrent
-    layers.
+def _describe_blocks(job: TorchJob, of_sample: Sequence[float], weight_bytes: float) -> BlockCost | None:
+    """Return the cost of the blocks; None where they cannot be computed again."""
+    parts = [part for block in find_blocks(job.model, job.blocks) for part in block.modules()]
+    if not parts or any(isinstance(part, nn.modules.batchnorm._BatchNorm) for part in parts):
+        return None
+    flops, product_flops, value_bytes = of_sample
+    return BlockCost(
+        flops_per_sample=flops,
+        product_flops_per_sample=product_flops,
+        value_bytes_per_sample=value_bytes,
+        weight_bytes=weight_bytes,
+        layers=sum(map(_has_own_weights, parts)),
+    )
+
+
+def _has_own_weights(part: nn.Module) -> bool:
+    return any(True for _ in part.parameters(recurse=False))
+
+
+def _count(job: TorchJob, compute_loss: JobLoss, batch: Any) -> tuple[int, ...]:
+    """Take one step, and return FLOPs, those of them in 3x3 convolutions, bytes, the forward FLOPs, FLOPs of
+    products and bytes of the repeated blocks, and time steps of recurrent layers.
     """
     for optimizer in job.optimizers:
         optimizer.zero_grad()
@@ -196,13 +221,41 @@ def _count(job: TorchJob, compute_loss: JobLoss, batch: Any) -> tuple[int, int, 
         flops = modes.enter_context(FlopCounterMode(display=False))
         counts = modes.enter_context(_Counts())
         sequences = modes.enter_context(_sequences(compute_loss))
+        in_blocks = modes.enter_context(
+            _sums_in_blocks(job, lambda: (flops.get_total_flops(), counts.product_flops, counts.moved_bytes))
+        )
         loss = compute_loss(batch)
         if not loss.requires_grad:
             raise JobError("the loss does not depend on a parameter of the model")
         loss.backward()
     for optimizer in job.optimizers:
         optimizer.step()
-    return flops.get_total_flops(), counts.winograd_flops, counts.moved_bytes, sum(sequences)
+    whole = flops.get_total_flops(), counts.winograd_flops, counts.moved_bytes
+    return (*whole, *map(int, in_blocks), sum(sequences))
+
+
+@contextmanager
+def _sums_in_blocks(job: TorchJob, read: Callable[[], tuple[int, ...]]) -> Iterator[NDArray[np.int64]]:
+    """Sum what counters grow by in the forward passes of the repeated blocks."""
+    sums, started = np.zeros(3, np.int64), np.zeros(3, np.int64)
+
+    def start(_block: nn.Module, _inputs: Any) -> None:
+        started[:] = read()
+
+    def add(_block: nn.Module, _inputs: Any, _output: Any) -> None:
+        sums[:] += np.array(read()) - started
+
+    blocks = find_blocks(job.model, job.blocks)
+    hooks = [
+        hook
+        for block in blocks
+        for hook in (block.register_forward_pre_hook(start), block.register_forward_hook(add))
+    ]
+    try:
+        yield sums
+    finally:
+        for hook in hooks:
+            hook.remove()
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from workloads.initial import State, initial_weights
 from workloads.network import INPUT, Network
 from workloads.sequence_layers import TiedDense
 from workloads.shapes import find_input_shapes
+from workloads.with_torch.checkpointing import Recomputation, run_checkpointed
 from workloads.with_torch.layers import build_module, list_weights, move_channels_last
 from workloads.with_torch.weight import Weight
 
@@ -18,11 +19,15 @@ class TorchNetwork(nn.Module):
     """Images [batch, height, width, channel], vectors or token ids -> the last node's output in float32.
 
     Images are [batch, channel, height, width] inside, channels_last in memory, and come out as they went in.
+
+    Attributes:
+        recomputation: of the repeated blocks, in the backward pass.
     """
 
     def __init__(self, network: Network) -> None:
         super().__init__()
         self.spec = network
+        self.recomputation: Recomputation = "none"
         self._last_uses = network.last_uses
         self._tied = {
             index: node.layer.embedding
@@ -64,15 +69,35 @@ class TorchNetwork(nn.Module):
         Autograd keeps what the backward pass needs; nothing else outlives its last use.
         """
         values = {INPUT: inputs.permute(0, 3, 1, 2) if inputs.ndim == 4 else inputs}  # a channels_last view
-        for index, (node, module) in enumerate(zip(self.spec.nodes[:count], self.nodes, strict=False)):
-            taken = [values[source] for source in node.inputs]
+        start = 0
+        for block in self.spec.blocks if self.recomputation != "none" else ():
+            self._compute(range(start, block.start), values)
+            values[block[-1]] = run_checkpointed(
+                self.recomputation, self._compute_block, block, values[block.start - 1]
+            )
+            if any(block.start - 1 in self._last_uses[index] for index in block):
+                del values[block.start - 1]
+            start = block.stop
+        self._compute(range(start, count), values)
+        return values
+
+    def _compute_block(self, block: range, value: Tensor) -> Tensor:
+        """Compute a block of the value before it."""
+        values = {block.start - 1: value}
+        del value
+        self._compute(block, values)
+        return values[block[-1]]
+
+    def _compute(self, indices: range, values: dict[int, Tensor]) -> None:
+        """Add the outputs of nodes to the values that they take, and drop what no later node takes."""
+        for index in indices:
+            taken = [values[source] for source in self.spec.nodes[index].inputs]
             if index in self._tied:
                 taken += self._tables(index)
-            values[index] = module(*taken)
+            values[index] = self.nodes[index](*taken)
             del taken
             for source in self._last_uses[index]:
                 del values[source]
-        return values
 
     def _tables(self, index: int) -> tuple[Tensor, ...]:
         """Return the weights of another node that a node takes."""

@@ -11,6 +11,7 @@ from torch.nn import functional
 from workloads.data.split import IGNORED
 from workloads.protocols import compute_losses, trained_by
 from workloads.spec import Adam, AdamW, Optimizer, Phase, Quality, Sgd, WarmupCosine, WorkloadSpec
+from workloads.with_torch.checkpointing import Recomputation
 from workloads.with_torch.network import TorchNetwork, build, copy_state, named_weights
 
 
@@ -25,6 +26,11 @@ class Networks(nn.ModuleDict):
         for name, network in self.items():
             assert isinstance(network, TorchNetwork)
             yield name, network
+
+    def recompute_blocks(self, mode: Recomputation) -> None:
+        """Compute the repeated blocks again in the backward pass."""
+        for _, network in self.named():
+            network.recomputation = mode
 
     def state(self) -> dict[str, Any]:
         """`<network>.<node index>.<name>` -> array, in canonical layout."""

@@ -39,6 +39,7 @@ _FILTERS: Mapping[str, str] = {
     "num_workers": "workers",
     "global_batch_size": "batch",
     "micro_batch_size": "micro batch",
+    "activation_checkpointing": "checkpointing",
 }
 """Factors that the page can filter by, with what people call them."""
 

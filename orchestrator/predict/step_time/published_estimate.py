@@ -100,7 +100,8 @@ def estimate_by(
             deviation = math.hypot(likely.whole, _deviation_of_batches(query))
             factor = math.exp(models.quantile * deviation)
             is_known = query.family is not None or kind == "counts"
-            is_tested = query.calibration is None and query.passes == 1 and is_known
+            is_plain = query.calibration is None and query.passes == 1 and query.recomputation == "none"
+            is_tested = is_plain and is_known
             past = past_hits(kind) if is_tested else ""
             step = replace(around(likely.parts.seconds, factor=factor, source=source), past=past)
     assert step is not None, "steps without parts are refused"
@@ -194,4 +195,5 @@ def _name_source(query: StepQuery, kind: BasisKind, chosen: Sequence[StepLabels]
     published = describe_step_basis(kind, chosen, name=query.spec.name, precision=precision)
     calibrated = ["launches and peaks calibrated here"] if query.calibration else []
     divided = [f"sum of {query.passes} micro batches, no published step has any"] if query.passes > 1 else []
-    return "; ".join((published, *calibrated, *divided))
+    again = ["blocks computed again, in no published step"] if query.recomputation != "none" else []
+    return "; ".join((published, *calibrated, *divided, *again))

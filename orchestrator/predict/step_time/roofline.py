@@ -4,17 +4,23 @@ Williams, Waterman and Patterson 2009, "Roofline: an insightful visual performan
 direct algorithms without fusion: Winograd's convolutions beat it (docs/explanation/predictions.md).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from orchestrator.core.device import Device
 from orchestrator.core.peaks import find_peaks
-from workloads.flops import train_step_flops, winograd_flops
-from workloads.spec import JobCost, NativeSpec, ScriptSpec, Workload, WorkloadSpec
+from orchestrator.core.trial_spec import Recomputation
+from workloads.flops import block_flops, train_step_flops, winograd_flops
+from workloads.network import Network
+from workloads.spec import BlockCost, JobCost, NativeSpec, ScriptSpec, Workload, WorkloadSpec
 from workloads.time_steps import recurrent_reads, time_steps
-from workloads.traffic import num_weights, train_step_bytes
+from workloads.traffic import block_traffic, num_weights, train_step_bytes
 
 _WEIGHT_BYTES = 4  # gradients are exchanged in float32 at every precision
+
+_FORWARD_LAUNCHES = 1 / 3
+"""Launches of a layer in a forward pass over those of a step: an assumption, as of its operations."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +36,7 @@ class StepCost:
         layers: number of layers of all trained networks.
         time_steps: steps of sequences that recurrent layers compute one after the other.
         recurrent_bytes: read of recurrent kernels, if no cache holds them from one time step to the next.
+        recomputed_flops: of the operations, those that activation checkpointing computes again.
     """
 
     flops: float
@@ -40,13 +47,17 @@ class StepCost:
     layers: int
     time_steps: int
     recurrent_bytes: float
+    recomputed_flops: float = 0.0
 
 
-def count_step_cost(spec: Workload, *, global_batch_size: int, value_bytes: int) -> StepCost:
+def count_step_cost(
+    spec: Workload, *, global_batch_size: int, value_bytes: int, recomputation: Recomputation = "none"
+) -> StepCost:
     """Count it.
 
     Args:
         value_bytes: size of one value of a feature map: 4 in fp32 and tf32, 2 in bf16 and fp16.
+        recomputation: of the repeated blocks.
     """
     if isinstance(spec, ScriptSpec):
         return StepCost(
@@ -61,7 +72,7 @@ def count_step_cost(spec: Workload, *, global_batch_size: int, value_bytes: int)
         )
     cost = spec.cost if isinstance(spec, NativeSpec) else _declared_cost(_Identity(spec))
     whole = cost.step_bytes(global_batch_size, value_bytes=value_bytes)
-    return StepCost(
+    step = StepCost(
         flops=cost.step_flops(global_batch_size),
         winograd_flops=cost.padded_samples(global_batch_size) * cost.winograd_flops_per_sample,
         value_bytes=whole - cost.weight_bytes,
@@ -71,6 +82,23 @@ def count_step_cost(spec: Workload, *, global_batch_size: int, value_bytes: int)
         time_steps=cost.time_steps,
         recurrent_bytes=cost.recurrent_bytes * value_bytes / _WEIGHT_BYTES,
     )
+    if recomputation == "none" or cost.blocks is None:
+        return step
+    values = cost.padded_samples(global_batch_size) * value_bytes / _WEIGHT_BYTES
+    flops = cost.padded_samples(global_batch_size) * _recomputed_flops(cost.blocks, recomputation)
+    return replace(
+        step,
+        flops=step.flops + flops,
+        recomputed_flops=flops,
+        value_bytes=step.value_bytes + values * cost.blocks.value_bytes_per_sample,
+        weight_bytes=step.weight_bytes + cost.blocks.weight_bytes,
+        layers=step.layers + round(_FORWARD_LAUNCHES * cost.blocks.layers),
+    )
+
+
+def _recomputed_flops(blocks: BlockCost, recomputation: Recomputation) -> float:
+    """Return the operations of a sample: all, or those of every second product with weights."""
+    return blocks.flops_per_sample if recomputation == "full" else blocks.product_flops_per_sample / 2
 
 
 class _Identity:
@@ -105,6 +133,22 @@ def _declared_cost(of: _Identity) -> JobCost:
         time_steps=sum(map(time_steps, trained)),
         recurrent_bytes=float(_WEIGHT_BYTES * sum(map(recurrent_reads, trained))),
         has_unused_weights=False,
+        blocks=_count_blocks(trained),
+    )
+
+
+def _count_blocks(networks: Sequence[Network]) -> BlockCost | None:
+    """Count the repeated blocks of networks; None: there are none."""
+    counts = [(*block_flops(one), *block_traffic(one), sum(map(len, one.blocks))) for one in networks]
+    flops, product_flops, value_bytes, weight_bytes, layers = map(sum, zip(*counts, strict=True))
+    if not layers:
+        return None
+    return BlockCost(
+        flops_per_sample=flops,
+        product_flops_per_sample=product_flops,
+        value_bytes_per_sample=value_bytes,
+        weight_bytes=weight_bytes,
+        layers=layers,
     )
 
 
@@ -117,11 +161,13 @@ class Roofline:
         memory_seconds: traffic at the peak of the devices' memory.
         exchange_seconds: all-reduce of the gradients over all replicas; a replica sends and receives
             2 (n - 1) / n of them (Patarasuk and Yuan 2009); 0 for one replica.
+        recomputed_seconds: of the operations' seconds, those of what is computed again.
     """
 
     compute_seconds: float | None
     memory_seconds: float | None
     exchange_seconds: float | None
+    recomputed_seconds: float | None = 0.0
 
     @property
     def bound_seconds(self) -> float | None:
@@ -132,11 +178,11 @@ class Roofline:
 
     def times(self, passes: int) -> "Roofline":
         """Return the bound of so many passes, after which gradients are exchanged once."""
-        compute, memory = self.compute_seconds, self.memory_seconds
         return replace(
             self,
-            compute_seconds=None if compute is None else passes * compute,
-            memory_seconds=None if memory is None else passes * memory,
+            compute_seconds=_multiply(self.compute_seconds, passes),
+            memory_seconds=_multiply(self.memory_seconds, passes),
+            recomputed_seconds=_multiply(self.recomputed_seconds, passes),
         )
 
 
@@ -150,7 +196,12 @@ def build_roofline(demand: StepCost, device: Device, *, precision: str, count: i
         compute_seconds=_seconds(demand.flops, peaks.flops_per_second if peaks else None),
         memory_seconds=_seconds(traffic, peaks.memory_bytes_per_second if peaks else None),
         exchange_seconds=0.0 if replicas == 1 else _seconds(exchanged, device.link_bytes_per_second),
+        recomputed_seconds=_seconds(demand.recomputed_flops, peaks.flops_per_second if peaks else None),
     )
+
+
+def _multiply(seconds: float | None, count: int) -> float | None:
+    return None if seconds is None else count * seconds
 
 
 def _seconds(amount: float, per_second: float | None) -> float | None:

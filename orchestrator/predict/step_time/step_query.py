@@ -6,7 +6,7 @@ from functools import cached_property
 
 from orchestrator.core.calibration import DeviceBenchmark
 from orchestrator.core.device import Device
-from orchestrator.core.trial_spec import DEFAULT_MEMORY, MemorySettings
+from orchestrator.core.trial_spec import DEFAULT_MEMORY, MemorySettings, Recomputation
 from orchestrator.predict.step_time.analytic import (
     Analytic,
     DevicePeaks,
@@ -76,7 +76,13 @@ class StepQuery:
             self.spec,
             global_batch_size=self.global_batch_size // self.passes,
             value_bytes=PRECISIONS[precision].value_bytes,
+            recomputation=self.recomputation,
         )
+
+    @property
+    def recomputation(self) -> Recomputation:
+        """Values of the repeated blocks that the backward pass computes again."""
+        return self.memory_settings.activation_checkpointing
 
     @cached_property
     def demand(self) -> StepCost:
@@ -131,6 +137,12 @@ class StepQuery:
         return model.parts(demand, peaks=peaks, precision=precision, num_workers=self.num_workers)
 
     @cached_property
+    def _demand_of_model(self) -> StepCost:
+        """Cost of one pass without what is computed again, by which a network resembles others."""
+        plain = replace(self.memory_settings, activation_checkpointing="none")
+        return self.demand if plain == self.memory_settings else replace(self, memory_settings=plain).demand
+
+    @cached_property
     def own_labels(self) -> StepLabels:
         """Labels of the step on the user's machine."""
         labels, calibration = self.labels(self.peaks, self.precision), self.calibration
@@ -145,6 +157,7 @@ class StepQuery:
         """Return the labels of this step on a device in a precision, over published figures."""
         flops, memory = peaks.flops_per_second[precision], peaks.memory_bytes_per_second
         assert memory is not None, "a device without it has no parts of a step"
+        demand = self._demand_of_model
         return StepLabels(
             laboratory="",
             software="",
@@ -152,8 +165,8 @@ class StepQuery:
             device=peaks.name,
             precision=precision_label(precision),
             family=self.family,
-            network=network_label(self.spec.name, self.demand),
-            size=_doublings(self.demand.flops * self.passes / self.global_batch_size),
+            network=network_label(self.spec.name, demand),
+            size=_doublings(demand.flops * self.passes / self.global_batch_size),
             balance=math.log(flops / memory / _REFERENCE_BALANCE),
         )
 

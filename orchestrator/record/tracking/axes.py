@@ -21,6 +21,7 @@ _WORDS = {
     "steps": "{} steps",
     "seed": "seed {}",
     "micro_batch_size": "micro batch {}",
+    "activation_checkpointing": "checkpointing {}",
 }
 _SEPARATOR = ", "
 _LONGEST = 5000  # MLflow's own limit of a parameter is 6000

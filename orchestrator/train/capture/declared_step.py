@@ -20,6 +20,7 @@ class DeclaredStep:
         spec = request.spec()
         phase = spec.phases[-1]
         self.module = Networks(spec, None)
+        self.module.recompute_blocks(request.memory_settings.activation_checkpointing)
         replace_tensors(self.module, [], place)
         trained = self.module.train_in(phase)
         self._build_losses = Losses(self.module, phase)

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from orchestrator.train.capture.request import HELD_PASSES, CaptureRequest
 from workloads.jobs import TorchJob
 from workloads.native.code import find_builder
+from workloads.native.torch_blocks import recompute_blocks
 from workloads.native.torch_samples import Make, batch_resizer
 from workloads.native.torch_step import JobLoss, replace_tensors
 
@@ -34,6 +35,7 @@ class NativeStep:
         self._passes = request.passes
         self._resized = batch_resizer(self._job)
         self.module = JobLoss(self._job).train()
+        recompute_blocks(self._job, request.memory_settings.activation_checkpointing)
         replace_tensors(self.module, self._job.optimizers, place)
         self.optimizers = list(self._job.optimizers)
 

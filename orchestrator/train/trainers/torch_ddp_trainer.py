@@ -71,6 +71,7 @@ class TorchDdpTrainer:
         set_float32_rounding(precision, self._device)
         self._networks = Networks(workload, job.trial.seed)
         self._networks.to(self._device)
+        self._networks.recompute_blocks(job.trial.memory_settings.activation_checkpointing)
         self._first_product = FirstProduct(self._networks)
         join(job, device=self._device, listener=listener)
         self._autocast = build_autocast(precision, self._device)

@@ -112,6 +112,23 @@ def test_micro_batches_take_the_memory_of_one_and_the_gradients_beside_it(counte
     assert divided[1].tensor_bytes < whole.tensor_bytes / 3
 
 
+def test_checkpointed_blocks_take_less_and_selective_ones_something_between(counter):
+    options = {"size": "tiny", "sequence_length": 64}
+    found = {
+        mode: count(
+            counter,
+            step(
+                "gpt2",
+                workload_options=options,
+                global_batch_size=64,
+                memory_settings=MemorySettings(activation_checkpointing=mode),
+            ),
+        ).tensor_bytes
+        for mode in ("none", "selective", "full")
+    }
+    assert found["full"] < found["selective"] < found["none"]
+
+
 @pytest.mark.more
 @pytest.mark.slow_cases("mobilenet_v2", "imdb_bilstm", "mnist_dbn", "xception")
 @pytest.mark.parametrize("name", ["imdb_bilstm", "mnist_dbn", "mnist_gan", "mobilenet_v2", "xception"])

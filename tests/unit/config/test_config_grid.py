@@ -208,9 +208,8 @@ def test_a_grid_of_too_many_combinations_is_refused_before_any_is_made():
 
 @pytest.mark.parametrize("part", ["grid", "common"])
 def test_an_axis_that_points_do_not_have_is_refused(part):
-    message = (
-        rf"unknown axis in sweep\.{part} 'devise'; did you mean 'device'\? known: data, data\.KEY, device"
-    )
+    known = r"known: activation_checkpointing, data, data\.KEY, device"
+    message = rf"unknown axis in sweep\.{part} 'devise'; did you mean 'device'\? {known}"
     with pytest.raises(ConfigError, match=message):
         grid(**{part: {"devise": ["cpu"]}})
 

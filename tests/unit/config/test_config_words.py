@@ -98,7 +98,7 @@ _WRITE = "; write KEY=VALUE, KEY=A,B or +sweep=NAME"
             ("executor=ray,inline",),
             "'executor=ray,inline': executor holds for the whole command; axes may be: workload, device, "
             "precision, trainer, measure, data, num_workers, num_hosts, global_batch_size, steps, seed, "
-            "micro_batch_size, devices",
+            "micro_batch_size, activation_checkpointing, devices",
         ),
         (
             ("device.chips=3",),
@@ -121,11 +121,14 @@ def test_a_word_that_cannot_be_understood_shows_what_can(words, message):
     [
         (
             "devise=cpu",
-            "unknown key 'devise'; did you mean 'device'\\? known: budget, checkpoint, cluster, ",
+            "unknown key 'devise'; did you mean 'device'\\? known: activation_checkpointing, budget, ",
         ),
         ("hydra/launcher=joblib", "'hydra.launcher' has no effect; executor=ray runs trials side by side, "),
         ("sweep.grid.devise=[cpu]", "unknown axis in sweep.grid 'devise'; did you mean 'device'\\? known: "),
-        ("sweep.grid.executor=[ray]", "unknown axis in sweep.grid 'executor'; known: data, data.KEY, "),
+        (
+            "sweep.grid.executor=[ray]",
+            "unknown axis in sweep.grid 'executor'; known: activation_checkpointing, data, data.KEY, ",
+        ),
         ("workload.name=x", "'workload.name' is a fact of conf/workload/"),
     ],
 )

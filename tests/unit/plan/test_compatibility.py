@@ -144,6 +144,16 @@ def test_what_goes_together_has_no_reason_against_it(trainer, changes):
             "leave micro_batch_size out",
         ),
         (
+            TENSORFLOW,
+            {"workload": "gpt2", "memory_settings": MemorySettings(activation_checkpointing="full")},
+            "tensorflow has no activation_checkpointing; choose trainer=torch_ddp, or leave it out",
+        ),
+        (
+            trainer_info("torch_ddp"),
+            {"memory_settings": MemorySettings(activation_checkpointing="selective")},
+            "mnist_cnn repeats no block without batch normalisation; leave activation_checkpointing out",
+        ),
+        (
             torch_like(name="noop", trains=False),
             {"timing": TimingSpec(target=0.9)},
             "noop trains nothing and reaches no quality; remove measure.target",

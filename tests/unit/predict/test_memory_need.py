@@ -21,14 +21,26 @@ def v100():
     return devices_named(Path("/"))["v100"]
 
 
-def need(device, name, batch, *, precision="fp32", replicas=1, micro_batch_size=0, **options):
+def need(
+    device,
+    name,
+    batch,
+    *,
+    precision="fp32",
+    replicas=1,
+    micro_batch_size=0,
+    activation_checkpointing="none",
+    **options,
+):
     return count_memory_need(
         workload(name, options),
         device=device,
         precision=precision,
         replicas=replicas,
         global_batch_size=batch,
-        memory_settings=MemorySettings(micro_batch_size=micro_batch_size),
+        memory_settings=MemorySettings(
+            micro_batch_size=micro_batch_size, activation_checkpointing=activation_checkpointing
+        ),
     )
 
 
@@ -71,6 +83,28 @@ def test_the_largest_micro_batch_fits_and_the_next_divisor_does_not(v100):
     larger = next(other for other in range(size + 1, 361) if 360 % other == 0)
     assert need(v100, "gpt2", 1440, replicas=4, size="small", micro_batch_size=size).fits
     assert not need(v100, "gpt2", 1440, replicas=4, size="small", micro_batch_size=larger).fits
+
+
+def test_a_checkpointed_transformer_keeps_the_inputs_of_its_blocks_and_its_logits(v100):
+    kept, selective, full = (
+        need(v100, "gpt2", 4, size="small", activation_checkpointing=mode).activation_bytes
+        for mode in ("none", "selective", "full")
+    )
+    embedded, steps, vocabulary = 768, 1024, 50_257
+    inputs_and_head = 4 * 4 * steps * (12 * embedded + 2 * embedded + vocabulary)
+    assert full == inputs_and_head
+    assert full < selective < kept
+    assert full == need(v100, "gpt2", 4, size="small", activation_checkpointing="full").activation_bytes
+    plain = [need(v100, "mnist_cnn", 64, activation_checkpointing=mode) for mode in ("none", "full")]
+    assert plain[0] == plain[1]
+
+
+def test_a_checkpointed_network_holds_one_block_beside_all_inputs(v100):
+    """An image has a small output: most is held in the backward pass of the last block."""
+    found = need(v100, "vit_b16", 1, image_size=224, size="b16", activation_checkpointing="full")
+    of_units = found.activation_bytes / (4 * 197 * 768)
+    before_blocks, inputs_of_blocks, in_last_block, output = 3, 12, 11, 1
+    assert of_units == pytest.approx(before_blocks + inputs_of_blocks + in_last_block + output, abs=0.02)
 
 
 def test_memory_grows_with_the_micro_batch(v100):

@@ -10,6 +10,7 @@ from orchestrator.core.trial_spec import MemorySettings
 from orchestrator.predict.step_time.bundled_models import default_models
 from orchestrator.predict.step_time.published_estimate import build_published_estimate
 from orchestrator.predict.step_time.step_query import StepQuery
+from workloads.flops import block_flops
 from workloads.layers import Dense, Embedding, Recurrent
 from workloads.network import Draft
 from workloads.registry import workload
@@ -84,6 +85,28 @@ def test_the_time_of_micro_batches_is_their_sum_with_one_exchange():
     assert step.past == ""
     assert divided.roofline.exchange_seconds == whole.roofline.exchange_seconds
     assert divided.roofline.compute_seconds == pytest.approx(whole.roofline.compute_seconds)
+
+
+def test_blocks_that_are_computed_again_take_another_forward_pass():
+    whole = replace(query("llama_style", "h100", size="1.1b"), global_batch_size=4)
+    full, selective = (
+        replace(whole, memory_settings=MemorySettings(activation_checkpointing=mode))
+        for mode in ("full", "selective")
+    )
+    forward = block_flops(whole.spec.networks["model"])[0] * 4
+    assert full.demand.flops - whole.demand.flops == pytest.approx(forward)
+    assert 0.3 < full.demand.recomputed_flops / whole.demand.flops < 1 / 3
+    assert whole.demand.flops < selective.demand.flops < full.demand.flops
+    seconds = [build_published_estimate(one, MODELS).step.likely for one in (whole, selective, full)]
+    assert seconds == sorted(seconds)
+    assert 1.2 < seconds[2] / seconds[0] < 1.4
+    assert full.own_labels == whole.own_labels
+    step = build_published_estimate(full, MODELS).step
+    assert step.source.endswith("blocks computed again, in no published step")
+    assert step.past == ""
+    assert full.roofline.recomputed_seconds == pytest.approx(
+        full.roofline.compute_seconds - whole.roofline.compute_seconds
+    )
 
 
 def query(name, device, *, size, num_workers=1):

@@ -22,7 +22,7 @@ def test_only_the_axes_of_a_grid_are_params_under_their_keys_of_the_command_line
     spec = trial_spec(
         workload_options={"units": 32},
         trainer_options={"compile": True},
-        memory_settings=MemorySettings(micro_batch_size=8),
+        memory_settings=MemorySettings(micro_batch_size=8, activation_checkpointing="full"),
         timing=TimingSpec(max_blocks=30),
     )
     assert build_params(spec) == {
@@ -39,6 +39,7 @@ def test_only_the_axes_of_a_grid_are_params_under_their_keys_of_the_command_line
         "workload.units": "32",
         "trainer.compile": "true",
         "micro_batch_size": "8",
+        "activation_checkpointing": "full",
         "measure.max_blocks": "30",
     }
 

@@ -33,6 +33,7 @@ from orchestrator.train.trainers.torch_process import (
     set_drawing_states,
     set_float32_rounding,
 )
+from workloads.native.torch_blocks import recompute_blocks
 from workloads.native.torch_data import TorchBatches
 from workloads.native.torch_step import JobLoss, ProductDtype, moved, replace_tensors
 from workloads.spec import NativeSpec, Phase
@@ -62,6 +63,7 @@ class NativeTorchDdpTrainer:
         self._batches = batches
         self._job = batches.load()
         self._loss_of = JobLoss(self._job).train()
+        recompute_blocks(self._job, job.trial.memory_settings.activation_checkpointing)
         if self._device.type != "cpu":
             replace_tensors(self._loss_of, self._job.optimizers, lambda tensor: tensor.to(self._device))
         self._weights = [weight for weight in self._loss_of.parameters() if weight.requires_grad]

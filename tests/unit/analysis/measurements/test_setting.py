@@ -30,7 +30,11 @@ OTHERS = {
     "other_devices": [("t4",), ("l4",)],
     "workload_options": [{"width": 2}, {"width": 3}, {"width": 2, "depth": 1}],
     "trainer_options": [{"width": 2}, {"strategy": "mirrored"}],
-    "memory_settings": [MemorySettings(micro_batch_size=8), MemorySettings(micro_batch_size=16)],
+    "memory_settings": [
+        MemorySettings(micro_batch_size=8),
+        MemorySettings(micro_batch_size=16),
+        MemorySettings(activation_checkpointing="full"),
+    ],
     "timing": [TimingSpec(), TimingSpec(max_blocks=20), TimingSpec(warmup_steps=5)],
 }
 """Other values than the builder's, of every field."""

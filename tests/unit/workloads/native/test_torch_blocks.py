@@ -84,6 +84,8 @@ def test_the_class_that_is_repeated_most_makes_the_blocks_and_the_outer_of_two()
     mixed = [*parts, Wide()]
     assert find_blocks(build_stack(*mixed)) == tuple(part.inner for part in mixed)
     assert find_blocks(build_stack(Pair())) == ()
+    nested = nn.Sequential(nn.Linear(4, 4), nn.Tanh())
+    assert find_blocks(nn.Sequential(nested, nn.Linear(4, 2))) == ()
     assert find_blocks(nn.Linear(4, 4)) == ()
 
 

@@ -58,6 +58,31 @@ def padded(lengths: list[int], *, reads_values: bool = False) -> JobCost:
     return count_cost(job)
 
 
+def test_repeated_blocks_have_the_forward_cost_of_their_layers() -> None:
+    def model() -> nn.Module:
+        layer = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True)
+        return nn.TransformerEncoder(layer, 3)
+
+    blocks = cost(model, torch.ones(16, 5, 8)).blocks
+    assert blocks is not None
+    products = 2 * 5 * (4 * 8 * 8 + 2 * 8 * 16)
+    attention = 4 * 5 * 5 * 8
+    assert blocks.product_flops_per_sample == 3 * products
+    assert blocks.flops_per_sample == 3 * (products + attention)
+    assert blocks.layers == 3 * 6
+    assert blocks.weight_bytes == 3 * 4 * (4 * 8 * 8 + 2 * 8 * 16 + 4 * 8 + 16 + 8 + 4 * 8)
+    assert blocks.value_bytes_per_sample > 3 * 4 * 5 * 8 * 10
+
+
+@pytest.mark.parametrize("norm", [nn.BatchNorm1d, nn.Identity])
+def test_a_model_without_blocks_or_with_batch_normalisation_in_them_has_none_to_compute_again(
+    norm: Callable[[int], nn.Module],
+) -> None:
+    count = 2 if norm is nn.BatchNorm1d else 1
+    parts = [nn.Sequential(nn.Linear(4, 4), norm(4)) for _ in range(count)]
+    assert cost(lambda: nn.Sequential(*parts, nn.Linear(4, 2)), torch.ones(16, 4)).blocks is None
+
+
 TOKEN_FLOPS = 2 * 2 * 4 * 8
 
 
