@@ -190,6 +190,12 @@ class WorkloadSpec:
     noise: tuple[Noise, ...] = ()
     epochs: float | None = None
 
+    @property
+    def tokens_per_sample(self) -> float | None:
+        """Tokens of a sample of a language model, as in `NativeSpec`; None for other workloads."""
+        is_language = isinstance(self.phases[-1].protocol, TokenPrediction)
+        return self.data.sequence_length if is_language else None
+
 
 Framework = Literal["torch", "keras"]
 """A framework of native jobs."""
@@ -391,6 +397,7 @@ class ScriptSpec:
     quality: None = None
     epochs: None = None
     train_samples: None = None
+    tokens_per_sample: None = None
 
     @property
     def data(self) -> str:

@@ -48,7 +48,12 @@ def _prediction(prediction: Prediction) -> dict[str, Any]:
         if roofline is None
         else {"bound": roofline.bound_seconds, **codec.to_nulls(roofline)},
         "usd_per_million_samples": prediction.usd_per_million_samples,
-        "job": None if job is None or length is None else _job(job, length),
+        "tokens_per_sample": prediction.tokens_per_sample,
+        "tokens_per_second": prediction.tokens_per_second,
+        "usd_per_million_tokens": prediction.usd_per_million_tokens,
+        "job": None
+        if job is None or length is None
+        else {**_job(job, length), "tokens": prediction.job_tokens},
         "price_marks": [] if isinstance(price, Unpriced) else find_marks(price),
         "price": None if isinstance(price, Unpriced) else price,
         "unpriced": price.reason if isinstance(price, Unpriced) else None,

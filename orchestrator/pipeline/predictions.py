@@ -210,6 +210,7 @@ def predicted(overrides: Sequence[str], *, working_directory: Path) -> tuple[Pre
             command=_find_command(point, repeated_words=repeated),
             length=None if isinstance(query, Refusal) else find_length(query.spec, point),
             input="" if isinstance(query, Refusal) else describe_input(point),
+            tokens_per_sample=None if isinstance(query, Refusal) else query.spec.tokens_per_sample,
         )
         for point, query in ((point, inputs.build_query(point)) for point in inputs.points)
     )

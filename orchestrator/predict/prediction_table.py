@@ -46,7 +46,9 @@ _HEADERS = (
     ("batch", True),
     ("workers", True),
     ("predicted ms [90%]", True),
+    ("tokens/s", True),
     ("$/M samples [90%]", True),
+    ("$/M tokens", True),
     (_MEMORY, True),
     ("90% interval", False),
     (_NOTES, False),
@@ -54,10 +56,13 @@ _HEADERS = (
 _RANKS = {
     "predicted ms [90%]": Rank.RATE,
     "$/M samples [90%]": Rank.COST,
+    "tokens/s": Rank.RATE,
+    "$/M tokens": Rank.COST,
     _MEMORY: Rank.QUALITY,
     "90% interval": Rank.REPEATS,
     _NOTES: Rank.REPEATS,
 }
+_OF_TOKENS = ("tokens/s", "$/M tokens")  # of language models alone
 _BRACKETED = ("predicted ms [90%]", "$/M samples [90%]")
 _NOTE = (
     "Predicted or compiled (docs/how_to/compiled.md), not measured. Brackets: 90% interval, also as a factor "
@@ -80,6 +85,7 @@ class Prediction:
         command: command that measures the step; None: no trainer can train it.
         length: length of the job; None: neither asked for nor declared.
         input: input of its network in words; empty: unknown, or refused.
+        tokens_per_sample: tokens of a sample of a language model; None: samples are no texts, or refused.
     """
 
     point: Point
@@ -93,6 +99,7 @@ class Prediction:
     command: str | None = None
     length: JobLength | None = None
     input: str = ""
+    tokens_per_sample: float | None = None
 
     @property
     def device_label(self) -> str:
@@ -113,6 +120,30 @@ class Prediction:
             return None
         spent = self.price.usd_per_hour / _SECONDS_PER_HOUR * _SAMPLES / self.point.global_batch_size
         return scaled(_compute_spread(self.step), spent)
+
+    @property
+    def tokens_per_second(self) -> Spread | None:
+        """None: refused, or no language model."""
+        if isinstance(self.step, Refusal) or self.tokens_per_sample is None:
+            return None
+        tokens = self.point.global_batch_size * self.tokens_per_sample
+        step = self.step
+        return Spread(median=tokens / step.likely, low=tokens / step.high, high=tokens / step.low)
+
+    @property
+    def usd_per_million_tokens(self) -> Spread | None:
+        """None: refused, without a price, or no language model."""
+        usd = self.usd_per_million_samples
+        return (
+            None if usd is None or self.tokens_per_sample is None else scaled(usd, 1 / self.tokens_per_sample)
+        )
+
+    @property
+    def job_tokens(self) -> float | None:
+        """Tokens of the job; None: no language model, or the job's length is not known."""
+        if self.length is None or self.tokens_per_sample is None:
+            return None
+        return self.length.samples * self.tokens_per_sample
 
     @property
     def job_cost(self) -> JobCost | None:
@@ -152,15 +183,16 @@ def _usd_per_sample(prediction: Prediction) -> float:
 
 def job_lines(predictions: Iterable[Prediction]) -> tuple[str, ...]:
     """Describe time and cost of each job with a requested or declared length, the fastest setting first."""
-    jobs: dict[str, list[tuple[JobLength, JobCost]]] = defaultdict(list)
+    jobs: dict[str, list[tuple[str, JobCost]]] = defaultdict(list)
     for one in predictions:
         if one.length is not None and one.job_cost is not None:
-            jobs[describe_job(one.point)].append((one.length, one.job_cost))
+            tokens = f", {counted(round(one.job_tokens), 'token')}" if one.job_tokens else ""
+            jobs[describe_job(one.point)].append((f"{one.length.label}{tokens}", one.job_cost))
     lines = []
     for name, found in jobs.items():
         costs = [cost for _, cost in found]
         fastest = min(costs, key=lambda one: one.seconds.median)
-        lines.append(job_line(found[0][0].label, fastest, costs, job=name if len(jobs) > 1 else ""))
+        lines.append(job_line(found[0][0], fastest, costs, job=name if len(jobs) > 1 else ""))
     return tuple(lines)
 
 
@@ -172,6 +204,8 @@ def input_lines(predictions: Iterable[Prediction]) -> tuple[str, ...]:
 def prediction_table(predictions: Sequence[Prediction]) -> Table:
     """One row a point."""
     numbers = _number_notes(predictions)
+    has_tokens = any(one.tokens_per_sample is not None for one in predictions)
+    headers = [header for header in _HEADERS if has_tokens or header[0] not in _OF_TOKENS]
     return Table(
         title="Predicted",
         note=" ".join(filter(None, (_NOTE, start_line(predictions), _describe_age(predictions)))),
@@ -182,14 +216,19 @@ def prediction_table(predictions: Sequence[Prediction]) -> Table:
                 rank=_RANKS.get(header, Rank.SETTING),
                 is_bracketed=header in _BRACKETED,
             )
-            for header, is_number in _HEADERS
+            for header, is_number in headers
         ),
-        rows=tuple(_row(prediction, numbers) for prediction in predictions),
+        rows=tuple(_row(prediction, numbers, has_tokens=has_tokens) for prediction in predictions),
     )
 
 
-def _row(prediction: Prediction, numbers: Mapping[str, int]) -> tuple[str, ...]:
+def _row(prediction: Prediction, numbers: Mapping[str, int], *, has_tokens: bool) -> tuple[str, ...]:
     point, step = prediction.point, prediction.step
+    rate, price = (
+        ([_find_likely(prediction.tokens_per_second)], [_find_likely(prediction.usd_per_million_tokens)])
+        if has_tokens
+        else ([], [])
+    )
     return (
         describe_job(point),
         prediction.device_label,
@@ -199,11 +238,18 @@ def _row(prediction: Prediction, numbers: Mapping[str, int]) -> tuple[str, ...]:
         if point.num_hosts
         else count(point.num_workers),
         format_milliseconds(step) if isinstance(step, Estimate) else UNKNOWN,
+        *rate,
         _usd(prediction),
+        *price,
         _memory(prediction.memory),
         _verdict(prediction),
         ",".join(str(numbers[note]) for note in find_notes(prediction)),
     )
+
+
+def _find_likely(value: Spread | None) -> str:
+    """Return the likely value alone: its interval is that of the samples beside it."""
+    return UNKNOWN if value is None else number(rounded(value).median, digits=digits_for(value))
 
 
 def format_batch(point: Point) -> str:

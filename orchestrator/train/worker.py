@@ -271,7 +271,7 @@ def _report(worker: _ReadyWorker, times: loop.LoopTimes, trained: _TrainedWorker
         steps_per_block=times.steps_per_block,
         samples=trained.samples,
         train_samples=data.num_train_samples,
-        tokens_per_sample=spec.tokens_per_sample if isinstance(spec, NativeSpec) else None,
+        tokens_per_sample=spec.tokens_per_sample,
         unchecked=trained.unchecked,
         read_files=trained.read_files,
         written_files=trained.written_files,

@@ -22,6 +22,7 @@ PREDICTION = {
     *("refusal", "interval_factor"),
     *("command", "input", "job"),
     *("memory", "parts_seconds", "roofline_seconds", "usd_per_million_samples", "price_marks", "price"),
+    *("tokens_per_sample", "tokens_per_second", "usd_per_million_tokens"),
     "unpriced",
 }
 MEMORY = {

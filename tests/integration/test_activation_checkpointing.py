@@ -39,6 +39,7 @@ def test_checkpointing_is_an_axis_of_a_sweep_that_only_torch_ddp_has(tmp_path: P
     assert "activation_checkpointing=full" in next(tmp_path.glob("outputs/*/results.csv")).read_text()
     curves = [record["result"]["losses"] for record in records if record["spec"]["trainer"] == "torch_ddp"]
     assert curves[0] == curves[1]
+    assert {record["result"]["tokens_per_sample"] for record in records} == {8}
 
 
 def test_a_network_without_blocks_is_left_out_with_the_reason(tmp_path: Path) -> None:

@@ -30,6 +30,26 @@ def test_a_job_of_ones_own_is_predicted_from_its_counts(tmp_path, monkeypatch, c
     assert small["step_seconds"]["median"] < large["step_seconds"]["median"]
 
 
+def test_a_language_model_has_rates_prices_and_a_job_in_tokens(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    words = ("workload=gpt2", "device=h100", "precision=bf16", "report.samples=1000")
+    assert main(["predict", *words]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("Your job (1,000 samples, 1,024,000 tokens) on h100 in bf16, batch 64: ")
+    assert "tokens/s" in out
+    (found,) = predictions(capsys, *words)
+    step, tokens = found["step_seconds"], 64 * 1024
+    assert found["tokens_per_sample"] == 1024
+    assert found["tokens_per_second"]["median"] == pytest.approx(tokens / step["median"])
+    assert found["tokens_per_second"]["low"] == pytest.approx(tokens / step["high"])
+    assert found["usd_per_million_tokens"]["median"] == pytest.approx(
+        found["usd_per_million_samples"]["median"] / 1024
+    )
+    assert found["job"]["tokens"] == 1_024_000
+    (image,) = predictions(capsys, "workload=resnet50", "device=h100", "precision=bf16")
+    assert image["tokens_per_sample"] is image["usd_per_million_tokens"] is None
+
+
 @pytest.mark.more
 def test_a_job_with_less_work_than_all_that_was_measured_is_refused_with_the_reason(
     tmp_path, monkeypatch, capsys
