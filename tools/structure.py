@@ -47,7 +47,7 @@ class Figure:
 
 
 LIMITS: Mapping[str, tuple[float, float]] = {
-    "lines of orchestrator/ outside extensions/": (54_800, 43_000),
+    "lines of orchestrator/ outside extensions/": (55_000, 43_000),
     "functions named X_of": (2, 2),
     "functions of more than 50 lines": (5, 5),
     "functions used in one place, %": (32, 25),
@@ -58,7 +58,7 @@ LIMITS: Mapping[str, tuple[float, float]] = {
     "odd docs of attributes, %": (0.1, 1.5),
     "odd names of tests, %": (0.1, 1.5),
     "odd names in code": (9, 0),
-    "words of pages for users": (30_200, 30_000),
+    "words of pages for users": (30_300, 30_000),
 }
 """Figure -> the most that it may be today, and its goal."""
 

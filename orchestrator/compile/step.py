@@ -2,8 +2,9 @@
 
 import contextlib
 import json
+import math
 import os
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -27,6 +28,7 @@ class StepProgram:
         environment: the trainer's, on this host.
         num_workers: devices of the trial.
         can_divide: True if its micro batches train what the whole batch does.
+        list_lighter: lists words and requests of steps that take less memory, the cheapest in time first.
     """
 
     trainer: str
@@ -36,6 +38,7 @@ class StepProgram:
     device: Device
     num_workers: int
     can_divide: bool = False
+    list_lighter: Callable[[], Iterable[tuple[str, CaptureRequest]]] = tuple
 
     @property
     def replicas(self) -> int:
@@ -58,8 +61,9 @@ def with_smaller_batch(
         finds_largest: False: the first of its half, quarter, ...; True: the largest, to a 32nd of it.
     """
     fit = find_fit(step)
-    share = step.request.global_batch_size // step.replicas
-    is_divided = step.request.memory_settings.count_passes(share) > 1  # a smaller batch holds no less
+    is_divided = (
+        step.request.memory_settings.count_passes(_find_share(step)) > 1
+    )  # a smaller batch holds no less
     if isinstance(fit, NoFit) or fit.fits or is_divided:
         return fit
 
@@ -79,17 +83,45 @@ def with_smaller_micro_batch(
 
     Where no smaller batch fits, no micro batch does, beside which gradients are held.
     """
-    share = step.request.global_batch_size // step.replicas
-    is_divided = step.request.memory_settings.count_passes(share) > 1
-    size = step.request.memory_settings.micro_batch_size if is_divided else share
-    most = size if is_divided else (fit.batch_that_fits or 0) // step.replicas
-    while size % 2 == 0 and most:
-        size //= 2
-        settings = replace(step.request.memory_settings, micro_batch_size=size)
-        tried = replace(step, request=replace(step.request, memory_settings=settings))
-        if size <= most and _is_sure(find_fit(tried)):
+    is_divided = step.request.memory_settings.count_passes(_find_share(step)) > 1
+    most = math.inf if is_divided else (fit.batch_that_fits or 0) // step.replicas
+    for size, divided in _list_divided(step):
+        if size <= most and _is_sure(find_fit(divided)):
             return replace(fit, micro_batch_that_fits=size)
     return fit
+
+
+def with_lighter_settings(
+    step: StepProgram, fit: TensorCount, find_fit: Callable[[StepProgram], TensorCount | NoFit]
+) -> TensorCount:
+    """Return the verdict on a step that no micro batch makes fit, with the first lighter settings that fit.
+
+    Where a smallest micro batch does not fit either, only the whole share is tried.
+    """
+    for words, request in step.list_lighter():
+        whole = replace(step, request=request)
+        divided = _list_divided(whole) if step.can_divide else []
+        if divided and not _is_sure(find_fit(divided[-1][1])):
+            divided = []
+        for tried, size in ((whole, ""), *((one, f" micro_batch_size={size}") for size, one in divided)):
+            if _is_sure(find_fit(tried)):
+                return replace(fit, settings_that_fit=f"{words}{size}")
+    return fit
+
+
+def _list_divided(step: StepProgram) -> list[tuple[int, StepProgram]]:
+    """List the steps in micro batches of a half, a quarter, ... of those of a step, or of its share."""
+    found = []
+    size = step.request.memory_settings.micro_batch_size or _find_share(step)
+    while size % 2 == 0:
+        size //= 2
+        settings = replace(step.request.memory_settings, micro_batch_size=size)
+        found.append((size, replace(step, request=replace(step.request, memory_settings=settings))))
+    return found
+
+
+def _find_share(step: StepProgram) -> int:
+    return step.request.global_batch_size // step.replicas
 
 
 def _is_sure(fit: MemoryFit | TensorCount | NoFit) -> bool:

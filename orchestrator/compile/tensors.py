@@ -9,6 +9,7 @@ from orchestrator.compile.child import ChildError, Limits
 from orchestrator.compile.step import (
     StepProgram,
     ask_trainer,
+    with_lighter_settings,
     with_smaller_batch,
     with_smaller_micro_batch,
 )
@@ -40,9 +41,11 @@ class GpuTensorCounter:
     def find_fit(self, step: StepProgram) -> TensorCount | NoFit:
         """Return the memory of a replica's tensors, or the reason why it is not known."""
         fit = with_smaller_batch(step, self._fit_or_reason, finds_largest=self._finds_largest)
-        if isinstance(fit, NoFit) or fit.fits or not step.can_divide:
+        if isinstance(fit, NoFit) or fit.fits:
             return fit
-        return with_smaller_micro_batch(step, fit, self._fit_or_reason)
+        if step.can_divide:
+            fit = with_smaller_micro_batch(step, fit, self._fit_or_reason)
+        return fit if fit.micro_batch_that_fits else with_lighter_settings(step, fit, self._fit_or_reason)
 
     def knows(self, step: StepProgram) -> bool:
         """Return whether the answer needs no new process."""

@@ -73,6 +73,8 @@ class TensorCount:
         capacity_bytes: memory of the GPU.
         batch_that_fits: a smaller global batch that is sure to fit, if this one does not and one was found.
         micro_batch_that_fits: the same of a micro batch, with the whole batch.
+        settings_that_fit: words of other settings that are sure to fit, where no micro batch is; empty: none
+            were found.
     """
 
     tensor_bytes: int
@@ -81,6 +83,7 @@ class TensorCount:
     capacity_bytes: int
     batch_that_fits: int | None = None
     micro_batch_that_fits: int | None = None
+    settings_that_fit: str = ""
 
     @property
     def fits(self) -> bool:
@@ -113,7 +116,8 @@ class TensorCount:
             "global_batch_size": self.batch_that_fits,
             "micro_batch_size": self.micro_batch_that_fits,
         }
-        found = " or ".join(f"{key}={size}" for key, size in batches.items() if size)
+        words = [*(f"{key}={size}" for key, size in batches.items() if size), self.settings_that_fit]
+        found = " or ".join(filter(None, words))
         return f"; {found} fits" if found else ""
 
 

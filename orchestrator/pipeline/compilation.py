@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -27,6 +27,7 @@ from orchestrator.execute.machine.environment_probe import trainer_environment
 from orchestrator.extension import load_parts
 from orchestrator.pipeline.preflight import PreflightState, find_origins, hash_code
 from orchestrator.plan.compatibility import find_reason_against_passes
+from orchestrator.plan.lighter_settings import list_lighter_settings
 from orchestrator.plan.memory import MemoryKey, memory_key
 from orchestrator.train.capture.request import CaptureRequest
 from orchestrator.train.registry import trainer_info
@@ -207,20 +208,30 @@ def _build_environment(settings: Settings, trainer: str) -> TrainerEnvironment:
 def _build_program(
     asked: TrialSpec | Point, device: Device, environment: TrainerEnvironment, origin: Origin
 ) -> StepProgram:
+    request = CaptureRequest(
+        workload=asked.workload,
+        workload_options=asked.workload_options,
+        precision=asked.precision,
+        global_batch_size=asked.global_batch_size,
+        memory_settings=asked.memory_settings,
+        origin=origin,
+    )
     return StepProgram(
         trainer=asked.trainer,
         options=asked.trainer_options,
         environment=environment,
-        request=CaptureRequest(
-            workload=asked.workload,
-            workload_options=asked.workload_options,
-            precision=asked.precision,
-            global_batch_size=asked.global_batch_size,
-            memory_settings=asked.memory_settings,
-            origin=origin,
-        ),
+        request=request,
         device=device,
         num_workers=asked.num_workers,
         can_divide=find_reason_against_passes(cached_workload(asked.workload, asked.workload_options))
         is None,
+        list_lighter=partial(_list_lighter, request),
     )
+
+
+def _list_lighter(request: CaptureRequest) -> Iterator[tuple[str, CaptureRequest]]:
+    """Yield words and requests of steps that take less memory."""
+    asked = request.workload, request.workload_options, request.memory_settings
+    for lighter in list_lighter_settings(*asked):
+        options, memory = lighter.workload_options, lighter.memory_settings
+        yield lighter.words, replace(request, workload_options=options, memory_settings=memory)

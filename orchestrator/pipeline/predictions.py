@@ -21,13 +21,14 @@ from orchestrator.core.price import Price, Unpriced
 from orchestrator.core.result import TrialRecord, latest
 from orchestrator.core.settings import Settings
 from orchestrator.core.sweep import Point
-from orchestrator.core.trial_spec import MemorySettings, TrialSpec
+from orchestrator.core.trial_spec import TrialSpec
 from orchestrator.pipeline.compilation import find_compiled_steps
 from orchestrator.pipeline.components import build_price_book, find_repeated_words, list_command_words
 from orchestrator.pipeline.host_calibrations import host_calibrations
 from orchestrator.pipeline.preflight import build_inventory, find_data, load_ledgers
 from orchestrator.plan.compatibility import reason_against
 from orchestrator.plan.inputs import apply_published_size, describe_input
+from orchestrator.plan.lighter_settings import list_lighter_settings
 from orchestrator.plan.pricing import PriceBook
 from orchestrator.plan.slots import Slot, count_hosts, find_host_cpu, find_slots
 from orchestrator.plan.trial_specs import build_workload, count_train_samples, unsuitable
@@ -415,22 +416,43 @@ def _too_large(point: Point, query: StepQuery) -> Refusal | None:
 
 def _find_smaller(need: MemoryNeed, point: Point) -> str:
     """Name the largest batch and the largest micro batch that may fit, or what else would."""
-    size = need.largest_micro_batch if _can_divide(point) else 0
-    micro = [f"micro_batch_size={size}"] if size else []
-    whole = [f"global_batch_size={need.largest_batch}"] if need.largest_batch and need.passes == 1 else []
-    if found := " or ".join(whole + micro):
-        return f"{found} at most"
-    return "a device with more memory, or a smaller network"
+    micro = _find_micro_batch(need, point)
+    whole = f"global_batch_size={need.largest_batch}" if need.largest_batch and need.passes == 1 else ""
+    sizes = " or ".join(filter(None, (whole, micro)))
+    lighter = "" if micro else _find_lighter(point)
+    found = " or ".join(filter(None, (sizes and f"{sizes} at most", lighter)))
+    return found or "a device with more memory, or a smaller network"
 
 
-def _can_divide(point: Point) -> bool:
-    """Return whether a trainer trains a point in micro batches of any size."""
-    single = MemorySettings(micro_batch_size=1)
-    able = (info for info in trainers().values() if "micro_batch_size" in info.memory_keys)
-    tried = (
-        (replace(point, trainer=info.name, trainer_options={}, memory_settings=single), info) for info in able
-    )
-    return any(reason_against(divided, info) is None for divided, info in tried)
+def _find_micro_batch(need: MemoryNeed, point: Point) -> str:
+    """Name the largest micro batch that may fit; empty: none does, or no trainer has any."""
+    size = need.largest_micro_batch
+    settings = replace(point.memory_settings, micro_batch_size=1)
+    can_divide = size and _can_train(replace(point, memory_settings=settings))
+    return f"micro_batch_size={size}" if can_divide else ""
+
+
+def _find_lighter(point: Point) -> str:
+    """Name the settings that may fit and cost least time; empty: none do."""
+    asked = point.workload, point.workload_options, point.memory_settings
+    for one in list_lighter_settings(*asked):
+        changed = replace(point, workload_options=one.workload_options, memory_settings=one.memory_settings)
+        query = _step_query(changed)
+        need = None if isinstance(query, Refusal) else _memory_need(query)
+        if need is None or not _can_train(changed):
+            continue
+        if need.fits:
+            return one.words
+        if micro := _find_micro_batch(need, changed):
+            return f"{one.words} with {micro} at most"
+    return ""
+
+
+def _can_train(point: Point) -> bool:
+    """Return whether a trainer trains a point with its settings of memory."""
+    able = (info for info in trainers().values() if info.memory_keys)
+    tried = ((replace(point, trainer=info.name, trainer_options={}), info) for info in able)
+    return any(reason_against(one, info) is None for one, info in tried)
 
 
 def _find_command(point: Point, *, repeated_words: Sequence[str]) -> str | None:

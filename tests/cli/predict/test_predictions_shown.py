@@ -54,6 +54,12 @@ def test_a_step_that_cannot_fit_names_a_micro_batch_that_may(words, possible, ca
     assert f"possible: {possible}\n" in capsys.readouterr().out
 
 
+def test_a_sample_that_cannot_fit_names_checkpointing_that_may(capsys):
+    words = ("workload=llama_style", "workload.size=160m", "workload.sequence_length=65536")
+    assert main(["predict", *words, "device=t4", "precision=fp32", "global_batch_size=1"]) == 0
+    assert "possible: activation_checkpointing=full\n" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("order", ["time", "cost"])
 def test_rows_are_sorted_and_refusals_come_last(order, capsys):
     words = (*RESNET, "device=cpu,t4,v100,a100_40", f"predict.sort={order}")

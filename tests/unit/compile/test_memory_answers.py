@@ -13,7 +13,12 @@ from repository import ROOT
 from orchestrator.analysis.tables.plan import memory_lines, plan_table
 from orchestrator.compile.cache import hash_key
 from orchestrator.compile.child import Limits
-from orchestrator.compile.step import StepProgram, with_smaller_batch, with_smaller_micro_batch
+from orchestrator.compile.step import (
+    StepProgram,
+    with_lighter_settings,
+    with_smaller_batch,
+    with_smaller_micro_batch,
+)
 from orchestrator.compile.tensors import GpuTensorCounter
 from orchestrator.config.loader import devices_named
 from orchestrator.core import codec
@@ -367,3 +372,46 @@ def test_a_micro_batch_is_proposed_that_fits_beside_the_gradients(capacity, size
     batch, size = found
     words = [f"global_batch_size={batch}"] * bool(batch) + [f"micro_batch_size={size}"] * bool(size)
     assert f"; {' or '.join(words)} fits" in fit.words("t4")
+
+
+@pytest.mark.parametrize(
+    ("capacity", "can_divide", "found", "most_counts"),
+    [
+        (60, True, "activation_checkpointing=full", 2),
+        (30, True, "activation_checkpointing=full micro_batch_size=2", 4),
+        (30, False, "workload.method=lora", 2),
+        (12, True, "workload.method=lora micro_batch_size=4", 4),
+        (3, True, "", 5),
+    ],
+)
+def test_lighter_settings_are_proposed_that_fit_and_cost_least_time(capacity, can_divide, found, most_counts):
+    """A sample takes 8 GiB, a checkpointed one 4, with adapters 2; gradients take 8 GiB, of adapters none."""
+    asked: list[CaptureRequest] = []
+
+    def find_fit(step: StepProgram) -> TensorCount:
+        asked.append(step.request)
+        settings, is_lora = step.request.memory_settings, "method" in step.request.workload_options
+        passes = settings.count_passes(8)
+        sample = 2 if is_lora else 4 if settings.activation_checkpointing == "full" else 8
+        return counted(sample * 8 / passes + (8 if passes > 1 and not is_lora else 0), capacity=capacity)
+
+    request = replace(REQUEST, global_batch_size=8)
+    lighter = (
+        (
+            "activation_checkpointing=full",
+            replace(request, memory_settings=MemorySettings(activation_checkpointing="full")),
+        ),
+        ("workload.method=lora", replace(request, workload_options={"method": "lora"})),
+    )
+    step = replace(
+        STEP,
+        trainer="torch_ddp",
+        device=T4,
+        request=request,
+        can_divide=can_divide,
+        list_lighter=lambda: lighter,
+    )
+    fit = with_lighter_settings(step, counted(64, capacity=capacity), find_fit)
+    assert fit.settings_that_fit == found
+    assert fit.words("t4").endswith(f"; {found} fits (predicted by counting)") is bool(found)
+    assert len(asked) <= 2 * most_counts

@@ -1,0 +1,35 @@
+"""Settings with which a step takes less memory, in the order of their cost in time."""
+
+import pytest
+
+from orchestrator.core.trial_spec import DEFAULT_MEMORY, MemorySettings
+from orchestrator.plan import lighter_settings
+from orchestrator.plan.lighter_settings import list_lighter_settings
+
+
+def list_words(workload: str, settings: MemorySettings = DEFAULT_MEMORY, **options: str) -> list[str]:
+    return [one.words for one in list_lighter_settings(workload, options, settings)]
+
+
+def test_blocks_that_can_be_computed_again_are_proposed_unless_they_are() -> None:
+    assert list_words("gpt2") == ["activation_checkpointing=full"]
+    assert list_words("gpt2", MemorySettings(activation_checkpointing="selective")) == [
+        "activation_checkpointing=full"
+    ]
+    assert list_words("gpt2", MemorySettings(activation_checkpointing="full")) == []
+    assert list_words("mnist_cnn") == []
+
+
+def test_adapters_come_after_checkpointing_and_keep_the_other_options(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(lighter_settings._ADAPTERS, "gpt2", {"size": "small"})  # type: ignore[attr-defined]
+    found = list(list_lighter_settings("gpt2", {"dropout": 0.1}, MemorySettings(micro_batch_size=2)))
+    assert [one.words for one in found] == [
+        "activation_checkpointing=full",
+        "workload.size=small",
+        "workload.size=small activation_checkpointing=full",
+    ]
+    assert {one.memory_settings.micro_batch_size for one in found} == {2}
+    assert found[-1].workload_options == {"dropout": 0.1, "size": "small"}
+    assert list_words("gpt2", size="small") == ["activation_checkpointing=full"]
