@@ -18,8 +18,12 @@ def collect_rarely() -> None:
 
 
 def _command() -> int:
-    from orchestrator.cli import main
-
+    try:
+        from orchestrator.cli import main
+    except ModuleNotFoundError as error:
+        cure = "type `source .venv/bin/activate` after `make install`, or `pip install -e .`"
+        sys.stderr.write(f"error: {sys.executable} has no package {error.name!r}; {cure}\n")
+        return 2
     return main(sys.argv[1:])
 
 

@@ -30,6 +30,8 @@ from docsite.recording import Output, draw_svg, frames_of
 from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
+from orchestrator.record.tracking.page import page_lines
+
 ROOT = Path(__file__).parents[1]
 ASSETS = ROOT / "docs" / "assets"
 WORDS = (
@@ -64,7 +66,7 @@ def main(further: Sequence[str]) -> None:
             page = browser.new_page(viewport={"width": 1200, "height": 900}, color_scheme="light")
             page.goto(report.as_uri())
             save(page, ASSETS / "report.png")
-            show_runs(page, f"{address}/#/experiments/{experiment_of(folder)}/runs")
+            show_runs(page, address, experiment_id=experiment_of(folder))
             save(page, ASSETS / "mlflow.png")
             browser.close()
     for picture in sorted(ASSETS.iterdir()):
@@ -74,12 +76,12 @@ def main(further: Sequence[str]) -> None:
             sys.exit(f"docs_pictures: {picture.name} has more than {MOST_BYTES:,} bytes")
 
 
-def show_runs(page: Page, address: str) -> None:
-    """Open the runs of an experiment in MLflow, with those below the sweep's own run."""
+def show_runs(page: Page, address: str, *, experiment_id: str) -> None:
+    """Open the table of measured trials in MLflow, at the address that a command prints."""
+    table, *_ = page_lines(address, experiment_id=experiment_id)
     page.set_default_timeout(120_000)  # MLflow's pages take half a minute on a busy host
-    page.goto(f"{address}?workflowType=machine_learning")
+    page.goto(table.removeprefix("MLflow: "))
     page.get_by_label("Close").click()  # of its assistant
-    page.locator(".ag-row button").first.click()
     page.locator(".ag-row").nth(1).wait_for()
     page.wait_for_timeout(2000)
 

@@ -207,7 +207,7 @@ def _build_environment(settings: Settings, trainer: str) -> TrainerEnvironment:
     return trainer_environment(trainer_info(trainer), python=settings.trainers[trainer].python)
 
 
-_RUNS = "runs from start to end, because no file of its command names orchestrator_callback"
+_RUNS = "runs: no file of its command names orchestrator_callback; script.observe=true measures steps"
 
 
 def own_data(spec: NativeSpec | ScriptSpec) -> DataRef:

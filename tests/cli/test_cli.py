@@ -3,9 +3,12 @@
 import json
 import logging
 import signal
+import subprocess
+import sys
 from importlib import metadata
 
 import pytest
+from repository import ROOT
 
 from orchestrator import api
 from orchestrator.cli import choose_pipe_width, main
@@ -173,7 +176,7 @@ def test_a_plan_shows_what_a_run_would_download(source, working_directory, monke
     monkeypatch.delenv("ORCHESTRATOR_DATA", raising=False)
     assert main(["plan", *NOOP, f"data.source={source}"]) == 0
     *_, totals, expected, last = capsys.readouterr().out.splitlines()
-    assert expected.startswith("time and cost: 1 trial at most ")
+    assert expected.startswith("time and cost: 1 trial of unknown time")
     assert totals.startswith("to run: 1 to measure")
     assert last == ("run would first try to download: MNIST, 60,000 digits to train on and 10,000 to test")
 
@@ -225,3 +228,12 @@ def test_plan_with_json_prints_only_json(working_directory, monkeypatch, capsys)
 def test_a_notebook_may_name_one_trial_to_run_again_alone():
     with pytest.raises(ConfigError, match=r"^--rerun 00000000deadbeef: sweep 'smoke' has no such trial"):
         api.plan("+sweep=smoke", "trainer=noop", "data=synthetic", rerun="00000000deadbeef")
+
+
+def test_an_interpreter_without_the_packages_is_one_line_with_what_to_type():
+    command = [sys.executable, "-S", "-m", "orchestrator", "--help"]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    (line,) = ran.stderr.splitlines()
+    assert line.startswith(f"error: {sys.executable} has no package '")
+    assert "source .venv/bin/activate" in line

@@ -138,7 +138,7 @@ def predicted_table(predicted: Sequence[Predicted]) -> Table:
             _format_spread(forecast.step_seconds, factor=1000),
             _format_duration(forecast.seconds, is_limit=forecast.is_limit),
             _format_spread(forecast.usd, is_limit=forecast.is_limit),
-            _origin_and_price(forecast),
+            _describe_origin(forecast),
         )
         for forecast in predicted
     ]
@@ -152,6 +152,7 @@ def predicted_table(predicted: Sequence[Predicted]) -> Table:
                 _NOTE,
                 *([_LIMITED] if any(forecast.is_limit for forecast in complete) else []),
                 *([_TOTAL] if len(complete) > 1 else []),
+                *_list_prices(predicted),
                 *filter(None, [describe_start(forecast.price for forecast in complete)]),
             )
         ),
@@ -205,15 +206,25 @@ def find_origin(step: Estimate | Refusal) -> str:
     return step.source if isinstance(step, Estimate) else f"{step.reason}; measure {step.to_measure}"
 
 
-def _origin_and_price(predicted: Predicted) -> str:
+def _describe_origin(predicted: Predicted) -> str:
     origin = find_origin(predicted.step)
     if predicted.step_seconds is None:
         return origin
     if predicted.num_phases > 1:
         origin += f"; no time: this is a step of the last of {predicted.num_phases} phases"
     if isinstance(predicted.price, Unpriced):
-        return f"{origin}; without a price: {predicted.price.reason}"
-    return f"{origin}; priced as {priced_as(predicted.price)}"
+        origin += f"; without a price: {predicted.price.reason}"
+    return origin
+
+
+def _list_prices(predicted: Iterable[Predicted]) -> Iterable[str]:
+    """Say what each device is priced as, once for all of its rows."""
+    return dict.fromkeys(
+        f"{'' if one.trial.num_workers == 1 else f'{one.trial.num_workers} x '}{one.trial.device_label} "
+        f"is priced as {priced_as(one.price)}."
+        for one in predicted
+        if one.step_seconds is not None and isinstance(one.price, Price)
+    )
 
 
 def _find_trainer(trial: TrialSpec) -> str:

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from orchestrator.analysis.formatting import about, counted, number
+from orchestrator.analysis.formatting import about, counted, duration_parts, number
 from orchestrator.core.budget import BudgetStatus, CostEstimate, KnownBy
-from orchestrator.core.interval import Spread
+from orchestrator.core.interval import Spread, exactly
 
 
 def spent_line(balance: BudgetStatus) -> str:
@@ -24,7 +24,6 @@ _KNOWN_BY: dict[KnownBy, str] = {
     "predicted": "predicted",
     "compiled": "compiled",
 }
-_HOUR = 3600.0
 
 
 def expected_line(quotes: Sequence[CostEstimate]) -> str:
@@ -36,10 +35,10 @@ def expected_line(quotes: Sequence[CostEstimate]) -> str:
     unknown = [quote for quote in quotes if quote.expected is None]
     parts = [part for known_by in _KNOWN_BY for part in _parts_known_by(known_by, quotes)]
     if unknown:
-        most = number(sum(quote.seconds for quote in unknown) / _HOUR, digits=2)
+        most, *_ = duration_parts(exactly(sum(quote.seconds for quote in unknown)), digits=2)
         usd = _priced([(quote, quote.seconds) for quote in unknown])
         parts.append(
-            f"{counted(len(unknown), 'trial')} at most {most} h{usd}, the time limit, as nothing like it ran"
+            f"{counted(len(unknown), 'trial')} of unknown time, as nothing like it ran: at most {most}{usd}"
         )
     first = []
     if known:

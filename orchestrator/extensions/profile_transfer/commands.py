@@ -32,10 +32,10 @@ def evaluate(line: CommandLine, screen: Screen) -> int:
     evaluation = evaluate_predictors(read_latencies(_find_data(line)), on_progress=on_progress)
     if wants_json(line):
         return print_json(codec.to_nulls(tables.convert_to_plain(evaluation)))
-    for table in tables.build_tables(evaluation):
-        screen.table(table)
     for sentence in tables.format_sentences(evaluation):
         screen.line(sentence)
+    for table in tables.build_tables(evaluation):
+        screen.table(table)
     return DONE
 
 

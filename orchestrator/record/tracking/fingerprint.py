@@ -10,6 +10,7 @@ from pathlib import Path
 from orchestrator.record.tracking.axes import values_in
 from orchestrator.record.tracking.mlflow_run import build_run_key
 from orchestrator.record.tracking.moved_artifacts import local_folder
+from orchestrator.record.tracking.page import VIEW, VIEW_TAG
 from orchestrator.record.tracking.prediction import PREDICTED
 from orchestrator.record.tracking.summary import summarise_sweep
 from orchestrator.record.tracking.tracker import JOB_METRICS, PLAN_NAME, LoggedRecord, SweepOutline
@@ -23,6 +24,7 @@ FROM experiments
 JOIN runs ON runs.experiment_id = experiments.experiment_id AND runs.lifecycle_stage = 'active'
 JOIN tags AS role ON role.run_uuid = runs.run_uuid AND role.key = 'role' AND role.value = 'sweep'
 LEFT JOIN tags AS content ON content.run_uuid = runs.run_uuid AND content.key = ?
+JOIN experiment_tags AS view ON view.experiment_id = runs.experiment_id AND view.key = ? AND view.value = ?
 WHERE experiments.name = ? AND experiments.lifecycle_stage = 'active'
 """
 
@@ -76,7 +78,7 @@ def experiment_showing(
     """
     try:
         with closing(sqlite3.connect(f"{database.as_uri()}?mode=ro", uri=True)) as connection:
-            parents = connection.execute(_PARENTS, (FINGERPRINT_TAG, sweep)).fetchall()
+            parents = connection.execute(_PARENTS, (FINGERPRINT_TAG, VIEW_TAG, VIEW, sweep)).fetchall()
             if len(parents) != 1:
                 return None
             ((experiment_id, run_id, status, artifacts, shown),) = parents

@@ -51,6 +51,7 @@ from orchestrator.record.tracking.notes import (
     attempt_note,
     find_note,
 )
+from orchestrator.record.tracking.page import VIEW, VIEW_TAG
 from orchestrator.record.tracking.prediction import PREDICTED, Prediction
 from orchestrator.record.tracking.summary import classify_outcome, prices_in, summarise_sweep
 from orchestrator.record.tracking.tracker import JOB_METRICS, MARKDOWN_NAME, LoggedRecord, SweepOutline
@@ -373,13 +374,14 @@ class MlflowStore:
     def _name_experiment(self, name: str) -> str:
         experiment = self._client.get_experiment_by_name(name)
         if experiment is None:
-            experiment_id, is_described = self._new_experiment(name), False
+            experiment_id, tags = self._new_experiment(name), dict[str, str]()
         else:
-            experiment_id, is_described = str(experiment.experiment_id), NOTE_TAG in experiment.tags
+            experiment_id, tags = str(experiment.experiment_id), experiment.tags
             if experiment.lifecycle_stage == "deleted":  # its name cannot be given to another one
                 self._client.restore_experiment(experiment_id)
-        if not is_described:
-            self._client.set_experiment_tag(experiment_id, NOTE_TAG, EXPERIMENT_NOTE)
+        for key, value in {NOTE_TAG: tags.get(NOTE_TAG, EXPERIMENT_NOTE), VIEW_TAG: VIEW}.items():
+            if tags.get(key) != value:
+                self._client.set_experiment_tag(experiment_id, key, value)
         self.experiment_id = experiment_id
         return experiment_id
 

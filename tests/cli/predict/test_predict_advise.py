@@ -44,7 +44,7 @@ def measure(working_directory, device, seconds, **changes):
 def test_a_leader_that_was_only_predicted_is_measured_before_anything_is_settled(working_directory, capsys):
     assert main(["predict", "advise", *VGG]) == 0
     out = " ".join(capsys.readouterr().out.split())
-    assert "Not settled, for vgg16 image_size=64 (fastest). No measured setting can be recommended" in out
+    assert "Not settled, for vgg16 image_size=64 (fastest). No setting is measured that decides. " in out
     assert "Chance to be the best, predicted: v100, fp32" in out
     assert (
         "Next: rent n1-standard-8+1xV100 on demand in gcp us-central1 for v100, fp32 and run it, about "

@@ -114,6 +114,8 @@ def test_a_report_that_cannot_be_read_is_not_shown(finished, tmp_path):
         "UPDATE runs SET artifact_uri = '/nowhere' WHERE name = 'swept'",
         "UPDATE runs SET artifact_uri = 's3://bucket/folder' WHERE name = 'swept'",
         "DELETE FROM tags WHERE key = 'content_sha256'",
+        "DELETE FROM experiment_tags WHERE key = 'mlflow.sharedViewState.fastest'",
+        "UPDATE experiment_tags SET value = '{}' WHERE key = 'mlflow.sharedViewState.fastest'",
         "ALTER TABLE runs RENAME TO attempts",
     ],
     ids=[
@@ -124,6 +126,8 @@ def test_a_report_that_cannot_be_read_is_not_shown(finished, tmp_path):
         "no artifacts",
         "artifacts elsewhere",
         "no fingerprint",
+        "no view",
+        "an older view",
         "another schema",
     ],
 )

@@ -29,6 +29,7 @@ from orchestrator.core.errors import RecordError
 from orchestrator.core.result import Failure, TrialRecord
 from orchestrator.record.tracking.background import BackgroundTracker
 from orchestrator.record.tracking.mlflow_store import MlflowStore
+from orchestrator.record.tracking.page import VIEW, VIEW_TAG
 from orchestrator.record.tracking.tracker import NoTracker, Tracker
 
 # mlflow 3.17 uses what SQLAlchemy 2.1 deprecates
@@ -296,6 +297,16 @@ def test_an_experiment_is_described_and_the_user_s_own_description_stays(uri, sw
     client.set_experiment_tag(experiment.experiment_id, "mlflow.note.content", "mine")
     finish_sweep(MlflowStore(uri), sweep)
     assert client.get_experiment_by_name(sweep).tags["mlflow.note.content"] == "mine"
+
+
+def test_an_experiment_has_the_view_of_the_printed_address_and_an_older_one_is_replaced(uri, sweep):
+    client = MlflowClient(uri)
+    finish_sweep(MlflowStore(uri), sweep)
+    experiment = client.get_experiment_by_name(sweep)
+    assert experiment.tags[VIEW_TAG] == VIEW
+    client.set_experiment_tag(experiment.experiment_id, VIEW_TAG, "{}")
+    finish_sweep(MlflowStore(uri), sweep)
+    assert client.get_experiment_by_name(sweep).tags[VIEW_TAG] == VIEW
 
 
 def test_the_same_record_twice_is_one_run(uri, sweep):

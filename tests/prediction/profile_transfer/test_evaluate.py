@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -95,10 +96,20 @@ def test_the_tables_have_a_row_for_each_method_pair_and_family(found):
     ]
 
 
-def test_the_difference_of_both_errors_is_shown_for_each_split(found):
-    first, second = format_sentences(found)
-    assert first.startswith("leave_one_model_out: mean error of orchestrator less that of profet: -")
-    assert second.startswith("leave_one_family_out: ")
+def test_both_errors_and_the_hold_of_our_intervals_are_said_of_each_split(found):
+    models, families = format_sentences(found)
+    assert re.fullmatch(
+        r"New models: orchestrator is [\d.]+% off on average, PROFET [\d.]+%, "
+        r"-?[\d.]+ to [\d.]+ points more; \d+% of orchestrator's 90% intervals hold the measurement\.",
+        models,
+    )
+    assert families.startswith("New families: orchestrator is ")
+
+
+def test_no_sentence_has_more_than_25_words(found):
+    notes = [table.note for table in build_tables(found)]
+    for sentence in re.split(r"[.;:] ", " ".join([*format_sentences(found), *notes])):
+        assert len(sentence.split()) <= 25
 
 
 def test_two_devices_have_no_rank(found):

@@ -1,14 +1,14 @@
-"""Where to see a sweep in MLflow."""
+"""Where to see a sweep in MLflow, and what the view there shows."""
+
+import json
 
 import pytest
 
-from orchestrator.record.tracking.page import page_lines
+from orchestrator.analysis.metrics.units import TRACKED
+from orchestrator.record.tracking.page import VIEW, VIEW_TAG, page_lines
+from orchestrator.record.tracking.tracker import JOB_METRICS
 
-PAGE = (
-    "/#/experiments/3/runs?workflowType=machine_learning"
-    "&searchFilter=tags.outcome%20%3D%20%27measured%27"
-    "&orderByKey=metrics.%60time/samples_per_second%60&orderByAsc=false"
-)
+PAGE = "/#/experiments/3/runs?workflowType=machine_learning&viewStateShareKey=fastest"
 CHARTS = f"{PAGE}&compareRunsMode=CHART"
 
 
@@ -31,3 +31,12 @@ def test_a_database_has_the_command_of_a_server_with_one_worker_before_them(uri)
     assert command == f"MLflow: mlflow ui --workers 1 --backend-store-uri {quoted}"
     assert table == f"  table: http://127.0.0.1:5000{PAGE}"
     assert charts == f"  charts: http://127.0.0.1:5000{CHARTS}"
+
+
+def test_the_view_of_the_address_has_measured_trials_by_rate_and_columns_of_metrics_that_exist():
+    state = json.loads(json.loads(VIEW)["state"])
+    assert f"mlflow.sharedViewState.{PAGE.rpartition('=')[2]}" == VIEW_TAG
+    assert state["searchFilter"] == "tags.outcome = 'measured'"
+    assert (state["orderByKey"], state["orderByAsc"]) == ("metrics.`time/samples_per_second`", False)
+    known = {name for name, _ in TRACKED.values()} | set(JOB_METRICS)
+    assert {column.removeprefix("metrics.").strip("`") for column in state["selectedColumns"]} <= known

@@ -118,7 +118,7 @@ def _build_verdict(recommendation: Recommendation) -> Card:
     is_answered = state in ("settled", "tie")
     open_ = () if is_answered else (*_probably(recommendation), *_reasons(recommendation))
     if best is None:
-        none = "No measured setting can be recommended." if recommendation.standings else _NOTHING
+        none = "No setting is measured that decides." if recommendation.standings else _NOTHING
         return Card(
             kind="best",
             title=_BEST,
@@ -176,8 +176,9 @@ def _probably(recommendation: Recommendation) -> list[str]:
     better = f", about {times[1]}x as {times[3]} ({times[0]}x to {times[2]}x)" if times else ""
     best = recommendation.best_measured
     likelihood = "Probably" if best is None or rival.chance > best.chance else "Maybe"
+    word = f"{likelihood} {'better' if best else 'the best'}"
     return [
-        f"{likelihood} better, {rival.provenance} and not measured: {rival.setting}{better}.",
+        f"{word}, {rival.provenance} and not measured: {rival.setting}{better}.",
         f"There: about {about(rival.seconds)}{_format_cost(rival)}.",
         *_spot(rival),
     ]

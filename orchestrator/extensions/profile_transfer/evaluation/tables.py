@@ -5,32 +5,33 @@ from typing import Any
 
 from orchestrator.analysis.formatting import UNKNOWN, count, share
 from orchestrator.analysis.table import Column, Table
-from orchestrator.core.interval import Spread
 from orchestrator.extensions.profile_transfer.evaluation.evaluate import MethodScore, PredictorEvaluation
+from orchestrator.extensions.profile_transfer.evaluation.held_out import BY_FAMILY, BY_MODEL
 from orchestrator.extensions.profile_transfer.evaluation.scores import PartScore, RankAccuracy
+from orchestrator.extensions.profile_transfer.models.ensemble import ORCHESTRATOR
+from orchestrator.extensions.profile_transfer.models.profet import PROFET
 from orchestrator.extensions.profile_transfer.models.scalers import AXES
 
 _SPLITS = {
-    "leave_one_model_out": "each model predicted by training on all others",
-    "leave_one_family_out": "each model predicted by training on models that are built otherwise",
+    BY_MODEL: ("New models", "each is predicted by training on all others"),
+    BY_FAMILY: ("New families", "each model is predicted by training on models of other families"),
 }
 _SCORES = (
-    "MAPE [95%]",
-    "median",
-    "P90",
-    "coverage of 90%",
+    "mean error [95%]",
+    "median error",
+    "P90 error",
+    "inside 90% interval",
     "worst family",
-    "width",
+    "interval's width",
     "fastest named",
     "cheapest named",
     "predictions",
     "out of range",
 )
 _NOTE = (
-    "Errors are |predicted / measured - 1|; brackets: 2,000 draws of whole models. Coverage: measurements "
-    "in the interval that is to hold 90%; width: (high - low) / predicted, median. Fastest and cheapest: "
-    "how often the best device is named, and in brackets by always naming the same one. Out of range: what "
-    "a user would be refused; here it counts like the rest."
+    "An error is |predicted / measured - 1|; brackets: 95% over models. Worst family: fewest measurements in "
+    "the interval. Width: high less low, of the prediction. Fastest, cheapest named: how often it is named; "
+    "brackets: by always naming the same device. Out of range: refused to a user, counted here."
 )
 
 
@@ -50,11 +51,14 @@ def build_tables(evaluation: PredictorEvaluation) -> tuple[Table, ...]:
 
 
 def format_sentences(evaluation: PredictorEvaluation) -> tuple[str, ...]:
-    """Compare our method with the published one in sentences."""
+    """Say of each split how far our method and the published one are off, and whether our intervals hold."""
+    score = {(standing.method, standing.split): standing.score for standing in evaluation.standings}
     return tuple(
-        f"{split}: mean error of orchestrator less that of profet: {_points(difference)} points, "
-        "95% over models"
-        for split, difference in evaluation.differences.items()
+        f"{_SPLITS[split][0]}: orchestrator is {100 * score[ORCHESTRATOR, split].mape.median:.1f}% off on "
+        f"average, PROFET {100 * score[PROFET, split].mape.median:.1f}%, {-100 * less.high:.1f} to "
+        f"{-100 * less.low:.1f} points more; {share(score[ORCHESTRATOR, split].coverage)} of orchestrator's "
+        "90% intervals hold the measurement."
+        for split, less in evaluation.differences.items()
     )
 
 
@@ -87,7 +91,7 @@ def _plain_parts(scores: Mapping[str, PartScore]) -> dict[str, dict[str, float |
 def _scores_table(standings: Sequence[MethodScore]) -> Table:
     split = standings[0].split
     return Table(
-        title=f"{split}: {_SPLITS[split]}",
+        title=": ".join(_SPLITS[split]),
         note=_NOTE,
         columns=(Column(header="method"), *(Column(header=score, is_number=True) for score in _SCORES)),
         rows=tuple(_scores_row(standing) for standing in standings),
@@ -98,7 +102,7 @@ def _scores_row(standing: MethodScore) -> tuple[str, ...]:
     score = standing.score
     return (
         standing.method,
-        _percent(score.mape),
+        f"{100 * score.mape.median:.1f}% [{100 * score.mape.low:.1f}, {100 * score.mape.high:.1f}]",
         share(score.median_error, decimals=1),
         share(score.p90_error, decimals=1),
         share(score.coverage, decimals=1),
@@ -120,7 +124,7 @@ def _pairs_table(standings: Sequence[MethodScore]) -> Table:
         )
         for anchor, target in pairs
     )
-    return _by_method(f"MAPE by pair, {standings[0].split}", "anchor -> target", rows, standings)
+    return _by_method(f"{_SPLITS[standings[0].split][0]}: mean error by pair", "from -> to", rows, standings)
 
 
 def _families_table(standings: Sequence[MethodScore]) -> Table:
@@ -129,7 +133,9 @@ def _families_table(standings: Sequence[MethodScore]) -> Table:
         (family, *(_percentage(standing.families.get(family)) for standing in standings))
         for family in families
     )
-    return _by_method(f"Coverage of 90% by family, {standings[0].split}", "family", rows, standings)
+    return _by_method(
+        f"{_SPLITS[standings[0].split][0]}: share inside the 90% interval", "family", rows, standings
+    )
 
 
 def _by_method(
@@ -141,8 +147,8 @@ def _by_method(
 
 def _scalers_table(evaluation: PredictorEvaluation) -> Table:
     return Table(
-        title="PROFET's scalers: MAPE between the measured ends, leave_one_model_out",
-        note="How many latencies were predicted stands in brackets.",
+        title="New models: mean error of PROFET's scalers between the measured ends",
+        note="Brackets: number of predicted latencies.",
         columns=(Column(header="device"), *(Column(header=axis, is_number=True) for axis in AXES)),
         rows=tuple(
             (device, *(_scaler(evaluation.scalers.get((axis, device))) for axis in AXES))
@@ -161,13 +167,3 @@ def _percentage(fraction: float | None) -> str:
 
 def _rank(accuracy: RankAccuracy | None) -> str:
     return f"{share(accuracy.named)} [{share(accuracy.always_one)}]" if accuracy else UNKNOWN
-
-
-def _percent(spread: Spread) -> str:
-    """`7.2% [5.9, 8.8]`."""
-    return f"{100 * spread.median:.1f}% [{100 * spread.low:.1f}, {100 * spread.high:.1f}]"
-
-
-def _points(spread: Spread) -> str:
-    """`-4.9 [-7.2, -2.6]`, of percent."""
-    return f"{100 * spread.median:.1f} [{100 * spread.low:.1f}, {100 * spread.high:.1f}]"

@@ -137,7 +137,8 @@ class Script:
                 self._require_success()
                 raise TrialError(
                     "invalid_measurement",
-                    "the script ended before the steps that the trial asks for; lower steps=",
+                    "the script ended before all steps of the trial; let it train longer, or give a smaller "
+                    "steps=, as steps=100",
                 )
             self._received += piece
             if len(self._received) > _MOST_BYTES:

@@ -43,9 +43,14 @@ def test_a_row_has_step_time_and_dollars_of_a_trial_and_what_they_stand_on():
     assert row["step ms [90%]"] == "2.0 [1.0, 4.0]"
     assert row["time [90%]"].value == pytest.approx(3600 * HOURS)
     assert row["$ [90%]"].value == pytest.approx(HOURS * 3.6)
-    assert row["from, or why not"].startswith("fitted to T4; priced as ")
+    assert row["from, or why not"] == "fitted to T4"
     assert refused["from, or why not"] == "no TPU was measured; measure it there"
     assert {refused[text] for text in ("step ms [90%]", "time [90%]", "$ [90%]")} == {UNKNOWN}
+
+
+def test_the_price_of_a_device_is_said_once_for_all_of_its_rows():
+    predicted = list_predicted([forecast(), forecast(step_seconds=0.1), TPU])
+    assert predicted_table(predicted).note.count("t4 is priced as ") == 1
 
 
 def test_trainers_with_the_same_prediction_share_a_row_and_others_do_not():
@@ -126,7 +131,9 @@ def test_the_first_sentence_shows_that_the_fastest_was_only_predicted():
     assert told.startswith("Not settled, for mnist_cnn (fastest). ")
     assert "Chance to be the best, predicted: t4, fp32 (>99%)." in told
     assert "v100" not in told
-    assert "Probably better, predicted and not measured" in answered([], [forecast()])
+    assert "No setting is measured that decides. Probably the best, predicted and not measured" in answered(
+        [], [forecast()]
+    )
     assert "redicted" not in answered([measured(step_seconds=0.0004)], [forecast()])
 
 
