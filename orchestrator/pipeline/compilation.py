@@ -80,11 +80,11 @@ def with_compilers(
 def with_answers(record: TrialRecord, preflight: PreflightState) -> TrialRecord:
     """Add the answers of compilers about its step to a record."""
     key = memory_key(record.spec)
-    told = preflight.compiled_steps.get(key)
+    answer = preflight.compiled_steps.get(key)
     return replace(
         record,
         memory=preflight.memory_fits.get(key),
-        compiled=told if isinstance(told, CompiledStep) else None,
+        compiled=answer if isinstance(answer, CompiledStep) else None,
     )
 
 
@@ -106,9 +106,9 @@ def find_compiled_steps(settings: Settings) -> Callable[[Iterable[Point]], Estim
             if point.device.kind in compilers and not point.other_devices:
                 environment = environments(point.trainer)
                 step = _build_program(point, point.device, environment, origins[point.workload])
-                told = compilers[point.device.kind].predict_step(step)
-                if isinstance(told, CompiledStep):
-                    return compiled_estimate(told)
+                answer = compilers[point.device.kind].predict_step(step)
+                if isinstance(answer, CompiledStep):
+                    return compiled_estimate(answer)
         return None
 
     return find_compiled_estimate

@@ -66,9 +66,11 @@ class Plugin:
         arguments = _made(kind, **values)
         error = self._function(function)(ctypes.addressof(arguments))
         if error:
-            told = _made(_Message, error=error)
-            self._function("error_message")(ctypes.addressof(told))
-            raise CompilerError(ctypes.string_at(told.message, told.message_size).decode(errors="replace"))
+            message = _made(_Message, error=error)
+            self._function("error_message")(ctypes.addressof(message))
+            raise CompilerError(
+                ctypes.string_at(message.message, message.message_size).decode(errors="replace")
+            )
         return arguments
 
     def _function(self, name: str) -> Callable[[int], Any]:

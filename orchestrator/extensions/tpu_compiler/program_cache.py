@@ -31,20 +31,20 @@ class ProgramCache(CompileCache):
     def program(self, capture_key: str) -> CapturedProgram | None:
         """Return a captured program."""
         try:
-            told = json.loads(self.find_path(capture_key, "capture.json").read_bytes())
+            description = json.loads(self.find_path(capture_key, "capture.json").read_bytes())
             return CapturedProgram(
                 module=self.find_path(capture_key, "hlo.pb").read_bytes(),
-                batch_parameters=tuple(told["batch_parameters"]),
-                host_seconds=told["host_seconds"],
+                batch_parameters=tuple(description["batch_parameters"]),
+                host_seconds=description["host_seconds"],
             )
         except (OSError, ValueError, TypeError, KeyError):
             return None
 
     def keep_program(self, capture_key: str, captured: CapturedProgram) -> None:
         """Store a captured program; its description is written last, so that it belongs to a whole one."""
-        told = {"batch_parameters": captured.batch_parameters, "host_seconds": captured.host_seconds}
+        description = {"batch_parameters": captured.batch_parameters, "host_seconds": captured.host_seconds}
         self.write(self.find_path(capture_key, "hlo.pb"), captured.module)
-        self.write(self.find_path(capture_key, "capture.json"), json.dumps(told).encode())
+        self.write(self.find_path(capture_key, "capture.json"), json.dumps(description).encode())
 
     def fit(self, key: str) -> MemoryFit | None:
         """Return the compiler's verdict."""

@@ -175,7 +175,7 @@ class TpuPrograms:
     @cached_property
     def _version(self) -> str | None:
         try:
-            told = subprocess.run(
+            answer = subprocess.run(
                 [str(self._python), "-I", "-c", _VERSION],
                 capture_output=True,
                 text=True,
@@ -184,7 +184,7 @@ class TpuPrograms:
             )
         except (OSError, subprocess.SubprocessError):
             return None
-        return told.stdout.strip()
+        return answer.stdout.strip()
 
     def _captured(self, step: StepProgram) -> CapturedProgram:
         """Capture the program in the trainer's own environment. Raises ChildError."""

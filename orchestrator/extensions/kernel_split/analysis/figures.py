@@ -71,13 +71,13 @@ class _View:
 
     Attributes:
         over: quantity on its x axis.
-        told: part of the caption that explains how to read it.
+        reading: part of the caption that explains how to read it.
         axis: encoding of that quantity.
         more: layers beside the lines.
     """
 
     over: str
-    told: str
+    reading: str
     lines: Sequence[_SpeedupCurve]
     axis: Spec
     more: Sequence[Spec] = field(default=())
@@ -103,7 +103,7 @@ def _over_workers(family: PlatformResults) -> _View:
     of_paper = is_of_paper(family.machine)
     return _View(
         over="workers",
-        told="; more workers than were calibrated are taken to be as fast, each on a device of its own."
+        reading="; more workers than were calibrated are taken to be as fast, each on a device of its own."
         + (_STARS if of_paper else ""),
         lines=_lines(family, "workers", place=lambda config: config.workers, curve=curve),
         axis={**axis(_X, "workers"), "axis": {"values": list(range(1, most + 1)), "labelOverlap": True}},
@@ -122,7 +122,7 @@ def _over_kernels(family: PlatformResults) -> _View:
     lines = _lines(family, KERNELS, place=lambda config: sum(kernels_in(name, config.options)), curve=curve)
     return _View(
         over="kernels",
-        told=".",
+        reading=".",
         lines=lines if sizes else (),
         axis=_kernels_axis({sum(place): colons(place) for place in places}),
     )
@@ -149,7 +149,7 @@ def _over_batches(family: PlatformResults) -> _View:
 
     return _View(
         over="batch",
-        told=".",
+        reading=".",
         lines=_lines(family, "batch", place=lambda config: config.batch, curve=curve),
         axis=counts_axis(_X, "global batch", places),
     )
@@ -169,7 +169,7 @@ def _over_links(family: PlatformResults) -> _View:
     ]
     return _View(
         over="bandwidth",
-        told="; marks lie at the link that was measured.",
+        reading="; marks lie at the link that was measured.",
         lines=lines,
         axis=log_axis(
             _X,
@@ -234,7 +234,7 @@ def _figure(family: PlatformResults, view: _View) -> Figure:
     lines = drawn[:_MOST_LINES]
     return Figure(
         title=f"Speed-up over {view.over} of {machine_words(family.machine)}, split",
-        caption=f"{_READING}{view.told}" + left_out(len(drawn), _MOST_LINES, _WHICH),
+        caption=f"{_READING}{view.reading}" + left_out(len(drawn), _MOST_LINES, _WHICH),
         alternative=_describe_curves(view.over, lines),
         build_spec=lambda width: single(_build_spec(lines, view), width=width, height=_HEIGHT_PIXELS),
     )
@@ -308,8 +308,8 @@ def _find_mark(name: str, place: float, value: Spread) -> dict[str, Any]:
 def _paper_layers(most: int) -> Iterator[Spec]:
     """Yield the paper's two points, and the bound that runs through each."""
     for point, symbol, dash in zip(PAPER_POINTS, ("cross", "diamond"), ([2, 3], [6, 3, 2, 3]), strict=True):
-        told = mark_label(f"the paper, {point.words}: {point.speed_up:.2f}x")
-        place = {_X: point.devices, _Y: point.speed_up, "label": told}
+        mark = mark_label(f"the paper, {point.words}: {point.speed_up:.2f}x")
+        place = {_X: point.devices, _Y: point.speed_up, "label": mark}
         bound = [{_X: count, _Y: most_speed_up(point.least_fraction, count)} for count in range(1, most + 1)]
         yield {
             "data": {"values": bound},

@@ -113,19 +113,19 @@ def _predict_held_out(pairs: Sequence[Pair], *, on_progress: Callable[[str], Non
     """Predict the rows of every pair, the pairs side by side in processes: one takes half a minute."""
     processes = min(len(pairs), len(os.sched_getaffinity(0)))
     if processes == 1:
-        return list(_told(pairs, map(_predicted, pairs), on_progress=on_progress))
+        return list(_with_progress(pairs, map(_predicted, pairs), on_progress=on_progress))
     spawned = multiprocessing.get_context("spawn")  # a forked child would inherit locks of BLAS threads
     with ProcessPoolExecutor(
         processes, mp_context=spawned, initializer=_begin_worker, initargs=(os.getpid(),)
     ) as pool:
         try:
-            return list(_told(pairs, pool.map(_predicted, pairs), on_progress=on_progress))
+            return list(_with_progress(pairs, pool.map(_predicted, pairs), on_progress=on_progress))
         except BaseException:  # an interruption too: pairs that wait are not begun
             pool.shutdown(wait=False, cancel_futures=True)
             raise
 
 
-def _told(
+def _with_progress(
     pairs: Sequence[Pair], predicted: Iterable[list[HeldOut]], *, on_progress: Callable[[str], None]
 ) -> Iterator[list[HeldOut]]:
     """Describe every pair that is done, and about how long the others will take."""
