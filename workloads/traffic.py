@@ -96,5 +96,9 @@ def _weight_moves(optimizer: Optimizer) -> int:
 
     Forward 1, backward 2 (weight, gradient), update 1 for the gradient, 2 for the weight and for each slot.
     """
-    slots = (1 if optimizer.momentum else 0) if isinstance(optimizer, Sgd) else 2
-    return 6 + 2 * slots
+    return 6 + 2 * count_slots(optimizer)
+
+
+def count_slots(optimizer: Optimizer) -> int:
+    """Return how many values an optimizer keeps of each weight."""
+    return int(bool(optimizer.momentum)) if isinstance(optimizer, Sgd) else 2

@@ -105,4 +105,5 @@ def _memory(need: MemoryNeed) -> dict[str, Any]:
         "gradient_bytes": need.gradient_bytes,
         "slot_bytes": need.slot_bytes,
         "activation_bytes": need.activation_bytes,
+        "gathered_bytes": need.gathered_bytes,
     }

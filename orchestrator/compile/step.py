@@ -45,6 +45,11 @@ class StepProgram:
         """Number of replicas that share a batch."""
         return self.num_workers * self.device.replicas
 
+    @property
+    def shards(self) -> int:
+        """Replicas over which weights are sharded; 1: each has all of them."""
+        return self.request.memory_settings.count_shards(self.replicas)
+
 
 V = TypeVar("V", MemoryFit, TensorCount)
 

@@ -70,7 +70,7 @@ class GpuTensorCounter:
         assert step.device.memory_bytes is not None
         return TensorCount(
             tensor_bytes=tensor_bytes,
-            bucket_bytes=gradient_bytes if step.replicas > 1 else 0,
+            bucket_bytes=gradient_bytes if step.replicas > 1 and step.shards == 1 else 0,
             staged_bytes=STAGED_BYTES // step.replicas,
             capacity_bytes=round(step.device.memory_bytes),
         )
@@ -95,7 +95,8 @@ class GpuTensorCounter:
 
 def _compute_share(step: StepProgram) -> CaptureRequest:
     """Return the step of one replica, with its share of the batch."""
-    return replace(step.request, global_batch_size=step.request.global_batch_size // step.replicas)
+    share = step.request.global_batch_size // step.replicas
+    return replace(step.request, global_batch_size=share, shards=step.shards)
 
 
 def _obstacle(step: StepProgram) -> str | None:

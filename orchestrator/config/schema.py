@@ -25,7 +25,7 @@ from orchestrator.core.settings import (
 )
 from orchestrator.core.sweep import Order
 from orchestrator.core.trainer import TrainerInfo
-from orchestrator.core.trial_spec import MEMORY_KEYS, Recomputation, TimingSpec
+from orchestrator.core.trial_spec import MEMORY_KEYS, Recomputation, Sharding, TimingSpec
 from orchestrator.train.registry import trainers
 from workloads.data.sources import SOURCES
 from workloads.registry import options_class
@@ -99,6 +99,7 @@ class RootConf:
         micro_batch_size: samples of a replica that go through at once; gradients are summed; 0: all.
         activation_checkpointing: of the repeated blocks, what the backward pass computes again: nothing, all,
             or all but attention and every second matrix product.
+        sharding: over the replicas: nothing, or weights, gradients and the optimizer's state.
         data_folder: folder of your own photographs or texts, for the workloads that take them.
     """
 
@@ -128,6 +129,7 @@ class RootConf:
     seed: int = 0
     micro_batch_size: int = 0
     activation_checkpointing: str = _build_one("none", Recomputation)
+    sharding: str = _build_one("none", Sharding)
     outputs: str = "outputs"
     data_folder: str | None = None
 

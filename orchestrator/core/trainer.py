@@ -106,6 +106,7 @@ class TrainerInfo:
         deals_batches: True if the replicas may have unequal shares of a batch.
         framework: framework of the native jobs that it trains, `torch` or `keras`; None: it trains none.
         native_path: `module:Class` that trains them.
+        sharded_path, native_sharded_path: the same where weights are sharded over several replicas.
         splits_tensors: True if it splits the tensors of a native job's batch over devices.
         memory_keys: settings of `MemorySettings` that it has.
         runs_scripts: True for the trainer that starts a script in the place of training.
@@ -141,6 +142,8 @@ class TrainerInfo:
     memory_keys: tuple[str, ...] = ()
     framework: str | None = None
     native_path: str | None = None
+    sharded_path: str | None = None
+    native_sharded_path: str | None = None
     splits_tensors: bool = False
     runs_scripts: bool = False
 

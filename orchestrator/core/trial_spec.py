@@ -23,6 +23,9 @@ _EVALUATE_EVERY_STEPS = 50
 Recomputation = Literal["none", "full", "selective"]
 """Values of the repeated blocks that the backward pass computes again: none, all, or the cheap ones."""
 
+Sharding = Literal["none", "full"]
+"""What is sharded over the replicas: nothing, or weights, gradients and the optimizer's state."""
+
 ProcessModel = Literal["per_replica", "per_host"]
 """One worker process for each data-parallel replica, or one for all replicas of a host."""
 
@@ -123,10 +126,12 @@ class MemorySettings:
     Attributes:
         micro_batch_size: samples of a replica that go through at once; gradients are summed; 0: all.
         activation_checkpointing: of the repeated blocks, what the backward pass computes again.
+        sharding: what is sharded over the replicas.
     """
 
     micro_batch_size: int = 0
     activation_checkpointing: Recomputation = "none"
+    sharding: Sharding = "none"
 
     def __post_init__(self) -> None:
         if self.micro_batch_size < 0:
@@ -151,6 +156,10 @@ class MemorySettings:
             raise ConfigError(
                 f"micro_batch_size={size} does not divide the {share} samples of a replica; {smaller} would"
             )
+
+    def count_shards(self, replicas: int) -> int:
+        """Return over how many replicas weights are sharded; 1: each has all of them."""
+        return replicas if self.sharding == "full" else 1
 
     def count_passes(self, share: int) -> int:
         """Return how many micro batches a replica's share of a batch is."""

@@ -225,13 +225,13 @@ def _build_program(
         num_workers=asked.num_workers,
         can_divide=find_reason_against_passes(cached_workload(asked.workload, asked.workload_options))
         is None,
-        list_lighter=partial(_list_lighter, request),
+        list_lighter=partial(_list_lighter, request, asked.num_workers * device.replicas),
     )
 
 
-def _list_lighter(request: CaptureRequest) -> Iterator[tuple[str, CaptureRequest]]:
+def _list_lighter(request: CaptureRequest, replicas: int) -> Iterator[tuple[str, CaptureRequest]]:
     """Yield words and requests of steps that take less memory."""
     asked = request.workload, request.workload_options, request.memory_settings
-    for lighter in list_lighter_settings(*asked):
+    for lighter in list_lighter_settings(*asked, replicas=replicas):
         options, memory = lighter.workload_options, lighter.memory_settings
         yield lighter.words, replace(request, workload_options=options, memory_settings=memory)

@@ -54,6 +54,7 @@ from orchestrator.train.registry import trainer_info, trainers
 from workloads.spec import Workload, WorkloadSpec
 
 _NO_SWEEP = "+sweep=single"
+_MORE_DEVICES = (2, 4, 8)
 _GIB = 2**30
 _OWN_WORKLOAD = "your own: workload_path=FOLDER workload=NAME, as docs/tutorials/own_job.md shows"
 _DEFAULTS = ("data.source=auto", "num_workers=1", "steps=", "seed=", "measure.")
@@ -419,7 +420,7 @@ def _find_smaller(need: MemoryNeed, point: Point) -> str:
     micro = _find_micro_batch(need, point)
     whole = f"global_batch_size={need.largest_batch}" if need.largest_batch and need.passes == 1 else ""
     sizes = " or ".join(filter(None, (whole, micro)))
-    lighter = "" if micro else _find_lighter(point)
+    lighter = "" if micro else _find_lighter(point) or _find_more_devices(point)
     found = " or ".join(filter(None, (sizes and f"{sizes} at most", lighter)))
     return found or "a device with more memory, or a smaller network"
 
@@ -435,7 +436,7 @@ def _find_micro_batch(need: MemoryNeed, point: Point) -> str:
 def _find_lighter(point: Point) -> str:
     """Name the settings that may fit and cost least time; empty: none do."""
     asked = point.workload, point.workload_options, point.memory_settings
-    for one in list_lighter_settings(*asked):
+    for one in list_lighter_settings(*asked, replicas=point.replicas):
         changed = replace(point, workload_options=one.workload_options, memory_settings=one.memory_settings)
         query = _step_query(changed)
         need = None if isinstance(query, Refusal) else _memory_need(query)
@@ -445,6 +446,21 @@ def _find_lighter(point: Point) -> str:
             return one.words
         if micro := _find_micro_batch(need, changed):
             return f"{one.words} with {micro} at most"
+    return ""
+
+
+def _find_more_devices(point: Point) -> str:
+    """Name the devices of a host over which shards may fit; empty: none do, or no trainer has any."""
+    if point.other_devices or point.memory_settings.micro_batch_size:
+        return ""
+    settings = replace(point.memory_settings, sharding="full")
+    for count in _MORE_DEVICES:
+        if count > point.num_workers and point.divides_over(count * point.device.replicas):
+            sharded = replace(point, num_workers=count, num_hosts=None, memory_settings=settings)
+            query = _step_query(sharded)
+            need = None if isinstance(query, Refusal) else _memory_need(query)
+            if need and need.fits and _can_train(sharded):
+                return f"num_workers={count} {settings.words}"
     return ""
 
 

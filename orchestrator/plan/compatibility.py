@@ -9,7 +9,7 @@ from orchestrator.core.tpu_topology import parse_generation
 from orchestrator.core.trainer import TrainerEnvironment, TrainerInfo, TrainingRequest
 from orchestrator.plan.trial_specs import build_workload
 from workloads.layers import BatchNorm, Layer
-from workloads.spec import NativeSpec, ScriptSpec, Workload, WorkloadSpec
+from workloads.spec import NativeSpec, ScriptSpec, Supervised, TokenPrediction, Workload, WorkloadSpec
 
 LEAST_CAPABILITY: Mapping[str, float] = {"13": 7.5}
 """Major version of CUDA -> least compute capability of its libraries. NVIDIA, CUDA 13.0 release notes:
@@ -21,6 +21,12 @@ _NATIVE_TRAINERS: Mapping[str, str] = {
     "torch and keras": "choose torch_ddp, torch_xla, torch_tpu or tensorflow",
 }
 """Frameworks of a native workload -> advice about the trainer."""
+
+_NO_SHARDS: Mapping[str, str] = {
+    "tensorflow": "Keras has no such layout on TensorFlow",
+    "torch_xla": "not yet",
+}
+"""Trainer -> why it shards no weights."""
 
 Rule = Callable[[Point, Device, TrainerInfo], str | None]
 """Returns a reason against one device of a point; a point may have several."""
@@ -59,6 +65,7 @@ def _reasons(point: Point, trainer: TrainerInfo) -> Iterator[str | None]:
     yield _has_memory_settings(point, trainer)
     yield _can_accumulate(point)
     yield _can_recompute(point)
+    yield _can_shard(point)
     devices = {device.name: device for device in (point.device, *point.other_devices)}
     yield from (rule(point, device, trainer) for device in devices.values() for rule in _DEVICE_RULES)
     yield _a_target_needs_training(point, trainer)
@@ -79,7 +86,8 @@ def _has_memory_settings(point: Point, trainer: TrainerInfo) -> str | None:
         return None
     if trainer.runs_scripts:
         return f"a script decides itself what it holds at once; leave {missing[0]} out"
-    return f"{trainer.name} has no {missing[0]}; choose trainer=torch_ddp, or leave it out"
+    why = f" ({_NO_SHARDS[trainer.name]})" if missing[0] == "sharding" and trainer.name in _NO_SHARDS else ""
+    return f"{trainer.name} has no {missing[0]}{why}; choose trainer=torch_ddp, or leave it out"
 
 
 def _can_accumulate(point: Point) -> str | None:
@@ -115,6 +123,28 @@ def find_reason_against_recomputation(spec: Workload) -> str | None:
     else:
         can_recompute = isinstance(spec, NativeSpec) and spec.cost.blocks is not None
     return None if can_recompute else f"{spec.name} repeats no block without batch normalisation"
+
+
+def _can_shard(point: Point) -> str | None:
+    if point.memory_settings.sharding == "none":
+        return None
+    if point.trainer_options.get("compile") == "on":
+        return "sharded weights are not compiled; remove trainer.compile=on, or leave sharding out"
+    reason = find_reason_against_shards(build_workload(point))
+    return reason and f"{reason}; leave sharding out"
+
+
+def find_reason_against_shards(spec: Workload) -> str | None:
+    """Explain why the weights of a workload cannot be shards; None if they can.
+
+    A generator's step, and pretraining, read weights beside the forward pass that gathers them.
+    """
+    if not isinstance(spec, WorkloadSpec):
+        return None
+    protocols = [phase.protocol for phase in spec.phases]
+    if len(protocols) == 1 and isinstance(protocols[0], (Supervised, TokenPrediction)):
+        return None
+    return f"{spec.name} trains several networks or phases, and shards are of one network in one phase"
 
 
 def _a_trainer_is_known(_point: Point, device: Device, _trainer: TrainerInfo) -> str | None:

@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from orchestrator.core.trial_spec import MemorySettings, Option
-from orchestrator.plan.compatibility import find_reason_against_recomputation
+from orchestrator.plan.compatibility import find_reason_against_recomputation, find_reason_against_shards
 from workloads.registry import cached_workload
+from workloads.spec import Workload
 
 _ADAPTERS: Mapping[str, Mapping[str, Option]] = {"causal_lm": {"method": "lora"}}
 """Workload -> options that train adapters beside frozen weights instead of all weights."""
@@ -26,20 +28,27 @@ class LighterSettings:
 
 
 def list_lighter_settings(
-    workload: str, options: Mapping[str, Option], settings: MemorySettings
+    workload: str, options: Mapping[str, Option], settings: MemorySettings, *, replicas: int = 1
 ) -> Iterator[LighterSettings]:
-    """Yield settings that take less: blocks computed again, then adapters, then both."""
+    """Yield settings that take less: shards, blocks computed again, both; then the same with adapters."""
     adapters = _ADAPTERS.get(workload, {})
     for added in ({}, adapters) if {**options, **adapters} != options else ({},):
         chosen = {**options, **added}
         words = tuple(f"workload.{key}={value}" for key, value in added.items())
-        if words:
-            yield LighterSettings(words=" ".join(words), workload_options=chosen, memory_settings=settings)
-        if settings.activation_checkpointing != "full" and not find_reason_against_recomputation(
-            cached_workload(workload, chosen)
-        ):
-            yield LighterSettings(
-                words=" ".join((*words, "activation_checkpointing=full")),
-                workload_options=chosen,
-                memory_settings=replace(settings, activation_checkpointing="full"),
-            )
+        for changed in _list_changes(cached_workload(workload, chosen), settings, replicas):
+            named = (*words, *(f"{key}={value}" for key, value in changed.items()))
+            if named:
+                yield LighterSettings(
+                    words=" ".join(named),
+                    workload_options=chosen,
+                    memory_settings=replace(settings, **changed),
+                )
+
+
+def _list_changes(spec: Workload, settings: MemorySettings, replicas: int) -> list[dict[str, Any]]:
+    """List what a workload's trainer may set otherwise, the cheapest in time first; first of all nothing."""
+    shards = replicas > 1 and settings.sharding == "none" and not find_reason_against_shards(spec)
+    recomputes = settings.activation_checkpointing != "full" and not find_reason_against_recomputation(spec)
+    sharded = [{}, {"sharding": "full"}] if shards else [{}]
+    recomputed = [{}, {"activation_checkpointing": "full"}] if recomputes else [{}]
+    return [{**one, **other} for other in recomputed for one in sharded]

@@ -124,6 +124,7 @@ def _measured(request: PlacementRequest, *, node_group: NodeGroup) -> Placement:
             *_crowd(processes_per_host, cpus),
             *_first_run(request, kind=point.device.kind),
             *_over_hosts(request),
+            *_unsharded(request),
         ),
     )
 
@@ -279,6 +280,11 @@ def _over_hosts(request: PlacementRequest) -> tuple[str, ...]:
     """Return the trainer's notes on several hosts."""
     note = request.trainer.over_hosts.get(request.point.device.kind)
     return (note,) if note and request.trial.num_hosts > 1 else ()
+
+
+def _unsharded(request: PlacementRequest) -> tuple[str, ...]:
+    is_whole = request.trial.memory_settings.sharding != "none" and request.point.replicas == 1
+    return ("a single replica holds all weights: sharding changes nothing",) if is_whole else ()
 
 
 def _count(replicas: int) -> str:

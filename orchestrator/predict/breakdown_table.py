@@ -19,6 +19,7 @@ _MEANING = {
     "launch": "launches of the layers' kernels",
     "host": "work of the host for every step",
     "exchange": "exchange of gradients between replicas",
+    "gather": "weights gathered from the shards of all replicas",
     "loader": "batches from your loader, measured alone",
 }
 

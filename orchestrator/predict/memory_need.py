@@ -7,6 +7,7 @@ fragmentation come on top of it.
 """
 
 import math
+from collections import Counter
 from collections.abc import Set
 from dataclasses import dataclass
 
@@ -17,16 +18,8 @@ from workloads.layers import Dense, Embedding
 from workloads.network import INPUT, Network
 from workloads.sequence_layers import Attention
 from workloads.shapes import find_shapes, list_parameters, network_parameters
-from workloads.spec import (
-    ContrastiveDivergence,
-    NativeSpec,
-    Optimizer,
-    ScriptSpec,
-    Sgd,
-    Workload,
-    WorkloadSpec,
-)
-from workloads.traffic import num_weights
+from workloads.spec import ContrastiveDivergence, NativeSpec, ScriptSpec, Workload, WorkloadSpec
+from workloads.traffic import count_slots, num_weights
 
 _WEIGHT_BYTES = 4  # weights, their gradients and slots are float32 at every precision
 
@@ -36,6 +29,8 @@ class MemoryNeed:
     """Least bytes on one replica, predicted by counting, beside what the device has.
 
     Attributes:
+        weight_bytes, gradient_bytes, slot_bytes: those of its shards, where they are sharded.
+        gathered_bytes: of shards, weights that are whole at once: those of no block, and of the largest one.
         activation_bytes: values that the backward pass reads, of one pass of one replica.
         sample_bytes: activations of one sample.
         replicas: replicas that share the global batch.
@@ -53,14 +48,16 @@ class MemoryNeed:
     share: int
     passes: int
     capacity_bytes: float | None
+    gathered_bytes: int = 0
 
     @property
     def least_bytes(self) -> int:
         """Bytes that are held at once in any case."""
         held = self.weight_bytes + self.slot_bytes
+        backward = self.activation_bytes + self.gathered_bytes
         if self.passes > 1:
-            return held + self.gradient_bytes + self.activation_bytes
-        return held + max(self.activation_bytes, self.gradient_bytes)
+            return held + self.gradient_bytes + backward
+        return held + max(backward, self.gradient_bytes)
 
     @property
     def fits(self) -> bool | None:
@@ -75,15 +72,15 @@ class MemoryNeed:
         fixed = self.weight_bytes + self.slot_bytes
         if fixed + self.gradient_bytes > self.capacity_bytes:
             return 0
-        fixed += self.gradient_bytes if self.passes > 1 else 0
-        return int((self.capacity_bytes - fixed) // self.sample_bytes) * self.replicas
+        fixed += self.gathered_bytes + (self.gradient_bytes if self.passes > 1 else 0)
+        return max(0, int((self.capacity_bytes - fixed) // self.sample_bytes)) * self.replicas
 
     @property
     def largest_micro_batch(self) -> int | None:
         """Largest part of a share that divides it and has room at least, 0: none; None: unknown."""
         if self.capacity_bytes is None or not self.sample_bytes:
             return None
-        fixed = self.weight_bytes + self.slot_bytes + self.gradient_bytes
+        fixed = self.weight_bytes + self.slot_bytes + self.gradient_bytes + self.gathered_bytes
         most = min(int((self.capacity_bytes - fixed) // self.sample_bytes), self.share // 2)
         return next((size for size in range(most, 0, -1) if self.share % size == 0), 0)
 
@@ -108,28 +105,32 @@ def count_memory_need(
         weights = round(cost.held_bytes / _WEIGHT_BYTES) or cost.num_weights
         gradients = round(cost.trained_bytes / _WEIGHT_BYTES) or cost.num_weights
         slots, sample_bytes = round(cost.slot_bytes / _WEIGHT_BYTES), 0
+        gathered = max(0.0, cost.held_bytes - cost.blocks.weight_bytes) / _WEIGHT_BYTES if cost.blocks else 0
     else:
         phase = spec.phases[-1]
         names = phase.optimizers
         weights = sum(_num_parameters(spec.networks[name]) for name in names)
-        slots = sum(_num_slots(how) * num_weights(spec.networks[name]) for name, how in names.items())
+        slots = sum(count_slots(how) * num_weights(spec.networks[name]) for name, how in names.items())
         learns_backwards = not isinstance(phase.protocol, ContrastiveDivergence)
         gradients = sum(num_weights(spec.networks[name]) for name in names) if learns_backwards else 0
         recomputation = memory_settings.activation_checkpointing
         sample_bytes = _sample_bytes(spec, precision, recomputation) if learns_backwards else 0
+        gathered = sum(_count_gathered(spec.networks[name]) for name in names)
+    shards = memory_settings.count_shards(replicas)
     share = global_batch_size // replicas
     passes = memory_settings.count_passes(share)
     samples = math.ceil(global_batch_size / replicas / passes)
     return MemoryNeed(
-        weight_bytes=_WEIGHT_BYTES * weights,
-        gradient_bytes=_WEIGHT_BYTES * gradients,
-        slot_bytes=_WEIGHT_BYTES * slots,
+        weight_bytes=_WEIGHT_BYTES * weights // shards,
+        gradient_bytes=_WEIGHT_BYTES * gradients // shards,
+        slot_bytes=_WEIGHT_BYTES * slots // shards,
         activation_bytes=samples * sample_bytes,
         sample_bytes=sample_bytes,
         replicas=replicas,
         share=share,
         passes=passes,
         capacity_bytes=device.memory_bytes,
+        gathered_bytes=round(_WEIGHT_BYTES * gathered) if shards > 1 else 0,
     )
 
 
@@ -138,8 +139,14 @@ def _num_parameters(network: Network) -> int:
     return sum(map(math.prod, network_parameters(network).values()))
 
 
-def _num_slots(optimizer: Optimizer) -> int:
-    return int(bool(optimizer.momentum)) if isinstance(optimizer, Sgd) else 2
+def _count_gathered(network: Network) -> int:
+    """Count the parameters of no block, and of the largest one."""
+    blocks = {index: number for number, block in enumerate(network.blocks) for index in block}
+    sizes: Counter[int | None] = Counter()
+    for name, shape in network_parameters(network).items():
+        sizes[blocks.get(int(name.partition(".")[0]))] += math.prod(shape)
+    rest = sizes.pop(None, 0)
+    return rest + max(sizes.values(), default=0)
 
 
 def _sample_bytes(spec: WorkloadSpec, precision: str, recomputation: Recomputation) -> int:

@@ -18,6 +18,7 @@ class StepBreakdown:
         launch: launches of the kernels of every layer.
         host: work of the host for every step.
         exchange: exchange of gradients between replicas.
+        gather: weights that every replica gathers from the shards of all, twice in a pass.
         loader: batches from the user's loader, as measured alone; 0: not measured.
     """
 
@@ -27,6 +28,7 @@ class StepBreakdown:
     launch: float
     host: float
     exchange: float
+    gather: float = 0.0
     loader: float = 0.0
 
 
@@ -43,11 +45,14 @@ def find_step_breakdown(query: StepQuery, models: DefaultModels) -> StepBreakdow
     sequence = models.parts.sequence_seconds(query.demand, query.peaks)
     of_device = parts.device / (compute + values + weights + sequence)
     of_host = parts.host / (launch + step) if launch + step else 0.0
+    gathered = 2 * query.demand.gathered_bytes
+    gather = parts.exchange * gathered / (gathered + query.demand.gradient_bytes) if gathered else 0.0
     return StepBreakdown(
         compute=of_device * compute,
         memory=of_device * (values + weights),
         sequence=of_device * sequence,
         launch=of_host * launch,
         host=of_host * step,
-        exchange=parts.exchange,
+        exchange=parts.exchange - gather,
+        gather=gather,
     )

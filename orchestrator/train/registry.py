@@ -85,7 +85,9 @@ TORCH_DDP = TrainerInfo(
     rehearsed_with=_torch_stand_ins,
     framework="torch",
     native_path="orchestrator.train.trainers.native.torch_ddp:NativeTorchDdpTrainer",
-    memory_keys=("micro_batch_size", "activation_checkpointing"),
+    sharded_path="orchestrator.train.trainers.torch_fsdp:TorchFsdpTrainer",
+    native_sharded_path="orchestrator.train.trainers.native.torch_fsdp:NativeTorchFsdpTrainer",
+    memory_keys=("micro_batch_size", "activation_checkpointing", "sharding"),
 )
 
 _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(
@@ -239,18 +241,20 @@ def trainer_info(name: str) -> TrainerInfo:
     raise UnknownNameError("trainer", name, known=trainers())
 
 
-def load_trainer(info: TrainerInfo, *, native: bool = False) -> Trainer:
+def load_trainer(info: TrainerInfo, *, native: bool = False, shards: bool = False) -> Trainer:
     """Import a trainer with its framework, and create it. Only workers call this.
 
     Args:
         native: True for the trainer of native jobs.
+        shards: True for one that shards weights over several replicas.
 
     Raises:
         TrialError: `environment`, when a package is missing, with the command that installs it.
     """
     try:
-        path = info.native_path if native else info.path
-        assert path is not None, "planning refuses native jobs of other trainers"
+        sharded = info.native_sharded_path if native else info.sharded_path
+        path = sharded if shards else info.native_path if native else info.path
+        assert path is not None, "planning refuses what a trainer does not have"
         trainer: Trainer = resolve_name(path)()
     except ImportError as error:
         raise TrialError("environment", f"{error}; get it with: {info.install}") from error

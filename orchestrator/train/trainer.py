@@ -80,6 +80,11 @@ class WorkerJob:
         """Micro batches into which a replica divides its share of a batch."""
         return self.trial.memory_settings.count_passes(self.trial.global_batch_size // self.replicas)
 
+    @property
+    def shards(self) -> bool:
+        """Whether replicas hold shards of the weights: not a single one, which has all of them."""
+        return self.trial.memory_settings.count_shards(self.replicas) > 1
+
 
 class TrainingData(Protocol):
     """Training data of a worker, as the loop sees them: `Batches`, or those of a native job."""

@@ -125,7 +125,7 @@ def _build_report(job: WorkerJob, channel: Channel) -> WorkerReport:
 def _set_up(job: WorkerJob, channel: Channel) -> _ReadyWorker:
     started = time.perf_counter()
     info = trainer_info(job.trial.trainer)
-    trainer = load_trainer(info, native=isinstance(job.native, NativeSpec))
+    trainer = load_trainer(info, native=isinstance(job.native, NativeSpec), shards=job.shards)
     spec = job.native or workload(job.trial.workload, job.trial.workload_options, origin=job.origin)
     data = _find_data(job, spec)
     checkpoints = WorkerCheckpointer(

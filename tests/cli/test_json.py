@@ -17,7 +17,7 @@ REPORT = {
 
 PREDICTION = {
     *("workload", "workload_options", "device", "instance", "precision", "num_workers", "num_hosts"),
-    *("global_batch_size", "micro_batch_size", "activation_checkpointing"),
+    *("global_batch_size", "micro_batch_size", "activation_checkpointing", "sharding"),
     *("provenance", "step_seconds", "source", "past_hits"),
     *("refusal", "interval_factor"),
     *("command", "input", "job"),
@@ -27,7 +27,7 @@ PREDICTION = {
 }
 MEMORY = {
     *("provenance", "least_bytes", "capacity_bytes", "fits", "largest_batch", "weight_bytes"),
-    *("gradient_bytes", "slot_bytes", "activation_bytes"),
+    *("gradient_bytes", "slot_bytes", "activation_bytes", "gathered_bytes"),
 }
 
 
@@ -164,6 +164,7 @@ def test_predictions_name_their_provenance(tmp_path: Path) -> None:
         "launch",
         "host",
         "exchange",
+        "gather",
         "loader",
     }
     assert not list(numbers_without_provenance(found))

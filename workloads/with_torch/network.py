@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from contextlib import nullcontext
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -22,6 +23,7 @@ class TorchNetwork(nn.Module):
 
     Attributes:
         recomputation: of the repeated blocks, in the backward pass.
+        blocks: a module of each repeated block; none before `make_blocks`.
     """
 
     def __init__(self, network: Network) -> None:
@@ -38,6 +40,7 @@ class TorchNetwork(nn.Module):
         self.nodes = nn.ModuleList(
             build_module(node.layer, shape) for node, shape in zip(network.nodes, inputs, strict=True)
         )
+        self.blocks = nn.ModuleList()
         self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # missing in torch's types
 
     def forward(self, inputs: Tensor) -> Tensor:
@@ -55,9 +58,13 @@ class TorchNetwork(nn.Module):
         """Return the first input of the node of that index."""
         return self._values(inputs, node)[self.spec.nodes[node].inputs[0]]
 
-    def list_blocks(self) -> tuple[tuple[nn.Module, ...], ...]:
-        """List the modules of each repeated block, in the order of the network."""
-        return tuple(tuple(self.nodes[index] for index in block) for block in self.spec.blocks)
+    def make_blocks(self) -> tuple[nn.Module, ...]:
+        """Make a module of each repeated block, in the order of the network, which computes it from now on.
+
+        Its parameters keep their names in the network.
+        """
+        self.blocks.extend(_Block(self, block) for block in self.spec.blocks)
+        return tuple(self.blocks)
 
     def weights(self, node: int) -> Mapping[str, Weight]:
         """Parameters and moving statistics of one node, by name."""
@@ -70,19 +77,26 @@ class TorchNetwork(nn.Module):
         """
         values = {INPUT: inputs.permute(0, 3, 1, 2) if inputs.ndim == 4 else inputs}  # a channels_last view
         start = 0
-        for block in self.spec.blocks if self.recomputation != "none" else ():
+        for number, block in enumerate(self.spec.blocks if self._is_divided else ()):
             self._compute(range(start, block.start), values)
-            values[block[-1]] = run_checkpointed(
-                self.recomputation, self._compute_block, block, values[block.start - 1]
-            )
+            compute = self.blocks[number] if self.blocks else partial(self.compute_block, block)
+            values[block[-1]] = compute(values[block.start - 1])
             if any(block.start - 1 in self._last_uses[index] for index in block):
                 del values[block.start - 1]
             start = block.stop
         self._compute(range(start, count), values)
         return values
 
-    def _compute_block(self, block: range, value: Tensor) -> Tensor:
-        """Compute a block of the value before it."""
+    @property
+    def _is_divided(self) -> bool:
+        return bool(self.blocks) or self.recomputation != "none"
+
+    def compute_block(self, block: range, value: Tensor) -> Tensor:
+        """Compute the nodes of a block of the value before it."""
+        output: Tensor = run_checkpointed(self.recomputation, self._compute_nodes, block, value)
+        return output
+
+    def _compute_nodes(self, block: range, value: Tensor) -> Tensor:
         values = {block.start - 1: value}
         del value
         self._compute(block, values)
@@ -110,6 +124,19 @@ class TorchNetwork(nn.Module):
     @staticmethod
     def _float(value: Tensor) -> Tensor:
         return value.float() if value.is_floating_point() else value
+
+
+class _Block(nn.Module):
+    """A repeated block of a network as a module of its own."""
+
+    def __init__(self, network: TorchNetwork, block: range) -> None:
+        super().__init__()
+        self.nodes = nn.ModuleList(network.nodes[index] for index in block)
+        self._compute = partial(network.compute_block, block)  # which does not register the network
+
+    def forward(self, value: Tensor) -> Tensor:
+        """Compute the block of the value before it."""
+        return self._compute(value)
 
 
 def build(network: Network, seed: int | None) -> TorchNetwork:

@@ -7,6 +7,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from workloads.with_torch.shards import gather, shard_like
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weight:
@@ -37,7 +39,7 @@ class Weight:
 
     def array(self) -> npt.NDArray[np.float32]:
         """A copy in canonical layout."""
-        return np.array(self.canonical().detach().cpu().numpy(), order="C")
+        return np.array(gather(self.canonical().detach()).cpu().numpy(), order="C")
 
     def load(self, array: npt.NDArray[np.float32]) -> None:
         """Overwrite it with an array in canonical layout."""
@@ -49,7 +51,7 @@ class Weight:
             for tensor, values in zip(
                 self.tensors, whole[None] if self.below is None else whole, strict=True
             ):
-                tensor.copy_(values)
+                tensor.copy_(shard_like(values, tensor))
 
 
 def _reordered(values: Tensor, gates: tuple[int, ...]) -> Tensor:

@@ -40,6 +40,7 @@ _FILTERS: Mapping[str, str] = {
     "global_batch_size": "batch",
     "micro_batch_size": "micro batch",
     "activation_checkpointing": "checkpointing",
+    "sharding": "sharding",
 }
 """Factors that the page can filter by, with what people call them."""
 

@@ -4,6 +4,7 @@
                 + time steps x t + recurrent bytes / bandwidth) x replicas^g
     host     = (d 10 us x launched layers + e 1 ms) x launches of the precision + scaling of the loss
     step     = sqrt(device^2 + host^2) + exchange; on a CPU device + host
+    exchange = (gradients reduced, then gathered; of shards: reduced, and weights gathered twice) / bandwidth
 
 A host launches the work of a step while the device does the work before. So the longer of the two counts,
 and where they are alike, neither hides the other wholly. Of the host nothing shrinks with a device's peak.
@@ -141,9 +142,11 @@ class StepParts:
     def _compute_share(self, part: float) -> float:
         return part**2 / (self._work * self.seconds) if self.overlap else part / self.seconds
 
-    def times(self, *, device: float, host: float) -> "StepParts":
-        """Return the parts with other seconds of device and host, by such factors."""
-        return replace(self, device=self.device * device, host=self.host * host)
+    def times(self, *, device: float, host: float, exchange: float = 1.0) -> "StepParts":
+        """Return the parts with other seconds, by such factors."""
+        return replace(
+            self, device=self.device * device, host=self.host * host, exchange=self.exchange * exchange
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,7 +177,7 @@ class Analytic:
             demand: of all devices together.
         """
         replicas = num_workers * peaks.replicas
-        exchanged = 2 * (replicas - 1) / replicas * demand.gradient_bytes
+        exchanged = demand.count_exchanged_bytes(replicas)
         terms = self.terms(demand, peaks=peaks, precision=precision, num_workers=num_workers)
         if terms is None or (exchanged and peaks.link_bytes_per_second is None):
             return None

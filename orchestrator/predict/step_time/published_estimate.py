@@ -98,9 +98,10 @@ def estimate_by(
         source = _name_source(query, kind, chosen)
         if step is None:
             deviation = math.hypot(likely.whole, _deviation_of_batches(query))
-            factor = math.exp(models.quantile * deviation)
+            factor = math.exp(models.quantile * deviation) * _find_overlap(query, likely.parts)
             is_known = query.family is not None or kind == "counts"
-            is_plain = query.calibration is None and query.passes == 1 and query.recomputation == "none"
+            is_whole = query.passes == 1 and query.shards == 1
+            is_plain = query.calibration is None and is_whole and query.recomputation == "none"
             is_tested = is_plain and is_known
             past = past_hits(kind) if is_tested else ""
             step = replace(around(likely.parts.seconds, factor=factor, source=source), past=past)
@@ -115,6 +116,12 @@ def estimate_by(
         query=query,
         ordered=ordered,
     )
+
+
+def _find_overlap(query: StepQuery, parts: StepParts) -> float:
+    """Return by which factor a step is shorter that hides all exchange of shards, or longer if slow."""
+    work = max(parts.seconds - parts.exchange, parts.exchange)
+    return parts.seconds / work if query.shards > 1 else 1.0
 
 
 def _deviation_of_batches(query: StepQuery) -> float:
@@ -196,4 +203,5 @@ def _name_source(query: StepQuery, kind: BasisKind, chosen: Sequence[StepLabels]
     calibrated = ["launches and peaks calibrated here"] if query.calibration else []
     divided = [f"sum of {query.passes} micro batches, no published step has any"] if query.passes > 1 else []
     again = ["blocks computed again, in no published step"] if query.recomputation != "none" else []
-    return "; ".join((published, *calibrated, *divided, *again))
+    sharded = ["weights gathered from shards, in no published step"] if query.shards > 1 else []
+    return "; ".join((published, *calibrated, *divided, *again, *sharded))

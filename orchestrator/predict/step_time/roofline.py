@@ -15,7 +15,7 @@ from workloads.flops import block_flops, train_step_flops, winograd_flops
 from workloads.network import Network
 from workloads.spec import BlockCost, JobCost, NativeSpec, ScriptSpec, Workload, WorkloadSpec
 from workloads.time_steps import recurrent_reads, time_steps
-from workloads.traffic import block_traffic, num_weights, train_step_bytes
+from workloads.traffic import block_traffic, count_slots, num_weights, train_step_bytes
 
 _WEIGHT_BYTES = 4  # gradients are exchanged in float32 at every precision
 
@@ -37,6 +37,8 @@ class StepCost:
         time_steps: steps of sequences that recurrent layers compute one after the other.
         recurrent_bytes: read of recurrent kernels, if no cache holds them from one time step to the next.
         recomputed_flops: of the operations, those that activation checkpointing computes again.
+        gathered_bytes: weights that replicas gather from their shards twice, forward and backward; 0: each
+            holds all of them.
     """
 
     flops: float
@@ -48,16 +50,33 @@ class StepCost:
     time_steps: int
     recurrent_bytes: float
     recomputed_flops: float = 0.0
+    gathered_bytes: float = 0.0
+
+    def count_exchanged_bytes(self, replicas: int) -> float:
+        """Return the bytes that a replica sends and receives (Patarasuk and Yuan 2009).
+
+        An all-reduce of the gradients is a reduction to shards and a gathering of them; shards of weights
+        need the first alone.
+        """
+        scattered = self.gradient_bytes
+        gathered = 2 * self.gathered_bytes or self.gradient_bytes
+        return (replicas - 1) / replicas * (scattered + gathered)
 
 
 def count_step_cost(
-    spec: Workload, *, global_batch_size: int, value_bytes: int, recomputation: Recomputation = "none"
+    spec: Workload,
+    *,
+    global_batch_size: int,
+    value_bytes: int,
+    recomputation: Recomputation = "none",
+    shards: int = 1,
 ) -> StepCost:
     """Count it.
 
     Args:
         value_bytes: size of one value of a feature map: 4 in fp32 and tf32, 2 in bf16 and fp16.
         recomputation: of the repeated blocks.
+        shards: replicas over which weights, gradients and slots are sharded; 1: each has all of them.
     """
     if isinstance(spec, ScriptSpec):
         return StepCost(
@@ -82,17 +101,36 @@ def count_step_cost(
         time_steps=cost.time_steps,
         recurrent_bytes=cost.recurrent_bytes * value_bytes / _WEIGHT_BYTES,
     )
-    if recomputation == "none" or cost.blocks is None:
-        return step
-    values = cost.padded_samples(global_batch_size) * value_bytes / _WEIGHT_BYTES
-    flops = cost.padded_samples(global_batch_size) * _recomputed_flops(cost.blocks, recomputation)
+    if shards > 1:
+        step = _shard(step, cost, shards)
+    samples = cost.padded_samples(global_batch_size)
+    blocks = cost.blocks if recomputation != "none" else None
+    return _recompute(step, blocks, recomputation, samples, value_bytes) if blocks else step
+
+
+def _recompute(
+    step: StepCost, blocks: BlockCost, recomputation: Recomputation, samples: float, value_bytes: int
+) -> StepCost:
+    """Return a step that computes its blocks again."""
+    flops = samples * _recomputed_flops(blocks, recomputation)
+    values = samples * value_bytes / _WEIGHT_BYTES
     return replace(
         step,
         flops=step.flops + flops,
         recomputed_flops=flops,
-        value_bytes=step.value_bytes + values * cost.blocks.value_bytes_per_sample,
-        weight_bytes=step.weight_bytes + cost.blocks.weight_bytes,
-        layers=step.layers + round(_FORWARD_LAUNCHES * cost.blocks.layers),
+        value_bytes=step.value_bytes + values * blocks.value_bytes_per_sample,
+        weight_bytes=step.weight_bytes + blocks.weight_bytes,
+        layers=step.layers + round(_FORWARD_LAUNCHES * blocks.layers),
+    )
+
+
+def _shard(step: StepCost, cost: JobCost, shards: int) -> StepCost:
+    """Return a step that gathers all weights, and in which a replica updates its shards alone."""
+    updated = 3 * cost.gradient_bytes + 2 * cost.slot_bytes  # gradients read, the rest read and written
+    return replace(
+        step,
+        gathered_bytes=cost.held_bytes or cost.gradient_bytes,
+        weight_bytes=step.weight_bytes - (1 - 1 / shards) * updated,
     )
 
 
@@ -133,8 +171,15 @@ def _declared_cost(of: _Identity) -> JobCost:
         time_steps=sum(map(time_steps, trained)),
         recurrent_bytes=float(_WEIGHT_BYTES * sum(map(recurrent_reads, trained))),
         has_unused_weights=False,
+        slot_bytes=float(_WEIGHT_BYTES * _num_slots(spec)),
         blocks=_count_blocks(trained),
     )
+
+
+def _num_slots(spec: WorkloadSpec) -> int:
+    """Count the values that the optimizers keep in a step of the last phase."""
+    optimizers = spec.phases[-1].optimizers
+    return sum(count_slots(how) * num_weights(spec.networks[name]) for name, how in optimizers.items())
 
 
 def _count_blocks(networks: Sequence[Network]) -> BlockCost | None:
@@ -159,8 +204,8 @@ class Roofline:
     Attributes:
         compute_seconds: floating-point operations at the devices' peak in this precision.
         memory_seconds: traffic at the peak of the devices' memory.
-        exchange_seconds: all-reduce of the gradients over all replicas; a replica sends and receives
-            2 (n - 1) / n of them (Patarasuk and Yuan 2009); 0 for one replica.
+        exchange_seconds: all-reduce of the gradients over all replicas, or what shards exchange; 0 for one
+            replica.
         recomputed_seconds: of the operations' seconds, those of what is computed again.
     """
 
@@ -176,10 +221,11 @@ class Roofline:
         bounds = [part for part in parts if part is not None]
         return max(bounds) if len(bounds) == len(parts) else None
 
-    def times(self, passes: int) -> "Roofline":
-        """Return the bound of so many passes, after which gradients are exchanged once."""
+    def times(self, passes: int, *, exchanges: int) -> "Roofline":
+        """Return the bound of so many passes and exchanges."""
         return replace(
             self,
+            exchange_seconds=_multiply(self.exchange_seconds, exchanges),
             compute_seconds=_multiply(self.compute_seconds, passes),
             memory_seconds=_multiply(self.memory_seconds, passes),
             recomputed_seconds=_multiply(self.recomputed_seconds, passes),
@@ -191,7 +237,7 @@ def build_roofline(demand: StepCost, device: Device, *, precision: str, count: i
     peaks = find_peaks(device, precision, count=count)
     replicas = count * device.replicas
     traffic = demand.value_bytes + demand.weight_bytes * replicas
-    exchanged = 2 * (replicas - 1) / replicas * demand.gradient_bytes
+    exchanged = demand.count_exchanged_bytes(replicas)
     return Roofline(
         compute_seconds=_seconds(demand.flops, peaks.flops_per_second if peaks else None),
         memory_seconds=_seconds(traffic, peaks.memory_bytes_per_second if peaks else None),

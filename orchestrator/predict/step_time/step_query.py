@@ -77,7 +77,18 @@ class StepQuery:
             global_batch_size=self.global_batch_size // self.passes,
             value_bytes=PRECISIONS[precision].value_bytes,
             recomputation=self.recomputation,
+            shards=self.shards,
         )
+
+    @property
+    def shards(self) -> int:
+        """Replicas over which the weights are sharded; 1: each has all of them."""
+        return self.memory_settings.count_shards(self.replicas)
+
+    @property
+    def _exchanges(self) -> int:
+        """Exchanges of a step: gradients of whole weights are held until the last pass."""
+        return self.passes if self.shards > 1 else 1
 
     @property
     def recomputation(self) -> Recomputation:
@@ -106,7 +117,7 @@ class StepQuery:
     def roofline(self) -> Roofline:
         """Roofline bound of the step."""
         bounds = build_roofline(self.demand, self.device, precision=self.precision, count=self.num_workers)
-        return bounds.times(self.passes)
+        return bounds.times(self.passes, exchanges=self._exchanges)
 
     @property
     def peaks(self) -> DevicePeaks:
@@ -127,8 +138,8 @@ class StepQuery:
         return self._sum_passes(self._parts_of_pass(peaks, precision, model))
 
     def _sum_passes(self, parts: StepParts | None) -> StepParts | None:
-        """Return the parts of all passes; gradients are exchanged once."""
-        return parts and parts.times(device=self.passes, host=self.passes)
+        """Return the parts of all passes."""
+        return parts and parts.times(device=self.passes, host=self.passes, exchange=self._exchanges)
 
     def _parts_of_pass(self, peaks: DevicePeaks, precision: str, model: Analytic) -> StepParts | None:
         demand = self.demand_in(precision)

@@ -22,6 +22,7 @@ _WORDS = {
     "seed": "seed {}",
     "micro_batch_size": "micro batch {}",
     "activation_checkpointing": "checkpointing {}",
+    "sharding": "sharding {}",
 }
 _SEPARATOR = ", "
 _LONGEST = 5000  # MLflow's own limit of a parameter is 6000

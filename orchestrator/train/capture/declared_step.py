@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from orchestrator.train.capture.request import HELD_PASSES, CaptureRequest, batch_shapes
 from workloads.native.torch_samples import Make
@@ -29,6 +29,10 @@ class DeclaredStep:
         ]
         self._passes = request.passes
         self._shapes = batch_shapes(spec, request.global_batch_size)
+
+    def list_blocks(self) -> tuple[nn.Module, ...]:
+        """List the modules of repeated blocks, through which the step goes from now on."""
+        return tuple(block for _, network in self.module.named() for block in network.make_blocks())
 
     def batch(self, make: Make) -> Any:
         """Return a batch of tensors that `make` makes of a shape and a dtype."""

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from orchestrator.train.capture.request import HELD_PASSES, CaptureRequest
 from workloads.jobs import TorchJob
 from workloads.native.code import find_builder
-from workloads.native.torch_blocks import recompute_blocks
+from workloads.native.torch_blocks import find_blocks, recompute_blocks
 from workloads.native.torch_samples import Make, batch_resizer
 from workloads.native.torch_step import JobLoss, replace_tensors
 
@@ -38,6 +38,10 @@ class NativeStep:
         recompute_blocks(self._job, request.memory_settings.activation_checkpointing)
         replace_tensors(self.module, self._job.optimizers, place)
         self.optimizers = list(self._job.optimizers)
+
+    def list_blocks(self) -> tuple[nn.Module, ...]:
+        """List the repeated blocks of the model."""
+        return find_blocks(self._job.model, self._job.blocks)
 
     def batch(self, make: Make) -> Any:
         """Return the parts of a batch, of tensors that `make` makes of a shape and a dtype."""

@@ -27,6 +27,7 @@ class CaptureRequest:
     Attributes:
         global_batch_size: samples of a step, all replicas together.
         origin: import location of the workload; None: search for it.
+        shards: replicas over which weights, gradients and the optimizer's state are sharded.
     """
 
     workload: str
@@ -35,6 +36,7 @@ class CaptureRequest:
     global_batch_size: int
     origin: Origin | None = None
     memory_settings: MemorySettings = DEFAULT_MEMORY
+    shards: int = 1
 
     @property
     def passes(self) -> int:

@@ -7,6 +7,7 @@ step. The storages that live at once are those of a GPU, except for the workspac
 import json
 import sys
 import weakref
+from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any
@@ -28,13 +29,36 @@ _ALIGNMENT_BYTES = 512  # of an allocation on a GPU: PyTorch, c10/cuda/CUDACachi
 
 
 class LiveStorages(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch's own class
-    """The bytes of all storages that an operation has touched and that are alive, and the most there were."""
+    """The bytes of all storages that an operation has touched and that are alive, and the most there were.
+
+    Attributes:
+        shards: replicas over which storages are sharded that are noted from now on.
+    """
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]  # likewise
+        self.shards = 1
         self.peak_bytes = 0
         self._bytes = 0
+        self._held_bytes = 0
         self._sizes: dict[int, int] = {}
+
+    def restart(self) -> None:
+        """Forget the most that there were."""
+        self.peak_bytes = self._bytes
+
+    def hold(self, num_bytes: int) -> None:
+        """Add bytes of which no operation is seen, in the place of those that were added before."""
+        self._grow(num_bytes - self._held_bytes)
+        self._held_bytes = num_bytes
+
+    def shard(self, tensor: Tensor, count: int) -> None:
+        """Count this replica's part of a tensor's storage alone."""
+        storage = tensor.untyped_storage()
+        self._note(tensor)
+        size = _align(-(-storage.nbytes() // count))
+        self._grow(size - self._sizes[storage._cdata])
+        self._sizes[storage._cdata] = size
 
     def __torch_dispatch__(self, operation: Any, _types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Run an operation, and note the storages of its inputs and outputs."""
@@ -49,14 +73,20 @@ class LiveStorages(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch
         storage = tensor.untyped_storage()
         key = storage._cdata
         if key not in self._sizes:
-            size = -(-storage.nbytes() // _ALIGNMENT_BYTES) * _ALIGNMENT_BYTES
-            self._sizes[key] = size
-            self._bytes += size
-            self.peak_bytes = max(self.peak_bytes, self._bytes)
+            self._sizes[key] = _align(-(-storage.nbytes() // self.shards))
+            self._grow(self._sizes[key])
             weakref.finalize(storage, self._forget, key)
 
     def _forget(self, key: int) -> None:
         self._bytes -= self._sizes.pop(key)
+
+    def _grow(self, num_bytes: int) -> None:
+        self._bytes += num_bytes
+        self.peak_bytes = max(self.peak_bytes, self._bytes)
+
+
+def _align(num_bytes: int) -> int:
+    return -(-num_bytes // _ALIGNMENT_BYTES) * _ALIGNMENT_BYTES
 
 
 def count(request: CaptureRequest) -> dict[str, int]:
@@ -68,7 +98,10 @@ def count(request: CaptureRequest) -> dict[str, int]:
     mode = FakeTensorMode(allow_non_fake_inputs=True)
     step = (NativeStep if request.is_native else DeclaredStep)(request, partial(without_data, mode))
     with mode, LiveStorages() as live:
+        if request.shards > 1:
+            _shard(step, live, request.shards)
         for _ in range(2):  # the first one makes the optimizers' state and the first gradients
+            live.restart()
             step.take(step.batch(_empty), autocast=_autocast(PRECISIONS[request.precision]))
     weights = (weight for one in step.optimizers for group in one.param_groups for weight in group["params"])
     gradients = (weight.grad for weight in weights)
@@ -76,6 +109,46 @@ def count(request: CaptureRequest) -> dict[str, int]:
         "tensor_bytes": live.peak_bytes,
         "gradient_bytes": sum(gradient.nbytes for gradient in gradients if gradient is not None),
     }
+
+
+def _shard(step: DeclaredStep | NativeStep, live: LiveStorages, count: int) -> None:
+    """Count shards of weights, gradients and slots, and beside a pass what it gathers.
+
+    The rest of the model is whole in a pass, and two blocks: one that computes, and the next. Gradients are
+    whole until a block's are reduced, beside those of the block before. An update sees shards alone.
+    """
+    blocks = [{*block.parameters()} for block in step.list_blocks()]
+    in_blocks = set().union(*blocks)
+    rest = [weight for weight in step.module.parameters() if weight not in in_blocks]
+    gathered = _count_bytes(rest) + 2 * max(map(_count_bytes, blocks), default=0)
+    trained = [[weight for weight in part if weight.requires_grad] for part in (rest, *blocks)]
+    reduced = _count_bytes(trained[0]) + 2 * max(map(_count_bytes, trained[1:]), default=0)
+
+    def reduce(weight: Tensor) -> None:
+        assert weight.grad is not None, "it was just made"
+        live.shard(weight.grad, count)
+        live.hold(gathered + reduced)
+
+    def begin_update(*_: Any) -> None:
+        live.hold(0)
+        live.shards = count
+
+    def end_update(*_: Any) -> None:
+        live.hold(gathered)
+        live.shards = 1
+
+    for weight in step.module.parameters():
+        live.shard(weight, count)
+        if weight.requires_grad:
+            weight.register_post_accumulate_grad_hook(reduce)  # type: ignore[no-untyped-call]  # torch's own
+    for optimizer in step.optimizers:
+        optimizer.register_step_pre_hook(begin_update)
+        optimizer.register_step_post_hook(end_update)
+    live.hold(gathered)
+
+
+def _count_bytes(weights: Iterable[Tensor]) -> int:
+    return sum(weight.nbytes for weight in weights)
 
 
 def _empty(shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:

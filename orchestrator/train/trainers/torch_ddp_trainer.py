@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 import torch.distributed as dist
-from torch import Tensor
+from torch import Tensor, nn
 from torch._dynamo.utils import counters
 from torch.nn.parallel import DistributedDataParallel
 
@@ -70,7 +70,7 @@ class TorchDdpTrainer:
         self._device = load_device(job)
         set_float32_rounding(precision, self._device)
         self._networks = Networks(workload, job.trial.seed)
-        self._networks.to(self._device)
+        self._place_networks()
         self._networks.recompute_blocks(job.trial.memory_settings.activation_checkpointing)
         self._first_product = FirstProduct(self._networks)
         join(job, device=self._device, listener=listener)
@@ -102,9 +102,7 @@ class TorchDdpTrainer:
         losses = Losses(self._networks, phase)
         if self._is_compiled:
             losses.compile(dynamic=False)
-        # Moving statistics are of the global batch already, and the same on every rank.
-        is_alone = self._job.world_size == 1
-        self._replica = losses if is_alone else DistributedDataParallel(losses, broadcast_buffers=False)
+        self._replica = losses if self._job.world_size == 1 else self._replicate(losses)
         self._optimizers = [
             build_optimizer(phase.optimizers[name], parameters) for name, parameters in trained.items()
         ]
@@ -184,6 +182,16 @@ class TorchDdpTrainer:
     def close(self) -> None:
         """Leave the process group, if there is one; what holds it lives until the process ends."""
         leave(self)
+
+    def _place_networks(self) -> None:
+        self._networks.to(self._device)
+
+    def _replicate(self, losses: nn.Module) -> nn.Module:
+        """Let the ranks sum gradients in the backward pass of the losses.
+
+        Moving statistics are of the global batch already, and the same on every rank.
+        """
+        return DistributedDataParallel(losses, broadcast_buffers=False)
 
     def _differentiate(self, batch: Tensors, *, is_first: bool, is_last: bool) -> dict[str, Tensor]:
         """Add the gradients of one micro batch, and return its losses; the ranks exchange with the last."""

@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.optim import Optimizer
 
 from workloads.with_torch.network import named_weights
+from workloads.with_torch.shards import gather, shard_like
 from workloads.with_torch.training import Networks
 
 Arrays = Mapping[str, npt.NDArray[Any]]
@@ -23,7 +24,7 @@ def copy_arrays(networks: Networks, optimizers: Iterable[Optimizer]) -> dict[str
     weights = {f"{_WEIGHT}{name}": array for name, array in networks.state().items()}
     names = _names_in(networks)
     slots = {
-        f"{_SLOT}{names[parameter]}.{slot}": np.array(value.detach().cpu().numpy(), order="C")
+        f"{_SLOT}{names[parameter]}.{slot}": np.array(gather(value.detach()).cpu().numpy(), order="C")
         for optimizer in optimizers
         for parameter, kept in optimizer.state.items()
         for slot, value in kept.items()
@@ -58,4 +59,6 @@ def _names_in(networks: Networks) -> dict[Tensor, str]:
 def _slot_like(parameter: Tensor, array: npt.NDArray[Any]) -> Tensor:
     """Put an optimizer slot on the parameter's device and memory format; a step counter stays on the host."""
     value = torch.from_numpy(array)
-    return torch.empty_like(parameter, requires_grad=False).copy_(value) if value.ndim else value
+    if not value.ndim:
+        return value
+    return torch.empty_like(parameter, requires_grad=False).copy_(shard_like(value, parameter))

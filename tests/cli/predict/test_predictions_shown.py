@@ -54,6 +54,20 @@ def test_a_step_that_cannot_fit_names_a_micro_batch_that_may(words, possible, ca
     assert f"possible: {possible}\n" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("words", "possible"),
+    [
+        (("num_workers=8",), "sharding=full with micro_batch_size=2 at most"),
+        (("num_workers=8", "global_batch_size=8"), "sharding=full"),
+        (("global_batch_size=8",), "num_workers=4 sharding=full"),
+    ],
+)
+def test_weights_that_cannot_fit_name_shards_that_may(words, possible, capsys):
+    network = ("workload=llama_style", "workload.size=8b", "device=h100", "precision=bf16")
+    assert main(["predict", *network, *words]) == 0
+    assert f"possible: {possible}\n" in capsys.readouterr().out
+
+
 def test_a_sample_that_cannot_fit_names_checkpointing_that_may(capsys):
     words = ("workload=llama_style", "workload.size=160m", "workload.sequence_length=65536")
     assert main(["predict", *words, "device=t4", "precision=fp32", "global_batch_size=1"]) == 0
@@ -123,7 +137,7 @@ def test_a_refusal_names_the_command_that_measures_it(capsys):
 def test_explain_shows_the_parts_of_a_step(capsys):
     (found,) = told(capsys, "explain", "workload=vgg16", "device=v100", "num_workers=4", "precision=fp16")
     parts = found["parts_seconds"]
-    assert list(parts) == ["compute", "memory", "sequence", "launch", "host", "exchange", "loader"]
+    assert list(parts) == ["compute", "memory", "sequence", "launch", "host", "exchange", "gather", "loader"]
     assert parts["sequence"] == 0.0
     assert parts["exchange"] == pytest.approx(found["roofline_seconds"]["exchange_seconds"])
     assert main(["predict", "explain", "workload=vgg16", "device=v100,cpu"]) == 0

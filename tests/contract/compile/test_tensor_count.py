@@ -50,6 +50,46 @@ print("peak", peak)
 """Prints the most bytes that PyTorch's allocator had given out at once in two real steps."""
 
 
+SHARDED_STEPS = """
+import os
+import sys
+import torch
+import torch.distributed as dist
+from torch.profiler import ProfilerActivity, profile
+from orchestrator.train.trainers.torch_fsdp import shard
+from workloads.registry import workload
+from workloads.with_torch.training import Losses, Networks, build_optimizer
+
+rank = int(os.fork() == 0)
+torch.set_num_threads(1)
+dist.init_process_group("gloo", init_method=f"file://{sys.argv[1]}", rank=rank, world_size=2)
+spec = workload("gpt2", {"size": "small", "sequence_length": 64})
+with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiled:
+    networks, phase = Networks(spec, 0), spec.phases[-1]
+    for _, network in networks.named():
+        shard(network, network.make_blocks(), torch.device("cpu"))
+    (parameters,) = networks.train_in(phase).values()
+    compute_losses = Losses(networks, phase)
+    optimizer = build_optimizer(phase.optimizers["model"], parameters)
+    for _ in range(2):
+        batch = {"x": torch.zeros(2, 64, dtype=torch.int32), "y": torch.zeros(2, 64, dtype=torch.int64)}
+        losses = compute_losses(batch)
+        optimizer.zero_grad()
+        torch.autograd.backward([*losses.values()])
+        optimizer.step()
+events = [event for event in profiled.profiler.kineto_results.events() if event.name() == "[memory]"]
+live = peak = 0
+for event in sorted(events, key=lambda event: event.start_ns()):
+    live += event.nbytes()
+    peak = max(peak, live)
+if not rank:
+    print("peak", peak)
+    os.wait()
+dist.destroy_process_group()
+"""
+"""Prints the same of one of two processes that hold shards."""
+
+
 def step(workload: str = "resnet18", **changes: object) -> StepProgram:
     pytest.importorskip("torch")
     request = CaptureRequest(
@@ -81,17 +121,22 @@ def count(counter: GpuTensorCounter, asked: StepProgram) -> TensorCount:
     return fit
 
 
-@pytest.mark.more
-def test_the_count_is_that_of_the_allocator_in_a_real_step(counter):
-    """Operations keep some tensors of their own for a moment, which no count of their results sees."""
-    told = subprocess.run(
-        [sys.executable, "-c", REAL_STEPS],
+def find_peak(script: str, *words: str) -> int:
+    ran = subprocess.run(
+        [sys.executable, "-c", script, *words],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         check=True,
     )
-    (peak,) = (int(line.split()[1]) for line in told.stdout.splitlines() if line.startswith("peak "))
+    (peak,) = (int(line.split()[1]) for line in ran.stdout.splitlines() if line.startswith("peak "))
+    return peak
+
+
+@pytest.mark.more
+def test_the_count_is_that_of_the_allocator_in_a_real_step(counter):
+    """Operations keep some tensors of their own for a moment, which no count of their results sees."""
+    peak = find_peak(REAL_STEPS)
     assert 0.94 < count(counter, step(global_batch_size=8)).tensor_bytes / peak <= 1.0
 
 
@@ -127,6 +172,35 @@ def test_checkpointed_blocks_take_less_and_selective_ones_something_between(coun
         for mode in ("none", "selective", "full")
     }
     assert found["full"] < found["selective"] < found["none"]
+
+
+def count_shards(counter: GpuTensorCounter, num_workers: int, **options: object) -> TensorCount:
+    asked = step(
+        "gpt2",
+        workload_options={"sequence_length": 64, **options},
+        global_batch_size=2 * num_workers,
+        memory_settings=MemorySettings(sharding="full"),
+    )
+    return count(counter, replace(asked, num_workers=num_workers))
+
+
+def test_shards_are_counted_by_their_part_and_what_is_gathered(counter):
+    whole, two, many = (count_shards(counter, workers, size="tiny") for workers in (1, 2, 64))
+    assert whole.bucket_bytes == two.bucket_bytes == 0
+    assert (
+        whole.tensor_bytes
+        == count(
+            counter,
+            step("gpt2", workload_options={"sequence_length": 64, "size": "tiny"}, global_batch_size=2),
+        ).tensor_bytes
+    )
+    assert many.tensor_bytes < two.tensor_bytes < whole.tensor_bytes
+
+
+@pytest.mark.more
+def test_the_count_of_shards_is_near_that_of_the_allocator_in_two_processes(counter, tmp_path):
+    peak = find_peak(SHARDED_STEPS, str(tmp_path / "store"))
+    assert count_shards(counter, 2, size="small").tensor_bytes / peak == pytest.approx(1, abs=0.15)
 
 
 @pytest.mark.more

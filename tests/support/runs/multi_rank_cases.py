@@ -1,6 +1,6 @@
 """Cases of a script, each done by ranks of its own: what every rank finds, as JSON in a file.
 
-The script is called as `python SCRIPT FOLDER`. It needs no test package.
+The script is called as `python SCRIPT FOLDER WORD...`. It needs no test package.
 """
 
 import json
@@ -22,11 +22,11 @@ Finding = dict[str, Any]
 
 
 @cache
-def collect_findings(script: str) -> dict[str, list[Finding]]:
+def collect_findings(script: str, *words: str) -> dict[str, list[Finding]]:
     """Return each rank's findings by the name of the case; run once per test session."""
     with TemporaryDirectory() as folder:
         subprocess.run(
-            [sys.executable, script, folder],
+            [sys.executable, script, folder, *words],
             env={**os.environ, "PYTHONPATH": CHILD_PYTHONPATH},
             check=True,
             timeout=300,

@@ -98,7 +98,7 @@ _WRITE = "; write KEY=VALUE, KEY=A,B or +sweep=NAME"
             ("executor=ray,inline",),
             "'executor=ray,inline': executor holds for the whole command; axes may be: workload, device, "
             "precision, trainer, measure, data, num_workers, num_hosts, global_batch_size, steps, seed, "
-            "micro_batch_size, activation_checkpointing, devices",
+            "micro_batch_size, activation_checkpointing, sharding, devices",
         ),
         (
             ("device.chips=3",),

@@ -154,6 +154,28 @@ def test_what_goes_together_has_no_reason_against_it(trainer, changes):
             "mnist_cnn repeats no block without batch normalisation; leave activation_checkpointing out",
         ),
         (
+            TENSORFLOW,
+            {"memory_settings": MemorySettings(sharding="full")},
+            "tensorflow has no sharding (Keras has no such layout on TensorFlow); choose trainer=torch_ddp, "
+            "or leave it out",
+        ),
+        (
+            XLA,
+            {"memory_settings": MemorySettings(sharding="full")},
+            "torch_xla has no sharding (not yet); choose trainer=torch_ddp, or leave it out",
+        ),
+        (
+            trainer_info("torch_ddp"),
+            {"trainer_options": {"compile": "on"}, "memory_settings": MemorySettings(sharding="full")},
+            "sharded weights are not compiled; remove trainer.compile=on, or leave sharding out",
+        ),
+        (
+            trainer_info("torch_ddp"),
+            {"workload": "mnist_gan", "memory_settings": MemorySettings(sharding="full")},
+            "mnist_gan trains several networks or phases, and shards are of one network in one phase; "
+            "leave sharding out",
+        ),
+        (
             torch_like(name="noop", trains=False),
             {"timing": TimingSpec(target=0.9)},
             "noop trains nothing and reaches no quality; remove measure.target",

@@ -20,6 +20,17 @@ def test_blocks_that_can_be_computed_again_are_proposed_unless_they_are() -> Non
     assert list_words("mnist_cnn") == []
 
 
+def test_shards_are_proposed_first_where_there_are_replicas() -> None:
+    found = list_lighter_settings("gpt2", {}, DEFAULT_MEMORY, replicas=2)
+    assert [one.words for one in found] == [
+        "sharding=full",
+        "activation_checkpointing=full",
+        "sharding=full activation_checkpointing=full",
+    ]
+    of_gan = list_lighter_settings("mnist_gan", {}, DEFAULT_MEMORY, replicas=2)
+    assert [one.words for one in of_gan] == []
+
+
 def test_adapters_come_after_checkpointing_and_keep_the_other_options(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

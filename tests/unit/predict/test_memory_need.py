@@ -30,6 +30,7 @@ def need(
     replicas=1,
     micro_batch_size=0,
     activation_checkpointing="none",
+    sharding="none",
     **options,
 ):
     return count_memory_need(
@@ -39,7 +40,9 @@ def need(
         replicas=replicas,
         global_batch_size=batch,
         memory_settings=MemorySettings(
-            micro_batch_size=micro_batch_size, activation_checkpointing=activation_checkpointing
+            micro_batch_size=micro_batch_size,
+            activation_checkpointing=activation_checkpointing,
+            sharding=sharding,
         ),
     )
 
@@ -105,6 +108,21 @@ def test_a_checkpointed_network_holds_one_block_beside_all_inputs(v100):
     of_units = found.activation_bytes / (4 * 197 * 768)
     before_blocks, inputs_of_blocks, in_last_block, output = 3, 12, 11, 1
     assert of_units == pytest.approx(before_blocks + inputs_of_blocks + in_last_block + output, abs=0.02)
+
+
+def test_of_shards_a_replica_holds_its_part_and_gathers_the_largest_block_and_the_rest(v100):
+    whole = need(v100, "gpt2", 16, replicas=4, size="small")
+    sharded = need(v100, "gpt2", 16, replicas=4, size="small", sharding="full")
+    for name in ("weight_bytes", "gradient_bytes", "slot_bytes"):
+        assert getattr(sharded, name) == getattr(whole, name) // 4
+    assert sharded.activation_bytes == whole.activation_bytes
+    block, rest = 12 * 768**2 + 13 * 768, (50_257 + 1024 + 2) * 768
+    assert sharded.gathered_bytes == 4 * (block + rest)
+    assert whole.gathered_bytes == 0
+    assert need(v100, "gpt2", 4, size="small", sharding="full") == need(v100, "gpt2", 4, size="small")
+    largest = sharded.largest_batch
+    assert need(v100, "gpt2", largest, replicas=4, size="small", sharding="full").fits
+    assert not need(v100, "gpt2", largest + 4, replicas=4, size="small", sharding="full").fits
 
 
 def test_memory_grows_with_the_micro_batch(v100):

@@ -7,6 +7,7 @@ from shipped_devices import shipped_catalogue
 
 from orchestrator.core.estimate import Estimate, Refusal
 from orchestrator.core.trial_spec import MemorySettings
+from orchestrator.predict.step_breakdown import find_step_breakdown
 from orchestrator.predict.step_time.bundled_models import default_models
 from orchestrator.predict.step_time.published_estimate import build_published_estimate
 from orchestrator.predict.step_time.step_query import StepQuery
@@ -107,6 +108,35 @@ def test_blocks_that_are_computed_again_take_another_forward_pass():
     assert full.roofline.recomputed_seconds == pytest.approx(
         full.roofline.compute_seconds - whole.roofline.compute_seconds
     )
+
+
+def test_shards_gather_weights_twice_and_scatter_gradients_once_in_every_pass():
+    whole = replace(query("llama_style", "h100", size="1.1b", num_workers=8), global_batch_size=32)
+    sharded, divided = (
+        replace(whole, memory_settings=MemorySettings(sharding="full", micro_batch_size=size))
+        for size in (0, 2)
+    )
+    weights, link = whole.demand.gradient_bytes, whole.device.link_bytes_per_second
+    assert sharded.roofline.exchange_seconds == pytest.approx(7 / 8 * 3 * weights / link)
+    assert divided.roofline.exchange_seconds == pytest.approx(2 * sharded.roofline.exchange_seconds)
+    of_update = 7  # gradient read; weight and two slots read and written
+    saved = whole.demand.weight_bytes - sharded.demand.weight_bytes
+    assert saved == pytest.approx(7 / 8 * of_update * weights)
+    found = find_step_breakdown(sharded, MODELS)
+    assert found.gather == pytest.approx(2 * found.exchange)
+    assert found.gather + found.exchange == pytest.approx(sharded.roofline.exchange_seconds)
+    assert find_step_breakdown(whole, MODELS).gather == 0
+    steps = [build_published_estimate(one, MODELS).step for one in (whole, sharded)]
+    assert steps[1].high / steps[1].low > steps[0].high / steps[0].low
+    assert steps[1].source.endswith("weights gathered from shards, in no published step")
+    assert steps[1].past == ""
+
+
+def test_a_single_replica_has_nothing_to_gather():
+    whole = query("llama_style", "h100", size="1.1b")
+    sharded = replace(whole, memory_settings=MemorySettings(sharding="full"))
+    assert sharded.demand == whole.demand
+    assert build_published_estimate(sharded, MODELS).step == build_published_estimate(whole, MODELS).step
 
 
 def query(name, device, *, size, num_workers=1):

@@ -22,7 +22,7 @@ def test_only_the_axes_of_a_grid_are_params_under_their_keys_of_the_command_line
     spec = trial_spec(
         workload_options={"units": 32},
         trainer_options={"compile": True},
-        memory_settings=MemorySettings(micro_batch_size=8, activation_checkpointing="full"),
+        memory_settings=MemorySettings(micro_batch_size=8, activation_checkpointing="full", sharding="full"),
         timing=TimingSpec(max_blocks=30),
     )
     assert build_params(spec) == {
@@ -40,6 +40,7 @@ def test_only_the_axes_of_a_grid_are_params_under_their_keys_of_the_command_line
         "trainer.compile": "true",
         "micro_batch_size": "8",
         "activation_checkpointing": "full",
+        "sharding": "full",
         "measure.max_blocks": "30",
     }
 

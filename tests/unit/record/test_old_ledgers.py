@@ -51,7 +51,7 @@ def test_every_record_of_an_old_ledger_is_read(records: Sequence[TrialRecord]) -
 LATER_TIMINGS = {"min_warmup_seconds": 2.0, "min_block_seconds": 0.5}
 """Fields of a protocol that are newer than the ledger, at their defaults."""
 
-LATER_MEMORY_SETTINGS = {"micro_batch_size": 0, "activation_checkpointing": "none"}
+LATER_MEMORY_SETTINGS = {"micro_batch_size": 0, "activation_checkpointing": "none", "sharding": "none"}
 """Settings of a trial's memory, at their defaults."""
 
 LATER_FIELDS = {"memory": None, "compiled": None, "pruning": None, "epoch_samples": None}

@@ -36,7 +36,7 @@ FILES = {
         "precision.py",
         "measurement/evaluation.py",
     ),
-    "torch_ddp": _TORCH_DDP,
+    "torch_ddp": (*_TORCH_DDP, "trainers/torch_fsdp.py"),
     "torch_tpu": _TORCH_DDP,
     "torch_xla": ("trainers/torch_xla_trainer.py", *_SHARED),
     "unequal_ddp": (*_TORCH_DDP, *(f"{_SPLIT}/{name}.py" for name in ("unequal_ddp_trainer", "shares"))),
@@ -46,7 +46,7 @@ FILES = {
 
 NATIVE = (
     *(f"orchestrator/train/trainers/native/{name}.py" for name in ("tensorflow", "torch_ddp", "torch_job")),
-    "orchestrator/train/trainers/native/torch_xla.py",
+    *(f"orchestrator/train/trainers/native/{name}.py" for name in ("torch_fsdp", "torch_xla")),
     *(f"workloads/native/{name}.py" for name in ("keras_data", "keras_step", "torch_data", "torch_step")),
 )
 """The code that decides what native jobs compute."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-from torch import Tensor
+from torch import Tensor, nn
 from torch._dynamo.utils import counters
 from torch.nn.parallel import DistributedDataParallel
 
@@ -64,9 +64,7 @@ class NativeTorchDdpTrainer:
         self._job = batches.load()
         self._loss_of = JobLoss(self._job).train()
         recompute_blocks(self._job, job.trial.memory_settings.activation_checkpointing)
-        if self._device.type != "cpu":
-            replace_tensors(self._loss_of, self._job.optimizers, lambda tensor: tensor.to(self._device))
-        self._weights = [weight for weight in self._loss_of.parameters() if weight.requires_grad]
+        self._place_model()
         self._product = ProductDtype(self._loss_of)
         join(job, device=self._device, listener=listener)
         self._autocast = build_autocast(precision, self._device)
@@ -76,12 +74,8 @@ class NativeTorchDdpTrainer:
         """Let the ranks average their gradients."""
         if self._is_compiled:
             self._loss_of.compile(dynamic=False)
-        is_alone = self._worker_job.world_size == 1
-        self._replica = (
-            self._loss_of
-            if is_alone
-            else DistributedDataParallel(self._loss_of, find_unused_parameters=self._has_unused_weights)
-        )
+        self._weights = [weight for weight in self._loss_of.parameters() if weight.requires_grad]
+        self._replica = self._loss_of if self._worker_job.world_size == 1 else self._replicate()
 
     def rebalance(self) -> None:
         """Each replica keeps its share."""
@@ -157,6 +151,13 @@ class NativeTorchDdpTrainer:
     def close(self) -> None:
         """Leave the process group, if there is one; what holds it lives until the process ends."""
         leave(self)
+
+    def _place_model(self) -> None:
+        if self._device.type != "cpu":
+            replace_tensors(self._loss_of, self._job.optimizers, lambda tensor: tensor.to(self._device))
+
+    def _replicate(self) -> nn.Module:
+        return DistributedDataParallel(self._loss_of, find_unused_parameters=self._has_unused_weights)
 
     def _differentiate(self, part: Any, count: int, *, is_last: bool) -> Tensor:
         """Add the gradients of one of `count` parts, and return its share of the loss.

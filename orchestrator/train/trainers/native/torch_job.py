@@ -12,6 +12,7 @@ from torch import nn
 from orchestrator.core.errors import TrialError
 from workloads.jobs import TorchJob
 from workloads.native.evaluation import evaluate_job
+from workloads.with_torch.shards import gather, shard_like
 
 _WEIGHT = "weight."
 _REST = "rest"
@@ -71,8 +72,9 @@ def put_back(arrays: Mapping[str, npt.NDArray[Any]], job: TorchJob) -> dict[str,
                 raise TrialError(
                     "error", f"the checkpoint lacks {name}; remove it, or undo the change of code"
                 )
-            tensor.copy_(torch.from_numpy(arrays[f"{_WEIGHT}{name}"]))
+            tensor.copy_(shard_like(torch.from_numpy(arrays[f"{_WEIGHT}{name}"]), tensor))
     _restore(job.optimizers, rest.pop("optimizer"))
+    _shard_slots(job.optimizers)
     _restore(job.schedulers, rest.pop("scheduler"))
     return rest
 
@@ -87,6 +89,15 @@ def _restore(parts: Sequence[Any], kept: Any) -> None:
     states = kept if len(parts) > 1 else [kept]
     for part, state in zip(parts, states, strict=False):
         part.load_state_dict(state)
+
+
+def _shard_slots(optimizers: Iterable[torch.optim.Optimizer]) -> None:
+    """Keep of each restored slot this replica's shard, where its weight is sharded."""
+    for optimizer in optimizers:
+        for weight, slots in optimizer.state.items():
+            for name, value in slots.items():
+                if isinstance(value, torch.Tensor) and value.shape == weight.shape:
+                    slots[name] = shard_like(value, weight)
 
 
 def _find_tensors(job: TorchJob) -> dict[str, torch.Tensor]:
@@ -104,13 +115,13 @@ def _find_tensors(job: TorchJob) -> dict[str, torch.Tensor]:
 
 def _copy_array(tensor: torch.Tensor) -> npt.NDArray[Any]:
     """Copy a tensor to an array; numpy has no bfloat16, of which float32 holds every value."""
-    host = tensor.detach().cpu()
+    host = gather(tensor.detach()).cpu()
     return np.array((host.float() if host.dtype == torch.bfloat16 else host).numpy())
 
 
 def _on_host(value: Any) -> Any:
     if isinstance(value, torch.Tensor):
-        return value.detach().cpu()
+        return gather(value.detach()).cpu()
     if isinstance(value, np.generic):  # a learning rate that numpy computed, which is not read back
         return value.item()
     if type(value) is dict:

@@ -34,6 +34,7 @@ OTHERS = {
         MemorySettings(micro_batch_size=8),
         MemorySettings(micro_batch_size=16),
         MemorySettings(activation_checkpointing="full"),
+        MemorySettings(sharding="full"),
     ],
     "timing": [TimingSpec(), TimingSpec(max_blocks=20), TimingSpec(warmup_steps=5)],
 }

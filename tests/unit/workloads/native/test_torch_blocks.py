@@ -50,9 +50,11 @@ def test_declared_transformers_name_their_blocks(name: str, size: str, count: in
 
 def test_modules_of_a_declared_block_hold_its_weights() -> None:
     model = build(workload("gpt2", {}).networks["model"], seed=None)
-    blocks = model.list_blocks()
+    names = [name for name, _ in model.named_parameters()]
+    blocks = model.make_blocks()
     assert len(blocks) == 2
-    sizes = {sum(p.numel() for part in block for p in part.parameters()) for block in blocks}
+    assert [name for name, _ in model.named_parameters()] == names
+    sizes = {sum(weight.numel() for weight in block.parameters()) for block in blocks}
     assert sizes == {12 * 64 * 64 + 13 * 64}
 
 

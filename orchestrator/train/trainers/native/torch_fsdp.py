@@ -1,0 +1,55 @@
+"""Data-parallel training of a user's own PyTorch job with sharded weights, gradients and optimizer state."""
+
+from collections.abc import Iterable, Mapping
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.distributed.fsdp import FSDPModule
+
+from orchestrator.train.trainer import WorkerJob
+from orchestrator.train.trainers.native.torch_ddp import NativeTorchDdpTrainer
+from orchestrator.train.trainers.torch_fsdp import reshard, shard
+from workloads.native.torch_blocks import find_blocks
+from workloads.native.torch_data import TorchBatches
+from workloads.spec import NativeSpec
+
+
+class NativeTorchFsdpTrainer(NativeTorchDdpTrainer):
+    """The job's own model, loss, optimizer and scheduler over shards, as `TorchFsdpTrainer`."""
+
+    def setup(self, workload: NativeSpec, job: WorkerJob, batches: TorchBatches) -> None:
+        """And shard the model, which is on the host until then, block by block."""
+        super().setup(workload, job, batches)
+        names = {weight: name for name, weight in self._loss_of.named_parameters()}
+        shard(self._loss_of, find_blocks(self._job.model, self._job.blocks), self._device)
+        shards = dict(self._loss_of.named_parameters())
+        _replace_weights(self._job.optimizers, {weight: shards[name] for weight, name in names.items()})
+
+    def evaluate(self, limit: int | None) -> Mapping[str, float]:
+        """Each rank computes all of it, with the moving statistics of the first, which checkpoints hold.
+
+        The job calls its model, and not the loss that gathers the rest of it.
+        """
+        assert isinstance(self._loss_of, FSDPModule), "it was sharded"
+        for statistic in self._loss_of.buffers():
+            dist.broadcast(statistic, 0)
+        self._loss_of.unshard()
+        quality = super().evaluate(limit)
+        reshard(self._loss_of)
+        return quality
+
+    def _place_model(self) -> None:
+        """Leave it on the host."""
+
+    def _replicate(self) -> nn.Module:
+        return self._loss_of
+
+
+def _replace_weights(
+    optimizers: Iterable[torch.optim.Optimizer], shards: Mapping[nn.Parameter, nn.Parameter]
+) -> None:
+    """Let optimizers that have taken no step update shards."""
+    for optimizer in optimizers:
+        for group in optimizer.param_groups:
+            group["params"] = [shards.get(weight, weight) for weight in group["params"]]
