@@ -21,6 +21,8 @@ def _command() -> int:
     try:
         from orchestrator.cli import main
     except ModuleNotFoundError as error:
+        if (error.name or "").startswith(("orchestrator", "workloads")):
+            raise
         cure = "type `source .venv/bin/activate` after `make install`, or `pip install -e .`"
         sys.stderr.write(f"error: {sys.executable} has no package {error.name!r}; {cure}\n")
         return 2

@@ -24,20 +24,20 @@ class TorchFsdpTrainer(TorchDdpTrainer):
     """
 
     def prepare(self, workload: WorkloadSpec, job: WorkerJob) -> None:
-        """And shard the networks, which are on the host until then, one block after the other."""
+        """Prepare as `torch_ddp`, and shard the networks block by block; they are on the host until then."""
         super().prepare(workload, job)
         for _, network in self._networks.named():
             shard(network, network.make_blocks(), self._device)
 
     def evaluate(self, limit: int | None) -> Mapping[str, float]:
-        """Each rank computes all of it, block by block as in a step."""
+        """Evaluate the whole set on each rank, block by block as in a step."""
         quality = super().evaluate(limit)
         for _, network in self._networks.named():
             reshard(network)
         return quality
 
     def _place_networks(self) -> None:
-        """Leave them on the host."""
+        """Leave the networks on the host."""
 
     def _replicate(self, losses: nn.Module) -> nn.Module:
         return losses

@@ -19,7 +19,7 @@ class NativeTorchFsdpTrainer(NativeTorchDdpTrainer):
     """The job's own model, loss, optimizer and scheduler over shards, as `TorchFsdpTrainer`."""
 
     def setup(self, workload: NativeSpec, job: WorkerJob, batches: TorchBatches) -> None:
-        """And shard the model, which is on the host until then, block by block."""
+        """Set up as `torch_ddp`, and shard the model block by block; it is on the host until then."""
         super().setup(workload, job, batches)
         names = {weight: name for name, weight in self._loss_of.named_parameters()}
         shard(self._loss_of, find_blocks(self._job.model, self._job.blocks), self._device)
@@ -27,7 +27,7 @@ class NativeTorchFsdpTrainer(NativeTorchDdpTrainer):
         _replace_weights(self._job.optimizers, {weight: shards[name] for weight, name in names.items()})
 
     def evaluate(self, limit: int | None) -> Mapping[str, float]:
-        """Each rank computes all of it, with the moving statistics of the first, which checkpoints hold.
+        """Evaluate the whole set on each rank, with the moving statistics of the first: those of checkpoints.
 
         The job calls its model, and not the loss that gathers the rest of it.
         """
@@ -40,7 +40,7 @@ class NativeTorchFsdpTrainer(NativeTorchDdpTrainer):
         return quality
 
     def _place_model(self) -> None:
-        """Leave it on the host."""
+        """Leave the model on the host."""
 
     def _replicate(self) -> nn.Module:
         return self._loss_of
@@ -49,7 +49,7 @@ class NativeTorchFsdpTrainer(NativeTorchDdpTrainer):
 def _replace_weights(
     optimizers: Iterable[torch.optim.Optimizer], shards: Mapping[nn.Parameter, nn.Parameter]
 ) -> None:
-    """Let optimizers that have taken no step update shards."""
+    """Put shards in the place of the weights of optimizers that have taken no step."""
     for optimizer in optimizers:
         for group in optimizer.param_groups:
             group["params"] = [shards.get(weight, weight) for weight in group["params"]]
