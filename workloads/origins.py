@@ -11,9 +11,12 @@ from importlib.util import find_spec, module_from_spec
 from pathlib import Path
 from pkgutil import iter_modules
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 import workloads
-from workloads.spec import Framework
+
+if TYPE_CHECKING:  # a command that only shows its help reads origins, and no spec
+    from workloads.spec import Framework
 
 PATH_VARIABLE = "ORCHESTRATOR_WORKLOAD_PATH"
 """Folders that hold `NAME/spec.py`, `NAME/torch_job.py` or `NAME/keras_job.py`, separated as in PATH."""
@@ -21,7 +24,7 @@ PATH_VARIABLE = "ORCHESTRATOR_WORKLOAD_PATH"
 ENTRY_POINTS = "orchestrator.workloads"
 """Group in which a distribution names its workloads: NAME = package that has a `spec.py` or a job."""
 
-JOB_FILES: Mapping[Framework, str] = {"torch": "torch_job.py", "keras": "keras_job.py"}
+JOB_FILES: "Mapping[Framework, str]" = {"torch": "torch_job.py", "keras": "keras_job.py"}
 """Framework -> file of a folder that has a job in the user's own code."""
 
 _FILES = ("spec.py", *JOB_FILES.values())
