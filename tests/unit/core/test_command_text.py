@@ -9,7 +9,7 @@ from orchestrator.analysis.recommendation.jobs.command import list_words
 from orchestrator.config.loader import load
 from orchestrator.config.overrides import read
 from orchestrator.core.command_text import command_text, quoted_value
-from orchestrator.core.trial_spec import TimingSpec
+from orchestrator.core.trial_spec import Option, TimingSpec
 
 
 def test_a_command_is_read_by_a_shell_as_its_words() -> None:
@@ -28,10 +28,25 @@ def test_a_quoted_value_is_read_as_it_was(text: str) -> None:
     assert word.values == (text,)
 
 
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("8b", "8b"), ("tiny", "tiny"), ("1e3", "'1e3'"), ("12", "'12'"), ("1_0", "'1_0'"), ("true", "'true'")],
+)
+def test_an_option_is_quoted_only_where_it_would_be_read_as_no_text(text: str, value: str) -> None:
+    words = list_words_of("gpt2", size=text)
+    assert f"workload.size={value}" in words
+    (word,) = read([f"workload.size={value}"], options=lambda _: ())
+    assert word.values == (text,)
+
+
 def words_of_script(command: str) -> tuple[str, ...]:
+    return list_words_of("script", command=command, steps_total=9)
+
+
+def list_words_of(workload: str, **options: Option) -> tuple[str, ...]:
     return list_words(
-        workload="script",
-        workload_options={"command": command, "steps_total": 9},
+        workload=workload,
+        workload_options=options,
         data_source="own",
         devices=("cpu",),
         precision="fp32",
