@@ -450,17 +450,21 @@ def _find_lighter(point: Point) -> str:
 
 
 def _find_more_devices(point: Point) -> str:
-    """Name the devices of a host over which shards may fit; empty: none do, or no trainer has any."""
+    """Name the fewest devices of a host on which a step may fit; empty: on none, or no trainer has any.
+
+    Shards are named only where shares of the batch are not small enough without.
+    """
     if point.other_devices or point.memory_settings.micro_batch_size:
         return ""
-    settings = replace(point.memory_settings, sharding="full")
+    sharded = replace(point.memory_settings, sharding="full")
     for count in _MORE_DEVICES:
         if count > point.num_workers and point.divides_over(count * point.device.replicas):
-            sharded = replace(point, num_workers=count, num_hosts=None, memory_settings=settings)
-            query = _step_query(sharded)
-            need = None if isinstance(query, Refusal) else _memory_need(query)
-            if need and need.fits and _can_train(sharded):
-                return f"num_workers={count} {settings.words}"
+            for words, settings in (("", point.memory_settings), (" sharding=full", sharded)):
+                spread = replace(point, num_workers=count, num_hosts=None, memory_settings=settings)
+                query = _step_query(spread)
+                need = None if isinstance(query, Refusal) else _memory_need(query)
+                if need and need.fits and _can_train(spread):
+                    return f"num_workers={count}{words}"
     return ""
 
 
