@@ -28,6 +28,7 @@ def test_shards_are_trained_as_whole_weights_are(task: str, name: str) -> None:
     _require_same(outcomes(task)[name], alone, is_whole=not name.startswith("resumed"))
 
 
+@pytest.mark.slow_cases("llama_style", "layers", "lora")
 @pytest.mark.more
 @pytest.mark.parametrize("name", MORE)
 def test_shards_of_any_number_are_trained_as_whole_weights_are(task: str, name: str) -> None:
