@@ -43,7 +43,7 @@ class TimeCompiler(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompilerSettings:
-    """What an extension builds its compilers from.
+    """Inputs from which an extension builds its compilers.
 
     Attributes:
         folder: folder of the answers that are kept.

@@ -24,7 +24,7 @@ Recomputation = Literal["none", "full", "selective"]
 """Values of the repeated blocks that the backward pass computes again: none, all, or the cheap ones."""
 
 Sharding = Literal["none", "full"]
-"""What is sharded over the replicas: nothing, or weights, gradients and the optimizer's state."""
+"""Sharding over the replicas: `none`, or `full` of weights, gradients and the optimizer's state."""
 
 ProcessModel = Literal["per_replica", "per_host"]
 """One worker process for each data-parallel replica, or one for all replicas of a host."""

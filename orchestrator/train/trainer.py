@@ -82,7 +82,7 @@ class WorkerJob:
 
     @property
     def shards(self) -> bool:
-        """Whether replicas hold shards of the weights: not a single one, which has all of them."""
+        """Return whether replicas hold shards of the weights; a single one has all of them."""
         return self.trial.memory_settings.count_shards(self.replicas) > 1
 
 

@@ -33,17 +33,17 @@ def test_a_quoted_value_is_read_as_it_was(text: str) -> None:
     [("8b", "8b"), ("tiny", "tiny"), ("1e3", "'1e3'"), ("12", "'12'"), ("1_0", "'1_0'"), ("true", "'true'")],
 )
 def test_an_option_is_quoted_only_where_it_would_be_read_as_no_text(text: str, value: str) -> None:
-    words = list_words_of("gpt2", size=text)
+    words = build_words("gpt2", size=text)
     assert f"workload.size={value}" in words
     (word,) = read([f"workload.size={value}"], options=lambda _: ())
     assert word.values == (text,)
 
 
 def words_of_script(command: str) -> tuple[str, ...]:
-    return list_words_of("script", command=command, steps_total=9)
+    return build_words("script", command=command, steps_total=9)
 
 
-def list_words_of(workload: str, **options: Option) -> tuple[str, ...]:
+def build_words(workload: str, **options: Option) -> tuple[str, ...]:
     return list_words(
         workload=workload,
         workload_options=options,

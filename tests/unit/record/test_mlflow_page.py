@@ -1,4 +1,4 @@
-"""Where to see a sweep in MLflow, and what the view there shows."""
+"""Addresses of a sweep in MLflow, and the view that they open."""
 
 import json
 

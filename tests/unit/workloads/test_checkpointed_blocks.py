@@ -1,4 +1,4 @@
-"""What a checkpointed block computes twice, and what it keeps."""
+"""Recomputation and kept values of a checkpointed block."""
 
 import copy
 from collections import Counter
