@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 
 from orchestrator.analysis.recommendation.answer.answer import Recommendation
@@ -438,8 +439,7 @@ def _find_lighter(point: Point) -> str:
     asked = point.workload, point.workload_options, point.memory_settings
     for one in list_lighter_settings(*asked, replicas=point.replicas):
         changed = replace(point, workload_options=one.workload_options, memory_settings=one.memory_settings)
-        query = _step_query(changed)
-        need = None if isinstance(query, Refusal) else _memory_need(query)
+        need = _count_need(changed)
         if need is None or not _can_train(changed):
             continue
         if need.fits:
@@ -457,15 +457,19 @@ def _find_more_devices(point: Point) -> str:
     if point.other_devices or point.memory_settings.micro_batch_size:
         return ""
     sharded = replace(point.memory_settings, sharding="full")
-    for count in _MORE_DEVICES:
+    changes = (("", point.memory_settings), (" sharding=full", sharded))
+    for count, (words, settings) in product(_MORE_DEVICES, changes):
         if count > point.num_workers and point.divides_over(count * point.device.replicas):
-            for words, settings in (("", point.memory_settings), (" sharding=full", sharded)):
-                spread = replace(point, num_workers=count, num_hosts=None, memory_settings=settings)
-                query = _step_query(spread)
-                need = None if isinstance(query, Refusal) else _memory_need(query)
-                if need and need.fits and _can_train(spread):
-                    return f"num_workers={count}{words}"
+            spread = replace(point, num_workers=count, num_hosts=None, memory_settings=settings)
+            need = _count_need(spread)
+            if need and need.fits and _can_train(spread):
+                return f"num_workers={count}{words}"
     return ""
+
+
+def _count_need(point: Point) -> MemoryNeed | None:
+    query = _step_query(point)
+    return None if isinstance(query, Refusal) else _memory_need(query)
 
 
 def _can_train(point: Point) -> bool:
