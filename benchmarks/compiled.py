@@ -24,7 +24,7 @@ from scipy import stats
 from orchestrator.compile.child import Limits
 from orchestrator.compile.step import StepProgram
 from orchestrator.config.loader import devices_named
-from orchestrator.core.compiled_step import CompiledStep
+from orchestrator.core.estimate import CompiledStep
 from orchestrator.execute.machine.environment_probe import trainer_environment
 from orchestrator.extensions.tpu_compiler.step_time import TpuStepCompiler
 from orchestrator.extensions.tpu_compiler.tpu_programs import TpuPrograms

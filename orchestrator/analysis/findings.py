@@ -32,13 +32,14 @@ from orchestrator.analysis.tables.costs import Cost, cost_table, costs_by_settin
 from orchestrator.analysis.tables.measurements import measured_table
 from orchestrator.analysis.tables.outcomes import (
     failed_table,
+    find_runs,
     pruned_table,
     rehearsed_table,
+    runs_table,
     skipped_table,
     stale_table,
     warnings_table,
 )
-from orchestrator.analysis.tables.runs import find_runs, runs_table
 from orchestrator.analysis.tables.utilisation import utilisation_table
 from orchestrator.core.objective import FASTEST, Objective
 from orchestrator.core.placement import Plan

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from orchestrator.analysis.findings import Findings
 from orchestrator.analysis.formatting import counted
 from orchestrator.analysis.recommendation.answer.answer import NextStep
-from orchestrator.core.command_text import command_text
 from orchestrator.core.placement import Plan
+from orchestrator.core.printable import command_text
 
 
 def list_steps(findings: Findings) -> tuple[NextStep, ...]:

@@ -18,7 +18,7 @@ from orchestrator.core.estimate import Refusal
 from orchestrator.core.placement import Placement
 from orchestrator.core.price import Unpriced
 from orchestrator.core.result import TrialRecord
-from orchestrator.core.trial_state import UNDER_WAY, TrialEvent, latest_steps
+from orchestrator.core.trial_progress import UNDER_WAY, TrialEvent, latest_steps
 from orchestrator.pipeline.report import SweepReport
 from orchestrator.pipeline.status import Status
 from orchestrator.terminal.status import build_progress, trials_under_way

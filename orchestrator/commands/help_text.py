@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from orchestrator.commands.command_line import DEFAULT, Command, Flag
-from orchestrator.core.command_text import PROGRAM
+from orchestrator.core.printable import PROGRAM
 
 _WIDTH = 79
 _INDENT = "  "

@@ -18,9 +18,9 @@ from orchestrator.commands.documents import next_document
 from orchestrator.commands.json_output import print_document, progress_screen, wants_json
 from orchestrator.commands.sweep_commands import end, run_line
 from orchestrator.config.loader import load
-from orchestrator.core.command_text import PROGRAM
 from orchestrator.core.errors import ConfigError, UnknownNameError
 from orchestrator.core.placement import Plan
+from orchestrator.core.printable import PROGRAM
 from orchestrator.core.settings import Settings
 from orchestrator.core.trial_spec import point_id
 from orchestrator.pipeline.report import SweepReport

@@ -125,7 +125,7 @@ def calibrate(line: CommandLine, screen: Screen) -> int:
     """Measure a device of this host, and keep the result for later predictions."""
     from orchestrator.core import codec
     from orchestrator.pipeline.calibration import calibrate
-    from orchestrator.predict.calibration_table import calibration_table
+    from orchestrator.predict.breakdown_table import calibration_table
 
     device, calibration, path = calibrate(line.overrides, working_directory=Path.cwd())
     if JSON.name in line.flags:

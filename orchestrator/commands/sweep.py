@@ -13,7 +13,7 @@ from rich.console import Console
 from orchestrator.analysis.tables.plan import memory_lines, outdated_lines, time_lines
 from orchestrator.config.loader import devices_named, load
 from orchestrator.core.budget import BudgetStatus
-from orchestrator.core.compiled_step import NOT_ASKED
+from orchestrator.core.estimate import NOT_ASKED
 from orchestrator.core.placement import Plan
 from orchestrator.core.price import Price, Unpriced
 from orchestrator.core.result import TrialRecord

@@ -6,8 +6,8 @@ from typing import Protocol
 
 from orchestrator.compile.child import Limits
 from orchestrator.compile.step import StepProgram
-from orchestrator.core.compiled_step import CompiledStep, NotCompiled
 from orchestrator.core.device import DeviceKind
+from orchestrator.core.estimate import CompiledStep, NotCompiled
 from orchestrator.core.memory_fit import MemoryFit, NoFit, TensorCount
 from orchestrator.core.settings import Compiling
 

@@ -6,9 +6,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from typing import Any
 
-from orchestrator.core.device import Device
+from orchestrator.core.device import Device, count_chips, find_topologies
 from orchestrator.core.errors import ConfigError
-from orchestrator.core.tpu_topology import count_chips, find_topologies
 
 _DEVICE = "device"
 _KEYS = (_DEVICE, "devices", "sweep.grid.device", "sweep.grid.devices")

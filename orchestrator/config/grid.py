@@ -1,7 +1,9 @@
 """A sweep's configuration and a command line -> combinations of options and values."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass
+from hashlib import sha256
 from itertools import chain, product
 from math import prod
 from typing import Any
@@ -15,8 +17,41 @@ from orchestrator.config.request import Request, check_axis, check_option, value
 from orchestrator.config.schema import DEVICES, FOLLOWING_DEVICES
 from orchestrator.config.values import frozen, resolved
 from orchestrator.core.errors import ConfigError, UnknownNameError
-from orchestrator.core.sweep import MOST_TRIALS, MOST_UNEQUAL
+from orchestrator.core.sweep import MOST_TRIALS, MOST_UNEQUAL, Point
 from orchestrator.plan.expand import Combination, expand, matches
+
+_MOST_JOBS = 3
+_MOST_CHARACTERS = 100  # of a sweep's name
+
+
+def name_of_jobs(option: str, points: Iterable[Point]) -> str:
+    """Name a sweep after its file and its jobs: `single-digits`, `single-train-3f2a91` for a script.
+
+    The name does not depend on values that a command may list: device, precision, batch size, options.
+    """
+    jobs = tuple(dict.fromkeys(map(_name_job, points)))
+    name = "-".join((option, *jobs))
+    if len(jobs) <= _MOST_JOBS and len(name) <= _MOST_CHARACTERS:
+        return name
+    return f"{option}-{len(jobs)}-jobs-{_digest('-'.join(jobs))}"
+
+
+def _name_job(point: Point) -> str:
+    """Name the workload; of a script the file, with a hash of its command and folder."""
+    if point.workload != "script":
+        return point.workload
+    command, folder = (str(point.workload_options.get(name, "")) for name in ("command", "folder"))
+    words = command.split()
+    files = [word for word in words if word.endswith(".py")]
+    arguments = [word for word in words[1:] if not word.startswith("-")]
+    file = [*files, *arguments, *words, ""][0].rpartition("/")[2].removesuffix(".py")
+    stem = re.sub(r"[^A-Za-z0-9]+", "-", file).strip("-")
+    return "-".join(filter(None, (stem[:40], _digest(f"{folder}\0{command}"))))
+
+
+def _digest(text: str) -> str:
+    return sha256(text.encode()).hexdigest()[:6]
+
 
 _NONE_INCLUDED = "sweep.include=null"
 
@@ -81,7 +116,9 @@ def build_grid(
     entries = tuple(
         {**entry, **devices}
         for entry in _entries(plain["include"], where="sweep.include")
-        for devices in _products(_with_devices(_device_axis(entry), available))
+        for devices in _products(
+            _with_devices({key: (value,) for key, value in entry.items() if key == "device"}, available)
+        )
     )
     _refuse_too_many(choices, num_included=len(entries) * _size(chosen))
     included = dict.fromkeys({key for entry in entries for key in entry} - {*request.choices}, _NONE_INCLUDED)
@@ -103,10 +140,6 @@ def _with_devices(axes: Mapping[str, Any], available: AvailableDevices) -> dict[
     if "device" not in axes:
         return dict(axes)
     return {**axes, "device": with_available(axes["device"], available)}
-
-
-def _device_axis(entry: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
-    return {key: (value,) for key, value in entry.items() if key == "device"}
 
 
 def _completed(

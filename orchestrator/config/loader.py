@@ -12,7 +12,7 @@ from orchestrator.config.available_devices import AUTO, available_devices, known
 from orchestrator.config.cluster import convert_price_list, declared
 from orchestrator.config.composer import Composer
 from orchestrator.config.device_names import CanonicalWords, canonical_name, canonical_words
-from orchestrator.config.grid import build_grid
+from orchestrator.config.grid import build_grid, name_of_jobs
 from orchestrator.config.options import (
     apply_combination,
     build_options,
@@ -30,7 +30,6 @@ from orchestrator.config.script_overrides import (
     script_keys_in_errors,
     with_script_overrides,
 )
-from orchestrator.config.sweep_names import name_of_jobs
 from orchestrator.config.values import assign, convert_to_plain, read_value
 from orchestrator.config.workload_overrides import workload_overrides
 from orchestrator.core.budget import Budget

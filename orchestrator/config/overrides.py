@@ -1,8 +1,8 @@
 """Words of the command line -> keys and values, in Hydra's grammar."""
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields
 from itertools import islice
 from typing import Any
 
@@ -10,9 +10,38 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Glob, Override, QuotedString
 from hydra.errors import HydraException
 
+from orchestrator.config.places import PRIMARY_NAME, SEARCH_PATH
+from orchestrator.config.workload_overrides import VARIABLES
 from orchestrator.core.errors import ConfigError
+from orchestrator.core.objective import Objective
 from orchestrator.core.printable import without_secrets
+from orchestrator.core.settings import TrainerSettings
 from orchestrator.core.sweep import MOST_TRIALS
+
+_GROUPS = ("executor", "cluster", "pools", "tracking", "record", "retry", "checkpoint", "prices", "budget")
+_QUESTION = tuple(f"report.{field_.name}" for field_ in fields(Objective))
+_KEYS = (
+    "outputs",
+    "data_folder",
+    *_QUESTION,
+    SEARCH_PATH,
+    PRIMARY_NAME,
+    *VARIABLES,
+    *(f"trainer.{field_.name}" for field_ in fields(TrainerSettings)),
+)
+
+
+def repeated_words(overrides: Iterable[str]) -> tuple[str, ...]:
+    """Return the words with the places of trials, code and records, the question, and the caps.
+
+    Words that choose the measured points are not among them.
+    """
+    return tuple(word for word in overrides if _is_repeated(word.lstrip("+").partition("=")[0]))
+
+
+def _is_repeated(key: str) -> bool:
+    return key.partition(".")[0] in _GROUPS or key in _KEYS
+
 
 _INT = r"-?(?:0|[1-9]\d{0,17})"
 _INTS = rf"{_INT}(?:\s*,\s*{_INT})*"

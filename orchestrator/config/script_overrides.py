@@ -4,9 +4,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
-from orchestrator.core.command_text import quoted_value
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.placement import task_name
+from orchestrator.core.printable import quoted_value
 from orchestrator.core.sweep import Point
 
 _PREFIX = "script."

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from orchestrator.core.command_text import command_text
 from orchestrator.core.device import DeviceKind
 from orchestrator.core.errors import FailureKind
 from orchestrator.core.estimate import ErrorModel, Estimate, Forecast, StepPrior, TrackRecord
 from orchestrator.core.memory_fit import NoFit, Verdict
 from orchestrator.core.price import Price, Unpriced
+from orchestrator.core.printable import command_text
 from orchestrator.core.search import GRID, Search
 from orchestrator.core.trial_spec import TrialSpec
 

@@ -6,10 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from orchestrator.core.device import Device
+from orchestrator.core.device import Device, count_hosts
 from orchestrator.core.errors import ConfigError, UnknownNameError
 from orchestrator.core.price import PriceList, Provisioning
-from orchestrator.core.tpu_topology import count_hosts
 
 Provider = Literal["local", "fake", "gcp", "gke"]
 Environment = Literal["core", "tensorflow", "tensorflow_tpu", "torch", "torch_tpu", "xla", "any"]

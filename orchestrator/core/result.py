@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from orchestrator.core.compiled_step import CompiledStep
 from orchestrator.core.errors import FAILURE_KINDS, FailureKind, RecordError
-from orchestrator.core.host_usage import HostUsage
+from orchestrator.core.estimate import CompiledStep
+from orchestrator.core.inventory import HostUsage
 from orchestrator.core.memory_fit import NoFit, Verdict
 from orchestrator.core.peaks import Calibration, Peaks
 from orchestrator.core.placement import Placement, Provenance

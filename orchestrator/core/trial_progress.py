@@ -1,8 +1,10 @@
 """What a training does and has shown before its end, and why it was ended: a pruned trial."""
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
+from orchestrator.core.errors import RecordError
 from orchestrator.core.target import Evaluation
 
 StageName = Literal["setting up", "first step", "warming up", "timing", "training", "evaluating"]
@@ -51,3 +53,51 @@ class Pruning:
     question: str
     why: str
     shown: TrialProgress
+
+
+TrialState = Literal["queued", "starting", "running", "finished", "failed", "pruned", "withdrawn"]
+STAGES: tuple[TrialState, ...] = get_args(TrialState)
+
+FOLLOWING: Mapping[TrialState | None, tuple[TrialState, ...]] = {
+    None: ("queued",),
+    "queued": ("queued", "starting"),
+    "starting": ("running", "failed", "withdrawn", "queued"),
+    "running": ("finished", "failed", "pruned", "queued"),
+    "finished": ("queued",),
+    "failed": ("queued", "starting"),
+    "pruned": ("queued", "starting"),
+    "withdrawn": ("queued",),
+}
+"""Stage -> those that may come next. A command queues its trials in any state that the last one left."""
+
+UNDER_WAY: tuple[TrialState, ...] = ("starting", "running")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialEvent:
+    """A trial has come to a stage.
+
+    Attributes:
+        attempt: the one that it is at; 0 where none has begun.
+        at: seconds since the epoch.
+    """
+
+    trial_id: str
+    attempt: int
+    stage: TrialState
+    at: float
+
+    def __post_init__(self) -> None:
+        if self.stage not in STAGES:
+            raise RecordError(f"unknown stage {self.stage!r}; known: {', '.join(STAGES)}")
+
+
+def check_transition(step: TrialEvent, *, after: TrialState | None) -> None:
+    """Check a step. Raises RecordError for an impossible one, which would be a fault of this program."""
+    if step.stage not in FOLLOWING[after]:
+        raise RecordError(f"trial {step.trial_id} cannot be {step.stage} after it was {after}")
+
+
+def latest_steps(steps: Iterable[TrialEvent]) -> dict[str, TrialEvent]:
+    """The last step of each trial, by trial_id."""
+    return {step.trial_id: step for step in steps}

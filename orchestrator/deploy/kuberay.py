@@ -4,11 +4,10 @@ import math
 import re
 from collections.abc import Sequence
 
-from orchestrator.core.command_text import command_text
-from orchestrator.core.device import Device
+from orchestrator.core.device import Device, topology_of_host
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.pool import Cluster, Environment, Pool, usable_cpus
-from orchestrator.core.tpu_topology import topology_of_host
+from orchestrator.core.printable import command_text
 from orchestrator.deploy.nodes import Plain, labels_of_pool, parse_machine
 from orchestrator.deploy.yaml_text import to_yaml
 

@@ -3,10 +3,10 @@
 import shlex
 from collections.abc import Mapping, Sequence
 
-from orchestrator.core.command_text import command_text
 from orchestrator.core.device import DeviceKind
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.pool import Cluster, Pool, parse_region
+from orchestrator.core.printable import command_text
 from orchestrator.deploy.nodes import (
     Plain,
     build_head_config,

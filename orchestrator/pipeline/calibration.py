@@ -1,21 +1,52 @@
 """Micro-benchmark of a device of this host, kept for later predictions."""
 
+import json
 import os
+import subprocess
+import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from orchestrator.config.loader import devices_named, load
-from orchestrator.core.calibration import Calibration
-from orchestrator.core.command_text import command_text
-from orchestrator.core.device import Device
-from orchestrator.core.errors import ConfigError
-from orchestrator.execute.machine.device_benchmark import run_benchmark
+from orchestrator.core import codec
+from orchestrator.core.calibration import Calibration, DeviceBenchmark
+from orchestrator.core.device import Device, DeviceKind
+from orchestrator.core.errors import ConfigError, PlacementError
+from orchestrator.core.printable import command_text
+from orchestrator.execute.machine.child_process import find_answer, link_code
 from orchestrator.execute.machine.environment_probe import trainer_environment
 from orchestrator.execute.machine.inventory import local_node
 from orchestrator.record.calibrations import add_calibration
 from orchestrator.train.precision import PRECISIONS
 from orchestrator.train.registry import trainer_info
+
+_SECONDS = 300.0  # it takes ten; a cold installation on a slow disk takes a minute more
+
+
+def run_benchmark(python: str, kind: DeviceKind, precisions: Sequence[str]) -> DeviceBenchmark:
+    """Measure the first device of a kind.
+
+    Args:
+        python: interpreter with torch.
+
+    Raises:
+        PlacementError: the benchmark failed, or did not end in time.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        link_code(Path(folder) / "code")
+        command = [python, "-P", "-m", "orchestrator.train.device_benchmark", kind, *precisions]
+        variables = {**os.environ, "PYTHONPATH": str(Path(folder) / "code")}
+        try:
+            answer = json.loads(find_answer(command, variables, seconds=_SECONDS))
+        except TimeoutError:
+            raise PlacementError(f"the benchmark of the {kind} did not end in {_SECONDS:g} s") from None
+        except (OSError, ValueError, subprocess.SubprocessError) as error:
+            raise PlacementError(f"the benchmark of the {kind} failed: {error}") from error
+    if "error" in answer:
+        raise PlacementError(f"the benchmark of the {kind} failed: {answer['error']}")
+    return codec.from_plain(DeviceBenchmark, answer)
+
 
 _POINT = ("+sweep=single", "trainer=torch_ddp")
 _TRAINER = "torch_ddp"

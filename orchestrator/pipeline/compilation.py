@@ -13,9 +13,8 @@ from orchestrator.compile.child import Limits
 from orchestrator.compile.compilers import CompilerSettings, MemoryCompiler, NoCompiler, TimeCompiler
 from orchestrator.compile.step import StepProgram
 from orchestrator.compile.tensors import GpuTensorCounter
-from orchestrator.core.compiled_step import CompiledStep, NotCompiled
 from orchestrator.core.device import Device, DeviceKind
-from orchestrator.core.estimate import Estimate
+from orchestrator.core.estimate import CompiledStep, Estimate, NotCompiled
 from orchestrator.core.placement import Plan
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Settings

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from orchestrator.config.repeated_words import repeated_words
+from orchestrator.config.overrides import repeated_words
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.inventory import Inventory
 from orchestrator.core.printable import without_secrets

@@ -169,10 +169,10 @@ def _basis_and_own(
     settings: Settings, preflight: PreflightState
 ) -> "tuple[BasisOf, tuple[StepMeasurement, ...]]":
     """Return the estimates from published data, and the own measurements that correct them."""
-    from orchestrator.pipeline.host_calibrations import host_calibrations
     from orchestrator.predict.step_time.bundled_models import default_models
     from orchestrator.predict.step_time.estimator import build_bases
     from orchestrator.predict.step_time.own_records import step_measurements
+    from orchestrator.record.calibrations import host_calibrations
 
     devices = preflight.price_book.devices
     basis = build_bases(devices, default_models(), host_calibrations(settings))

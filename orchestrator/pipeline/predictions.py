@@ -14,18 +14,17 @@ from orchestrator.analysis.recommendation.model.criteria import build_criteria
 from orchestrator.analysis.recommendation.recommend import recommend
 from orchestrator.config.loader import device_words, load
 from orchestrator.core.calibration import DeviceBenchmark
-from orchestrator.core.command_text import command_text
 from orchestrator.core.errors import ConfigError, UnknownNameError
 from orchestrator.core.estimate import Estimate, Refusal
 from orchestrator.core.inventory import Inventory
 from orchestrator.core.price import Price, Unpriced
+from orchestrator.core.printable import command_text
 from orchestrator.core.result import TrialRecord, latest
 from orchestrator.core.settings import Settings
 from orchestrator.core.sweep import Point
 from orchestrator.core.trial_spec import TrialSpec
 from orchestrator.pipeline.compilation import find_compiled_steps
 from orchestrator.pipeline.components import build_price_book, find_repeated_words, list_command_words
-from orchestrator.pipeline.host_calibrations import host_calibrations
 from orchestrator.pipeline.preflight import build_inventory, find_data, load_ledgers
 from orchestrator.plan.compatibility import reason_against
 from orchestrator.plan.inputs import apply_published_size, describe_input
@@ -51,6 +50,7 @@ from orchestrator.predict.step_time.own_records import (
 from orchestrator.predict.step_time.published_estimate import build_published_estimate
 from orchestrator.predict.step_time.step_priors import fit_error_model, step_prior
 from orchestrator.predict.step_time.step_query import StepQuery
+from orchestrator.record.calibrations import host_calibrations
 from orchestrator.train.registry import trainer_info, trainers
 from workloads.spec import Workload, WorkloadSpec
 
@@ -316,7 +316,10 @@ def load_settings(overrides: Sequence[str], working_directory: Path) -> Settings
         ConfigError: an invalid override, or unequal devices.
     """
     try:
-        settings = load(_with_sweep(overrides), working_directory=working_directory)
+        settings = load(
+            [*([] if _names_sweep(overrides) else [_NO_SWEEP]), *overrides],
+            working_directory=working_directory,
+        )
     except UnknownNameError as error:
         if error.kind != "workload":
             raise
@@ -336,10 +339,6 @@ def _at_published_sizes(settings: Settings, overrides: Sequence[str]) -> Setting
     named = {key.removeprefix("workload.") for key in keys if key.startswith("workload.")}
     points = tuple(apply_published_size(point, named) for point in settings.sweep.points)
     return replace(settings, sweep=replace(settings.sweep, points=points))
-
-
-def _with_sweep(overrides: Sequence[str]) -> list[str]:
-    return [*([] if _names_sweep(overrides) else [_NO_SWEEP]), *overrides]
 
 
 def _names_sweep(overrides: Sequence[str]) -> bool:

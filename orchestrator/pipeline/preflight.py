@@ -6,12 +6,12 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from orchestrator.core.command_text import command_text
-from orchestrator.core.compiled_step import CompiledStep, NotCompiled
 from orchestrator.core.device import Device
 from orchestrator.core.errors import ConfigError, PlacementError
+from orchestrator.core.estimate import CompiledStep, NotCompiled
 from orchestrator.core.inventory import Inventory, of_cluster, of_host
 from orchestrator.core.memory_fit import NoFit, Verdict
+from orchestrator.core.printable import command_text
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Settings
 from orchestrator.core.trainer import TrainerEnvironment

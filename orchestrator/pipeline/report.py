@@ -6,19 +6,20 @@ from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 
+from orchestrator.analysis.figures.drawing import draw_png, draw_svg
+from orchestrator.analysis.figures.palette import on_paper
 from orchestrator.analysis.figures.vega_lite import Figure
 from orchestrator.analysis.findings import Findings, collect_findings
 from orchestrator.analysis.formatting import counted
 from orchestrator.analysis.report.drawings import Drawings
-from orchestrator.analysis.report.export import comparisons_frame, format_csv, storable
+from orchestrator.analysis.report.export import comparisons_frame, format_csv, format_markdown, storable
 from orchestrator.analysis.report.figures import build_figures
-from orchestrator.analysis.report.markdown import format_markdown
 from orchestrator.analysis.report.page import drawings_wanted, render
 from orchestrator.core.codec import to_json
-from orchestrator.core.command_text import command_text
 from orchestrator.core.errors import ConfigError, RecordError
 from orchestrator.core.objective import Objective
 from orchestrator.core.placement import Plan
+from orchestrator.core.printable import command_text
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Settings
 from orchestrator.pipeline.components import (
@@ -31,7 +32,6 @@ from orchestrator.pipeline.components import (
 )
 from orchestrator.pipeline.planning import at_requested_prices, plan_sweep, with_predictions
 from orchestrator.pipeline.preflight import PreflightState
-from orchestrator.pipeline.report_images import draw_images, forget_images, images_in
 from orchestrator.pipeline.search_progress import other_search
 from orchestrator.pipeline.tracking import (
     build_outline,
@@ -45,6 +45,31 @@ from orchestrator.plan.pricing import forecasts_repriced, repriced
 from orchestrator.record.driver_environment import own_version
 from orchestrator.record.tracking.tracker import MARKDOWN_NAME, PAGE_NAME, PLAN_NAME
 from workloads.data.files import written_whole
+
+SUFFIXES = (".png", ".svg")
+_WIDTH_PIXELS = 900
+_DOTS_PER_PIXEL = 2  # sharp on paper
+
+
+def draw_images(figures: Mapping[str, Figure], folder: Path) -> None:
+    """Write `NAME.svg` and `NAME.png` of every figure, in colours for white paper."""
+    folder.mkdir(exist_ok=True)
+    for name, figure in figures.items():
+        svg = draw_svg(figure, width=_WIDTH_PIXELS)
+        (folder / f"{name}.svg").write_text(on_paper(svg), encoding="utf-8")
+        (folder / f"{name}.png").write_bytes(draw_png(svg, scale=_DOTS_PER_PIXEL))
+
+
+def images_in(folder: Path) -> tuple[Path, ...]:
+    """List the images of a report."""
+    return tuple(sorted(path for path in folder.glob("*") if path.suffix in SUFFIXES))
+
+
+def forget_images(folder: Path) -> None:
+    """Remove the images of an earlier report."""
+    for path in images_in(folder):
+        path.unlink()
+
 
 _IMAGES = "figures"
 _NAMES = (PAGE_NAME, MARKDOWN_NAME, "results.csv", "results.parquet", "comparisons.csv", PLAN_NAME)

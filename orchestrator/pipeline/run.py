@@ -10,8 +10,8 @@ from orchestrator.analysis.tables.plan import outdated_lines
 from orchestrator.core.placement import Attempt, Placement, Plan
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Settings
+from orchestrator.core.trial_progress import TrialEvent, TrialState
 from orchestrator.core.trial_spec import Option, TrialSpec
-from orchestrator.core.trial_state import TrialEvent, TrialState
 from orchestrator.execute.executor import Executor, SweepContext, TrialCallback
 from orchestrator.execute.scheduling.budget import BudgetTracker
 from orchestrator.execute.scheduling.queue import Queue

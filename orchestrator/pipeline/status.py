@@ -8,7 +8,7 @@ from orchestrator.core.placement import Plan
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.search import SearchProgress
 from orchestrator.core.settings import Settings
-from orchestrator.core.trial_state import TrialEvent
+from orchestrator.core.trial_progress import TrialEvent
 from orchestrator.execute.scheduling.stop import StopRequest, request
 from orchestrator.pipeline.components import open_journal, open_ledger
 from orchestrator.pipeline.planning import plan_sweep

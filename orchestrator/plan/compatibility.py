@@ -3,9 +3,8 @@
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
-from orchestrator.core.device import Device
+from orchestrator.core.device import Device, parse_generation
 from orchestrator.core.sweep import Point
-from orchestrator.core.tpu_topology import parse_generation
 from orchestrator.core.trainer import TrainerEnvironment, TrainerInfo, TrainingRequest
 from orchestrator.plan.trial_specs import build_workload
 from workloads.layers import BatchNorm, Layer

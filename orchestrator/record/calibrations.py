@@ -4,9 +4,10 @@ import logging
 from collections.abc import Mapping
 from pathlib import Path
 
-from orchestrator.core.calibration import Calibration
+from orchestrator.core.calibration import Calibration, DeviceBenchmark
 from orchestrator.core.codec import from_json, to_json
 from orchestrator.core.errors import RecordError
+from orchestrator.core.settings import Settings
 
 logger = logging.getLogger(__name__)
 
@@ -49,3 +50,8 @@ def calibrations_in(outputs: Path) -> Mapping[str, Calibration]:
             continue
         newest[calibration.place] = calibration
     return newest
+
+
+def host_calibrations(settings: Settings) -> Mapping[str, DeviceBenchmark]:
+    """Read what `predict calibrate` measured, by `Calibration.place`. Raises RecordError."""
+    return {place: one.benchmark for place, one in calibrations_in(settings.outputs).items()}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from orchestrator.core.codec import from_json, to_json
 from orchestrator.core.errors import RecordError
-from orchestrator.core.trial_state import TrialEvent, TrialState, check, latest_steps
+from orchestrator.core.trial_progress import TrialEvent, TrialState, check_transition, latest_steps
 from orchestrator.record.fsync import read_content, sync_folder, write_synced
 
 JOURNAL_NAME = "journal.jsonl"
@@ -50,7 +50,7 @@ class Journal:
         ]
         for step in steps:
             before = self._latest.get(step.trial_id)
-            check(step, after=before.stage if before else None)
+            check_transition(step, after=before.stage if before else None)
         self._write(steps, latest=self._latest.values())
         self._latest.update(latest_steps(steps))
 

@@ -7,7 +7,7 @@ Where nothing predicts the settings, a space-filling first design comes before.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -19,11 +19,35 @@ from orchestrator.analysis.recommendation.answer.summary import chance
 from orchestrator.analysis.recommendation.model.acquisition import best_next, find_probes
 from orchestrator.analysis.recommendation.model.candidate import CandidateSetting, Job
 from orchestrator.analysis.recommendation.model.criteria import Criteria
+from orchestrator.analysis.recommendation.model.factors import compute_features
 from orchestrator.analysis.recommendation.model.posterior import FloatArray
 from orchestrator.core.estimate import ErrorModel
 from orchestrator.search.costs import TrialCosts
 from orchestrator.search.expected_runs import with_expected_runs
-from orchestrator.search.first_design import next_of_design
+
+
+def next_of_design(
+    job: Job, unseen: Sequence[CandidateSetting], running: Collection[str]
+) -> CandidateSetting:
+    """Choose the next setting of a space-filling design; of equally far ones the first.
+
+    The first setting is nearest to the middle of the factors, and every further one lies farthest from
+    those that were measured or run: the maximin design of Johnson, Moore and Ylvisaker 1990.
+
+    Args:
+        unseen: settings that may be chosen, at least one.
+        running: labels of settings with running trials.
+    """
+    features = compute_features(job.candidates)
+    rows = {one.label: row for row, one in enumerate(job.candidates)}
+    choices = features[[rows[one.label] for one in unseen]]
+    seen = [row for row, one in enumerate(job.candidates) if one.is_seen or one.label in running]
+    if not seen:
+        middle = np.square(choices - features.mean(axis=0)).sum(axis=1)
+        return unseen[int(middle.argmin())]
+    between = np.square(choices[:, np.newaxis] - features[seen][np.newaxis]).sum(axis=2)
+    return unseen[int(np.round(between.min(axis=1), 9).argmax())]
+
 
 StopReason = Literal["clear", "none", "exhausted", "budget", "waiting"]
 """`clear`: the winner is good with the requested confidence · `none`: no setting keeps to the limits ·

@@ -1,5 +1,6 @@
 """The trials of a sweep as an adaptive search sees them: what is known, what runs, and what starts next."""
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,14 +22,61 @@ from orchestrator.core.objective import Objective
 from orchestrator.core.placement import Placement, Plan
 from orchestrator.core.price import Price
 from orchestrator.core.result import TrialRecord
-from orchestrator.core.search import SearchProgress
+from orchestrator.core.search import JobProgress, SearchProgress
 from orchestrator.core.trial_progress import Pruning, TrialProgress
 from orchestrator.execute.scheduling.queue import ObstacleOf
+from orchestrator.search.costs import TrialCosts
 from orchestrator.search.decision import Choice, Stop, next_trial
 from orchestrator.search.expected_runs import with_expected_runs
 from orchestrator.search.outlook import Outlook, build_outlook
-from orchestrator.search.progress import build_progress
 from orchestrator.search.pruning import StopsOnCurve, find_pruning
+
+
+def build_progress(job: Job, view: Judgement, decision: Choice | Stop) -> JobProgress:
+    """Sum up how far the search of a job is."""
+    leader = decision.leader
+    is_choice = isinstance(decision, Choice)
+    runs = [(one, run.trial_seconds) for one in job.candidates for run in one.runs]
+    pruned = [(one, early.trial_seconds) for one in job.candidates for early in one.pruned]
+    grid_seconds, grid_usd = _sum_grid(job, view)
+    return JobProgress(
+        job=job.where,
+        num_settings=len(job.candidates),
+        num_measured=sum(bool(one.runs) for one in job.candidates),
+        num_trials=len(runs),
+        num_pruned=len(pruned),
+        leader=leader.setting if leader else "",
+        chance=leader.chance if leader else 0.0,
+        is_measured=leader is not None and leader.is_measured,
+        next_setting=decision.setting if isinstance(decision, Choice) else "",
+        why=decision.why,
+        stop="" if is_choice else str(getattr(decision, "reason", "")),
+        seconds=math.fsum(seconds for _, seconds in (*runs, *pruned)),
+        usd=_sum(one.billed_usd(seconds) for one, seconds in (*runs, *pruned)),
+        grid_seconds=grid_seconds,
+        grid_usd=grid_usd,
+    )
+
+
+def _sum_grid(job: Job, view: Judgement) -> tuple[float | None, float | None]:
+    """Sum one trial of every setting that may run; None, None before any time is known."""
+    left = [one for one in job.candidates if not one.failure_kinds]
+    known = {one.label for one in view.candidates}
+    if not any(one.quiet or one.label in known for one in left):
+        return None, None
+    costs = TrialCosts(job, view, in_usd=True)
+    return math.fsum(map(costs.estimate_seconds, left)), _sum(_usd(costs, one) for one in left)
+
+
+def _usd(costs: TrialCosts, one: CandidateSetting) -> float:
+    usd = costs.compute_usd(one)
+    return math.nan if usd is None else usd
+
+
+def _sum(values: object) -> float | None:
+    total = math.fsum(values)  # type: ignore[arg-type]
+    return None if math.isnan(total) else total
+
 
 Decision = Choice | Stop
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from orchestrator.core.command_text import command_text
 from orchestrator.core.diagnosis import (
     ClusterDiagnosis,
     Diagnosis,
@@ -12,6 +11,7 @@ from orchestrator.core.diagnosis import (
     PoolState,
     TrainerState,
 )
+from orchestrator.core.printable import command_text
 
 _WIDTH = 12
 _WORDS = {"cuda": "CUDA", "cudnn": "cuDNN", "nccl": "NCCL", "nvidia_driver": "driver", "libtpu": "libtpu"}

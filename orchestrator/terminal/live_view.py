@@ -3,19 +3,22 @@
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console, RenderableType
 from rich.live import Live
 
-from orchestrator.analysis.formatting import data_name, number
+from orchestrator.analysis.comparison.compare import compute_ratio, verdict_on
+from orchestrator.analysis.formatting import count, data_name, number
 from orchestrator.analysis.measurements.noise import describe_noise
 from orchestrator.analysis.measurements.setting import names_in
 from orchestrator.analysis.measurements.short_names import short_names
 from orchestrator.analysis.metrics.cost import compute_bill
 from orchestrator.analysis.metrics.definitions import collect_metrics
+from orchestrator.core.interval import compute_spread
 from orchestrator.core.placement import Attempt, Plan, task_name
 from orchestrator.core.price import Price
 from orchestrator.core.price_label import find_marks
@@ -23,12 +26,57 @@ from orchestrator.core.printable import cut, printable
 from orchestrator.core.result import TrialRecord
 from orchestrator.execute.executor import TrialCallback
 from orchestrator.execute.trial.stages import read_stage
-from orchestrator.terminal.best_so_far import Rate, best_so_far
 from orchestrator.terminal.eta import list_history
 from orchestrator.terminal.live_screen import LiveState, Row, drawn
 from orchestrator.terminal.printing import print_line
 from orchestrator.terminal.progress import Progress, RunningAttempt, name_state
 from orchestrator.terminal.trial_outcome import long_outcome, short_outcome, stage_words
+
+_WORDS = {
+    "faster": "faster",
+    "no difference shown": "tie",
+    "too few repeats": "too few repeats",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rate:
+    """Samples per second of one undisturbed trial.
+
+    Attributes:
+        job: workload and data, within which rates compare.
+    """
+
+    job: str
+    setting: str
+    samples_per_second: float
+
+
+def best_so_far(rates: Iterable[Rate]) -> tuple[str, ...]:
+    """Show for every job which setting leads, by how much and how surely; nothing before a measurement."""
+    jobs: dict[str, dict[str, list[float]]] = {}
+    for rate in rates:
+        jobs.setdefault(rate.job, {}).setdefault(rate.setting, []).append(rate.samples_per_second)
+    return tuple(
+        f"{f'{job}: ' if len(jobs) > 1 else ''}{_lead(settings)}" for job, settings in sorted(jobs.items())
+    )
+
+
+def _lead(settings: dict[str, list[float]]) -> str:
+    """Format `cpu bf16, 18,700 samples/s (tie, 1.15x cpu fp32)`: in a narrow terminal the verdict stays."""
+    means = {setting: compute_spread(rates).median for setting, rates in settings.items()}
+    first, *others = sorted(settings, key=lambda setting: -means[setting])
+    fastest = f"{first}, {count(round(means[first]))} samples/s"
+    if not others:
+        return f"{fastest} (the only setting measured so far)"
+    return f"{fastest} ({_against(settings[first], settings[others[0]], others[0])})"
+
+
+def _against(own: Sequence[float], other: Sequence[float], name: str) -> str:
+    ratio = compute_ratio(own, other)
+    verdict = verdict_on(ratio, num_repeats=min(len(own), len(other)))
+    return f"{_WORDS[verdict]}, {ratio.median:.2f}x {name}"
+
 
 _MOST_ENDED = 60  # ended attempts that the live view keeps for tall terminals
 _DRAWN_PER_SECOND = 1.0

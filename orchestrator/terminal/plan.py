@@ -10,8 +10,7 @@ from orchestrator.analysis.predictions.forecasts import list_predicted, predicte
 from orchestrator.analysis.table import cut
 from orchestrator.analysis.tables.costs import prices_table
 from orchestrator.analysis.tables.outcomes import stale_table
-from orchestrator.analysis.tables.plan import plan_table
-from orchestrator.analysis.tables.plan_groups import plan_groups_table, skipped_groups_table
+from orchestrator.analysis.tables.plan import plan_groups_table, plan_table, skipped_groups_table
 from orchestrator.core.placement import Plan
 from orchestrator.core.price import Price, Unpriced
 from orchestrator.core.trial_spec import TrialSpec

@@ -10,7 +10,7 @@ from orchestrator.analysis.measurements.short_names import short_names
 from orchestrator.analysis.table import Column, Table
 from orchestrator.core.placement import Attempt, Placement, Plan
 from orchestrator.core.result import TrialRecord
-from orchestrator.core.trial_state import UNDER_WAY, TrialEvent, latest_steps
+from orchestrator.core.trial_progress import UNDER_WAY, TrialEvent, latest_steps
 from orchestrator.execute.trial.stages import read_stage
 from orchestrator.record.running_plan import RunningPlan
 from orchestrator.terminal.eta import list_history

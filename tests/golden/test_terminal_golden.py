@@ -17,8 +17,8 @@ from stage_files import at_stage, timing
 
 from orchestrator.analysis.findings import collect_findings
 from orchestrator.core.placement import Attempt, Cached, Plan
+from orchestrator.core.trial_progress import TrialEvent
 from orchestrator.core.trial_spec import TimingSpec
-from orchestrator.core.trial_state import TrialEvent
 from orchestrator.record.running_plan import RunningPlan
 from orchestrator.terminal.ending import choose_ending
 from orchestrator.terminal.live_screen import drawn

@@ -13,6 +13,7 @@ from orchestrator.analysis.measurements.noise import (
     waits_for_data,
 )
 from orchestrator.analysis.measurements.setting import DETAILS, Namer, build_setting, format_label, varying
+from orchestrator.analysis.metrics.definitions import collect_metrics
 from orchestrator.analysis.table import Column, Table
 from orchestrator.core.errors import FailureKind
 from orchestrator.core.placement import Cached, Skipped
@@ -192,3 +193,45 @@ def _some(names: Iterable[str]) -> str:
     distinct = list(dict.fromkeys(names))
     more = [f"and {len(distinct) - _MOST_NAMES:,} more"] if len(distinct) > _MOST_NAMES else []
     return "; ".join([*distinct[:_MOST_NAMES], *more])
+
+
+_RUNS = (
+    "Scripts that reported no step: from the start of the command to its end, on the slowest worker, and the "
+    "cost of the whole trial. They have no times of steps and are not compared. Their devices and precision "
+    "were not seen."
+)
+
+
+def find_runs(records: Sequence[TrialRecord]) -> tuple[TrialRecord, ...]:
+    """Return the records of scripts that were measured as a whole."""
+    return tuple(
+        record
+        for record in records
+        if record.result and record.result.run_seconds and record.provenance == "measured"
+    )
+
+
+def runs_table(runs: Sequence[TrialRecord], build_name: Namer) -> Table:
+    """Make a row per trial; a run that has a result ended with exit code 0."""
+    return Table(
+        title="Runs",
+        note=_RUNS,
+        columns=(
+            Column(header="trial"),
+            Column(header="run s", is_number=True),
+            Column(header="exit code", is_number=True),
+            Column(header="$", is_number=True),
+        ),
+        rows=tuple(_run_row(record, build_name) for record in runs),
+    )
+
+
+def _run_row(record: TrialRecord, build_name: Namer) -> tuple[str, ...]:
+    metrics = collect_metrics(record)
+    usd = metrics.get("attempt_usd")
+    return (
+        build_name(record.spec),
+        number(metrics["run_seconds"]),
+        number(0),
+        UNKNOWN if usd is None else number(usd),
+    )

@@ -4,10 +4,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from orchestrator.analysis.formatting import counted, describe_processes, first_names
+from orchestrator.analysis.formatting import count, counted, describe_processes, first_names
 from orchestrator.analysis.measurements.setting import Namer, names_in
+from orchestrator.analysis.measurements.short_names import ShortNames, short_names
 from orchestrator.analysis.table import Column, Rank, Table
-from orchestrator.core.compiled_step import CompiledStep, NotCompiled
+from orchestrator.core.estimate import CompiledStep, NotCompiled
 from orchestrator.core.memory_fit import NoFit, Verdict
 from orchestrator.core.placement import Cached, Failed, Placement, Plan, Skipped
 from orchestrator.core.trial_spec import AXES, TrialSpec, find_axes
@@ -24,7 +25,7 @@ def plan_frame(plan: Plan) -> "pd.DataFrame":
 
     listed = zip(_list_trials(plan), plan_table(plan).rows, strict=True)
     rows = [
-        (state, point, *_find_factors(trial), note, trial_id)
+        (state, point, *(tuple(find_axes(trial).values()) if trial else (None,) * len(AXES)), note, trial_id)
         for trial, (state, point, note, trial_id) in listed
     ]
     return pd.DataFrame(rows, columns=list(PLAN_COLUMNS)).convert_dtypes()
@@ -37,10 +38,6 @@ def _list_trials(plan: Plan) -> Iterator[TrialSpec | None]:
     yield from (skipped_point.trial for skipped_point in plan.skipped)
 
 
-def _find_factors(trial: TrialSpec | None) -> tuple[object, ...]:
-    return tuple(find_axes(trial).values()) if trial else (None,) * len(AXES)
-
-
 def plan_table(plan: Plan) -> Table:
     """One row per point: what becomes of it, its name, where it runs or why it does not, its trial."""
     build_name = names_in(plan)
@@ -48,7 +45,7 @@ def plan_table(plan: Plan) -> Table:
         *(_placed_row(placement, build_name, plan.memory) for placement in plan.placements),
         *(_cached_row(cached_trial, build_name) for cached_trial in plan.cached),
         *(_failed_row(failed_trial, build_name) for failed_trial in plan.failed),
-        *(_skipped_row(skipped_point) for skipped_point in plan.skipped),
+        *(("skip", skipped_point.point, skipped_point.reason, "") for skipped_point in plan.skipped),
     ]
     return Table(
         title=f"Plan of {plan.sweep}",
@@ -139,5 +136,43 @@ def _failed_row(failed: Failed, build_name: Namer) -> tuple[str, ...]:
     return "failed", build_name(failed.trial), where_or_why_not(failed, {}), failed.trial_id
 
 
-def _skipped_row(skipped: Skipped) -> tuple[str, ...]:
-    return "skip", skipped.point, skipped.reason, ""
+_STATES = {"measured": "measure", "rehearsed": "rehearse"}
+
+
+def plan_groups_table(plan: Plan) -> Table:
+    """Make a row per setting and place of what is to run, and per setting and cause of what failed."""
+    trials: tuple[Placement | Failed, ...] = (*plan.placements, *plan.failed)
+    names = short_names(trial.trial for trial in trials)
+    groups = Counter(_build_row(trial, plan, names) for trial in trials)
+    shared = f"All of them: {names.shared}. " if names.shared else ""
+    return Table(
+        title=f"Plan of {plan.sweep}",
+        note=f"{shared}Seeds and repeats of a setting are one row; --all lists every trial with its id.",
+        columns=(
+            Column(header="", rank=Rank.SETTING),
+            Column(header="setting", rank=Rank.SETTING),
+            Column(header="trials", is_number=True, rank=Rank.REPEATS),
+            Column(header="where, or why not", rank=Rank.OTHER),
+        ),
+        rows=tuple((state, name, count(number), note) for (state, name, note), number in groups.items()),
+    )
+
+
+def skipped_groups_table(skipped: Iterable[Skipped]) -> Table:
+    """Make a row per reason, the commonest first."""
+    reasons = Counter(point.reason for point in skipped)
+    return Table(
+        title="Skipped",
+        note="Points that cannot run here; --all lists them.",
+        columns=(
+            Column(header="points", is_number=True, rank=Rank.REPEATS),
+            Column(header="reason", rank=Rank.SETTING),
+        ),
+        rows=tuple((count(number), reason) for reason, number in reasons.most_common()),
+    )
+
+
+def _build_row(trial: Placement | Failed, plan: Plan, names: ShortNames) -> tuple[str, str, str]:
+    """Return state, setting and note of a trial."""
+    state = "failed" if isinstance(trial, Failed) else _STATES[trial.provenance]
+    return state, names.setting(trial.trial), where_or_why_not(trial, plan.memory)

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from orchestrator.core.device import count_chips, find_topologies, parse_generation
 from orchestrator.core.pool import Catalogue, parse_region
 from orchestrator.core.price import Provisioning
-from orchestrator.core.tpu_topology import count_chips, find_topologies, parse_generation
 from orchestrator.deploy.checks.access import check_account, check_image, secrets
 from orchestrator.deploy.checks.finding import (
     Finding,

@@ -4,10 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from orchestrator.core.device import Device
+from orchestrator.core.device import Device, count_chips, find_topologies, parse_generation
 from orchestrator.core.pool import Catalogue
 from orchestrator.core.price import Provisioning
-from orchestrator.core.tpu_topology import count_chips, find_topologies, parse_generation
 from orchestrator.deploy.checks.finding import JsonObject, listed, mapping, sequence
 from orchestrator.deploy.kuberay import GPU_KEY, MACHINE_KEY, TPU_KEY, find_tpu_type
 from orchestrator.deploy.nodes import parse_machine

@@ -5,11 +5,16 @@ what is done is our ledger, so Tune keeps no state worth restoring.
 """
 
 import contextlib
+import os
+import socket
+import subprocess
+import sys
+import threading
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import ray
 from ray import tune
@@ -30,8 +35,8 @@ from orchestrator.execute.on_ray import cluster as ray_cluster
 from orchestrator.execute.on_ray import stop_requests
 from orchestrator.execute.on_ray.agent import RayHostAgent
 from orchestrator.execute.on_ray.file_transfer import DriverFiles, staged_inputs
-from orchestrator.execute.on_ray.head_monitor import head_monitor
 from orchestrator.execute.on_ray.placement_group import build_bundles, hosts_of_group, placement_strategy
+from orchestrator.execute.on_ray.ray_internals import list_embedded_processes
 from orchestrator.execute.on_ray.tune_adapters import (
     CAN_GO_ON,
     PROGRESS,
@@ -46,6 +51,13 @@ from orchestrator.execute.trial.records import classify_outcome
 from orchestrator.execute.trial.supervisor import build_record
 from orchestrator.train.process.temp_dirs import temporary_folder
 from orchestrator.train.registry import trainer_info
+
+_EVERY_SECONDS = 1.0
+_ANSWER_SECONDS = 5.0
+_LOST_SECONDS = 20.0  # a head that is started anew and keeps its state elsewhere takes some
+_NO_RESULT = 1
+"""Exit code of a command with trials without a result."""
+
 
 _NODE_LABEL = "ray.io/node-id"
 _NO_NODE = "!none"
@@ -196,3 +208,41 @@ def _request_bundles(
 def _read_placement(config: Mapping[str, Any]) -> Placement:
     """Read the placement of a Tune trial, as `QueueSearcher.suggest` writes it."""
     return codec.from_json(Placement, config["placement"])
+
+
+@contextlib.contextmanager
+def head_monitor(address: str) -> Iterator[None]:
+    """Poll the head at HOST:PORT in the background. When it or the raylet is gone this process ends.
+
+    ray 2.60 waits for a head in calls that no signal and no exception interrupts, and ends the process after
+    a minute with words of its own. At any end of a driver its records are kept, and what it has started ends.
+    """
+    ended = threading.Event()
+    threading.Thread(target=_watch, args=(address, list_embedded_processes(), ended), daemon=True).start()
+    try:
+        yield
+    finally:
+        ended.set()
+
+
+def _watch(address: str, processes: "Mapping[str, subprocess.Popen[bytes]]", ended: threading.Event) -> None:
+    host, _, port = address.rpartition(":")
+    answered = time.monotonic()
+    while not ended.wait(_EVERY_SECONDS):
+        gone = [kind for kind, process in processes.items() if process.poll() is not None]
+        if gone and not ended.is_set():
+            _end(f"Ray's {gone[0]} was killed or has crashed", rest="runs the rest")
+        with contextlib.suppress(OSError):
+            socket.create_connection((host, int(port)), _ANSWER_SECONDS).close()
+            answered = time.monotonic()
+        if time.monotonic() - answered > _LOST_SECONDS and not ended.is_set():
+            _end(
+                f"the head of the cluster at {address} is gone",
+                rest="runs the rest on a cluster that answers",
+            )
+
+
+def _end(cause: str, *, rest: str) -> NoReturn:
+    sys.stderr.write(f"\nerror: {cause}; finished trials are kept, and the same command {rest}\n")
+    sys.stderr.flush()
+    os._exit(_NO_RESULT)

@@ -1,12 +1,14 @@
 """Adapters for Ray Tune: the queue as a searcher, deadlines as a scheduler, and callbacks."""
 
+import contextlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
 import ray
 from ray import tune
+from ray.autoscaler.v2.sdk import get_cluster_status
 
 # ray 2.60: Tune adds a reporter of its own unless it is given one
 from ray.tune.progress_reporter import TrialProgressCallback
@@ -21,11 +23,80 @@ from orchestrator.core.trial_progress import TrialProgress
 from orchestrator.execute.executor import SweepContext, TrialCallback
 from orchestrator.execute.on_ray import cluster as ray_cluster
 from orchestrator.execute.on_ray import stop_requests
-from orchestrator.execute.on_ray.kept_actors import KeptActors
 from orchestrator.execute.on_ray.placement_group import describe_request
-from orchestrator.execute.on_ray.starting_nodes import FirstSigns
 from orchestrator.execute.scheduling.queue import Queue
 from orchestrator.execute.trial.records import classify_outcome
+
+_POLL_SECONDS = 10.0  # a node takes minutes to start
+_ANSWER_SECONDS = 2
+
+
+def starting_pools() -> frozenset[str]:
+    """Return the pools of which a node is requested or boots; empty if the autoscaler does not answer.
+
+    The autoscaler's node types have the names of pools.
+    """
+    with contextlib.suppress(Exception):  # Ray documents no errors, and the deadline holds without an answer
+        address = ray.get_runtime_context().gcs_address
+        status = get_cluster_status(address, timeout=_ANSWER_SECONDS)
+        requested = (launch.ray_node_type_name for launch in status.pending_launches)
+        booting = (node.ray_node_type_name for node in status.pending_nodes)
+        return frozenset((*requested, *booting))
+    return frozenset()
+
+
+class FirstSigns:
+    """Trials of which a node was seen to start, so that their time to wait begins anew, once."""
+
+    def __init__(
+        self,
+        read: Callable[[], Collection[str]] = starting_pools,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._read = read
+        self._clock = clock
+        self._due = 0.0
+        self._pools: Collection[str] = ()
+        self._seen: set[str] = set()
+
+    def is_first(self, trial_id: str, pools: Collection[str]) -> bool:
+        """Return True once for a trial: when a node of one of its pools starts."""
+        if not pools or trial_id in self._seen:
+            return False
+        if self._clock() >= self._due:
+            self._pools, self._due = self._read(), self._clock() + _POLL_SECONDS
+        if not set(pools) & set(self._pools):
+            return False
+        self._seen.add(trial_id)
+        return True
+
+
+class KeptActors:
+    """Actors that Tune must not end before the next trials are chosen.
+
+    Tune gives an ended trial's actor to a trial that asks for the same resources, but keeps it only for one
+    that waits already. On a cluster none does: Ray's autoscaler would start a node for a trial that waits
+    beside a running one. A new actor costs a placement group, two processes and their imports: seconds.
+
+    ray 2.60: Tune has no public way to keep an actor for later, so the minor version is pinned.
+    """
+
+    def __init__(self) -> None:
+        self._kept: list[tuple[Any, Any]] = []
+
+    def keep(self, tune_controller: Any, trial: Any) -> None:
+        """Keep the actor of a trial that is ending; call it before Tune decides about the actor."""
+        cache, resources = tune_controller._actor_cache, trial.placement_group_factory
+        cache.increase_max(resources)
+        self._kept.append((cache, resources))
+
+    def release(self) -> None:
+        """Let Tune end the kept actors, but for those that a chosen trial takes; call it after the choice."""
+        for cache, resources in self._kept:
+            cache.decrease_max(resources)
+        self._kept.clear()
+
 
 PROGRESS = "progress"
 """Key of what a trial reports on its way; its record has another one."""
@@ -236,25 +307,27 @@ class DeadlineScheduler(FIFOScheduler):
                 trial.init_local_path()  # ray 2.60 asks in the end for that of every trial
                 tune_controller.stop_trial(trial)
             elif trial.status == trial.RUNNING and seconds > self._supervised_seconds:
-                self._searcher.on_failure(trial.trial_id, _supervisor_hangs(self._supervised_seconds))
+                self._searcher.on_failure(
+                    trial.trial_id,
+                    Failure(
+                        kind="timeout",
+                        message=f"the trial's supervisor said nothing for {self._supervised_seconds:g} s",
+                    ),
+                )
                 ray.kill(trial.temporary_state.ray_actor)
 
     def _seconds_in_status(self, trial: Any) -> float:
         status, since = self._since.get(trial.trial_id, ("", 0.0))
-        if status != trial.status or (trial.status == trial.PENDING and self._has_first_sign(trial)):
+        if status != trial.status or (
+            trial.status == trial.PENDING
+            and self._first_signs.is_first(trial.trial_id, self._searcher.find_pools(trial.trial_id))
+        ):
             since = time.monotonic()
             self._since[trial.trial_id] = trial.status, since
         return time.monotonic() - since
-
-    def _has_first_sign(self, trial: Any) -> bool:
-        return self._first_signs.is_first(trial.trial_id, self._searcher.find_pools(trial.trial_id))
 
 
 def _supervisor_died(error: str) -> Failure:
     if _LOW_ON_MEMORY in error:
         return Failure(kind="oom", message="Ray killed the trial's supervisor: the host ran low on memory")
     return Failure(kind="worker_lost", message="the trial's supervisor died; Ray's own logs may say why")
-
-
-def _supervisor_hangs(seconds: float) -> Failure:
-    return Failure(kind="timeout", message=f"the trial's supervisor said nothing for {seconds:g} s")

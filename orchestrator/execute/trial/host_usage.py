@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from orchestrator.core.host_usage import GpuUse, HostUsage
+from orchestrator.core.inventory import GpuUse, HostUsage
 from orchestrator.train.measurement import counters as nvml
 
 _SECONDS = 2.0  # a look reads two small files: 0.1 ms

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from orchestrator.core.placement import Attempt
 from orchestrator.core.result import Failure, TrainResult, TrialRecord
-from orchestrator.core.trial_state import TrialEvent
+from orchestrator.core.trial_progress import TrialEvent
 from orchestrator.execute.executor import SweepContext
 
 _LOGS = "logs"

@@ -3,8 +3,8 @@
 from orchestrator.compile.cache import hash_key
 from orchestrator.compile.child import ChildError
 from orchestrator.compile.step import StepProgram
-from orchestrator.core.compiled_step import NOT_ASKED, CompiledStep, NotCompiled
 from orchestrator.core.device import Device
+from orchestrator.core.estimate import NOT_ASKED, CompiledStep, NotCompiled
 from orchestrator.extensions.tpu_compiler.program_cost import ProgramCost, UnpricedProgramError, program_cost
 from orchestrator.extensions.tpu_compiler.targets import find_target
 from orchestrator.extensions.tpu_compiler.tpu_programs import (

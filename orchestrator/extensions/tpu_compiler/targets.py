@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from orchestrator.core.device import Device
-from orchestrator.core.tpu_topology import parse_generation, topology_of_host
+from orchestrator.core.device import Device, parse_generation, topology_of_host
 
 LIBTPU_VERSION = "0.0.52"
 """The version for which limits and reports are known here."""

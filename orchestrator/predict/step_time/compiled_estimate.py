@@ -2,8 +2,7 @@
 
 from collections.abc import Mapping
 
-from orchestrator.core.compiled_step import CompiledStep, NotCompiled
-from orchestrator.core.estimate import Estimate
+from orchestrator.core.estimate import CompiledStep, Estimate, NotCompiled
 from orchestrator.core.trial_spec import TrialSpec
 from orchestrator.plan.memory import MemoryKey, memory_key
 from orchestrator.predict.step_time.estimator import CompiledOf

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
 from orchestrator.core.codec import to_plain
-from orchestrator.core.host_usage import HostUsage
+from orchestrator.core.inventory import HostUsage
 from orchestrator.core.memory_fit import NoFit
 from orchestrator.core.price import Price
 from orchestrator.core.price_label import priced_as

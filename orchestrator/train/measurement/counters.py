@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import get_args
 
 from orchestrator.core.device import DeviceKind
-from orchestrator.core.host_usage import GpuUse
+from orchestrator.core.inventory import GpuUse
 from orchestrator.train.trainer import EnergyCounter
 
 LIBRARY = "libnvidia-ml.so.1"

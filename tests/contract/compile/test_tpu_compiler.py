@@ -18,7 +18,7 @@ from orchestrator.compile import step as steps
 from orchestrator.compile.child import Limits
 from orchestrator.compile.step import StepProgram
 from orchestrator.config.loader import devices_named
-from orchestrator.core.compiled_step import NOT_ASKED, CompiledStep, NotCompiled
+from orchestrator.core.estimate import NOT_ASKED, CompiledStep, NotCompiled
 from orchestrator.core.memory_fit import MemoryFit, NoFit
 from orchestrator.core.trainer import TrainerEnvironment
 from orchestrator.extensions.tpu_compiler import tpu_programs

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from orchestrator.core.host_usage import HostUsage
+from orchestrator.core.inventory import HostUsage
 from orchestrator.core.placement import Placement
 from orchestrator.core.result import DeviceFacts, TrainResult, TrialRecord
 from orchestrator.core.target import Evaluation, Target, TargetRun

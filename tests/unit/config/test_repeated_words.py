@@ -4,8 +4,8 @@ import pytest
 from repository import ROOT
 
 from orchestrator.config.loader import load
+from orchestrator.config.overrides import repeated_words
 from orchestrator.config.places import place_words
-from orchestrator.config.repeated_words import repeated_words
 from orchestrator.pipeline.components import find_repeated_words
 
 WHERE = (

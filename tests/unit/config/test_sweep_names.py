@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from plan_builders import point
 
+from orchestrator.config.grid import name_of_jobs
 from orchestrator.config.loader import load
-from orchestrator.config.sweep_names import name_of_jobs
 
 
 def name_of_script(command: str, **options: str) -> str:

@@ -8,7 +8,7 @@ import pytest
 from orchestrator.analysis.recommendation.jobs.command import list_words
 from orchestrator.config.loader import load
 from orchestrator.config.overrides import read
-from orchestrator.core.command_text import command_text, quoted_value
+from orchestrator.core.printable import command_text, quoted_value
 from orchestrator.core.trial_spec import Option, TimingSpec
 
 

@@ -3,8 +3,8 @@
 import pytest
 from plan_builders import T4, TPU, device
 
+from orchestrator.core.device import count_chips, count_hosts, find_topologies, topology_of_host
 from orchestrator.core.errors import ConfigError
-from orchestrator.core.tpu_topology import count_chips, count_hosts, find_topologies, topology_of_host
 
 V5E_4 = device("tpu_v5e_4", kind="tpu", chips=4, replicas=4, slice_type="v5litepod-4")
 V5P = device("tpu_v5p_8", kind="tpu", chips=4, replicas=4, slice_type="v5p-8")

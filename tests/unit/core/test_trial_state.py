@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from orchestrator.core.errors import RecordError
-from orchestrator.core.trial_state import FOLLOWING, STAGES, TrialEvent, check, latest_steps
+from orchestrator.core.trial_progress import FOLLOWING, STAGES, TrialEvent, check_transition, latest_steps
 
 
 def step(stage, *, trial_id="a1", attempt=1):
@@ -25,7 +25,7 @@ def step(stage, *, trial_id="a1", attempt=1):
 )
 def test_a_life_that_trials_have(life):
     for before, now in itertools.pairwise((None, *life)):
-        check(step(now), after=before)
+        check_transition(step(now), after=before)
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def test_a_life_that_trials_have(life):
 )
 def test_a_step_that_cannot_be_is_a_fault(before, now):
     with pytest.raises(RecordError, match=f"trial a1 cannot be {now} after it was {before}"):
-        check(step(now), after=before)
+        check_transition(step(now), after=before)
 
 
 def test_after_every_stage_a_command_may_queue_the_trial():

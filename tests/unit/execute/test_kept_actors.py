@@ -8,7 +8,7 @@ pytest.importorskip("ray", reason="Ray is not installed")
 
 from ray.tune.utils.object_cache import _ObjectCache
 
-from orchestrator.execute.on_ray.kept_actors import KeptActors
+from orchestrator.execute.on_ray.tune_adapters import KeptActors
 
 
 def controller_where_others_wait() -> SimpleNamespace:

@@ -2,7 +2,7 @@
 
 from builders import record
 
-from orchestrator.core.trial_state import TrialEvent
+from orchestrator.core.trial_progress import TrialEvent
 from orchestrator.execute.trial.records import attempts_made
 
 

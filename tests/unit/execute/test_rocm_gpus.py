@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.execute.machine import gpus, rocm_gpus
+from orchestrator.execute.machine import gpus
 from orchestrator.execute.machine.gpus import Gpu, usable_gpus
 
 TORCH = """
@@ -29,10 +29,10 @@ def host(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.delenv(gpus.VARIABLE, raising=False)
-    monkeypatch.setitem(rocm_gpus.list_rocm_gpus.__kwdefaults__, "kfd", tmp_path / "kfd")
-    rocm_gpus._ask_torch.cache_clear()
+    monkeypatch.setitem(gpus.list_rocm_gpus.__kwdefaults__, "kfd", tmp_path / "kfd")
+    gpus._ask_torch.cache_clear()
     yield install
-    rocm_gpus._ask_torch.cache_clear()
+    gpus._ask_torch.cache_clear()
 
 
 def name_indices() -> list[tuple[str, str]]:

@@ -8,7 +8,7 @@ pytest.importorskip("ray", reason="Ray is not installed")
 
 from orchestrator.core.settings import Deadlines
 from orchestrator.execute.on_ray import tune_adapters
-from orchestrator.execute.on_ray.starting_nodes import FirstSigns
+from orchestrator.execute.on_ray.tune_adapters import FirstSigns
 
 LIMIT = 1800.0
 

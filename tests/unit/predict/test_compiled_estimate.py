@@ -7,8 +7,7 @@ from builders import record, train_result
 from plan_builders import TPU, device, planned, point
 from price_builders import price_list
 
-from orchestrator.core.compiled_step import CompiledStep, NotCompiled
-from orchestrator.core.estimate import Estimate, Refusal
+from orchestrator.core.estimate import CompiledStep, Estimate, NotCompiled, Refusal
 from orchestrator.plan.memory import memory_key
 from orchestrator.plan.pricing import PriceBook
 from orchestrator.predict.step_time.bundled_models import default_models

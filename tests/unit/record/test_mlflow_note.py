@@ -5,8 +5,8 @@ from price_builders import price
 from report_builders import HOSTILE, hostile, rehearsed, tpu_vs_gpu
 
 from orchestrator.analysis.findings import collect_findings
+from orchestrator.analysis.report.export import format_markdown
 from orchestrator.analysis.report.headline import build_headline
-from orchestrator.analysis.report.markdown import format_markdown
 from orchestrator.core.result import Failure
 from orchestrator.record.tracking.notes import attempt_note, find_note
 

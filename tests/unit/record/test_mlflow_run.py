@@ -6,7 +6,7 @@ from price_builders import price
 from report_builders import rehearsed
 
 from orchestrator.core import codec
-from orchestrator.core.compiled_step import CompiledStep
+from orchestrator.core.estimate import CompiledStep
 from orchestrator.core.memory_fit import MemoryFit, NoFit
 from orchestrator.core.price import Unpriced
 from orchestrator.core.result import Failure, TrialRecord

@@ -2,7 +2,7 @@
 
 from builders import host_use
 
-from orchestrator.core.host_usage import GpuUse
+from orchestrator.core.inventory import GpuUse
 from orchestrator.record.tracking.mlflow_run import list_system_metrics
 
 

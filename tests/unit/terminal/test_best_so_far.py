@@ -1,6 +1,6 @@
 """The line on the fastest setting so far."""
 
-from orchestrator.terminal.best_so_far import Rate, best_so_far
+from orchestrator.terminal.live_view import Rate, best_so_far
 
 
 def rates(job="mnist_cnn", **settings):

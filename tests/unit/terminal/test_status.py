@@ -7,7 +7,7 @@ from rich.console import Console
 from stage_files import at_stage, timing
 
 from orchestrator.core.placement import Plan
-from orchestrator.core.trial_state import TrialEvent
+from orchestrator.core.trial_progress import TrialEvent
 from orchestrator.record.running_plan import RunningPlan
 from orchestrator.terminal.status import print_status
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from orchestrator.analysis.measurements.setting import timing_options
-from orchestrator.core.command_text import quoted_value
+from orchestrator.core.printable import quoted_value
 from orchestrator.core.trial_spec import DEFAULT_MEMORY, MemorySettings, Option, TimingSpec
 
 _PLAIN = re.compile(r"(?!(?i:true|false|null|nan|inf)\Z)(?:\d+(?![eE])[A-Za-z]|[A-Za-z_/.])[\w./:%+-]*")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from orchestrator.analysis.measurements.frame import build_frame
 from orchestrator.analysis.measurements.measured import find_measured
-from orchestrator.core.command_text import command_text
+from orchestrator.core.printable import command_text
 from orchestrator.core.result import latest
 from orchestrator.extensions.kernel_split.analysis.speedups import find_splits
 from orchestrator.extensions.kernel_split.prediction.outlook import (

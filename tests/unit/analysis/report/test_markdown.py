@@ -5,7 +5,7 @@ import re
 from report_builders import hostile, measured, plan_of, tpu_vs_gpu
 
 from orchestrator.analysis.findings import collect_findings
-from orchestrator.analysis.report.markdown import format_markdown
+from orchestrator.analysis.report.export import format_markdown
 from orchestrator.analysis.table import Column, Table, cut
 
 

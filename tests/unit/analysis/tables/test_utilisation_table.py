@@ -5,7 +5,7 @@ from dataclasses import replace
 from builders import placement, record, train_result, trial_spec
 
 from orchestrator.analysis.findings import collect_findings
-from orchestrator.analysis.report.markdown import format_markdown
+from orchestrator.analysis.report.export import format_markdown
 from orchestrator.analysis.report.method import describe_method
 from orchestrator.analysis.tables.utilisation import utilisation_table
 from orchestrator.core.peaks import Calibration, Peaks

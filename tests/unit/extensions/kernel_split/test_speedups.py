@@ -12,8 +12,8 @@ from orchestrator.analysis.figures.drawing import draw_svg
 from orchestrator.analysis.findings import collect_findings
 from orchestrator.analysis.measurements.frame import build_frame
 from orchestrator.analysis.measurements.measured import find_measured
+from orchestrator.analysis.report.export import format_markdown
 from orchestrator.analysis.report.figures import build_figures
-from orchestrator.analysis.report.markdown import format_markdown
 from orchestrator.core.estimate import Refusal
 from orchestrator.core.work_share import KernelLink
 from orchestrator.extensions.kernel_split.analysis.calibration import read_off, split_layers

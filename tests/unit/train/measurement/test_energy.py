@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.core.host_usage import GpuUse
+from orchestrator.core.inventory import GpuUse
 from orchestrator.execute.trial.host_usage import read_gpus
 from orchestrator.train.measurement.counters import GpuEnergy, HostEnergy, build_meter, used_between
 
