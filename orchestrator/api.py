@@ -32,6 +32,7 @@ from orchestrator.analysis.recommendation.answer.summary import format_sentence
 from orchestrator.analysis.recommendation.tables import build_tables
 from orchestrator.analysis.report.export import comparisons_frame, recommendations_frame
 from orchestrator.analysis.report.headline import build_headline
+from orchestrator.analysis.report.html import element, text
 from orchestrator.analysis.table import Table, cut
 from orchestrator.analysis.tables.budget import prospect_line
 from orchestrator.analysis.tables.measurements import MEASURED
@@ -64,20 +65,18 @@ warnings.filterwarnings("ignore", message="IProgress not found")  # of tqdm, whi
 
 def format_html(table: Table) -> str:
     """Title, rows and the sentence on how to read them."""
-    aligned = ["right" if column.is_number else "left" for column in table.columns]
-    head = _row("th", [column.header for column in table.columns], aligned)
-    rows = "".join(_row("td", row, aligned) for row in table.rows)
-    note = f"<p>{escape(table.note)}</p>" if table.note else ""
-    caption = f"<caption>{escape(table.title)}</caption>"
-    return f"<table>{caption}<thead>{head}</thead><tbody>{rows}</tbody></table>{note}"
+    sides = ["right" if column.is_number else "left" for column in table.columns]
 
+    def build_row(tag: str, cells: Iterable[str]) -> str:
+        aligned = zip(cells, sides, strict=True)
+        return element(
+            "tr", *(element(tag, text(cell), style=f"text-align: {side}") for cell, side in aligned)
+        )
 
-def _row(tag: str, cells: Iterable[str], aligned: Iterable[str]) -> str:
-    drawn = (
-        f'<{tag} style="text-align: {side}">{escape(cell)}</{tag}>'
-        for cell, side in zip(cells, aligned, strict=True)
-    )
-    return f"<tr>{''.join(drawn)}</tr>"
+    head = element("thead", build_row("th", [column.header for column in table.columns]))
+    body = element("tbody", *(build_row("td", row) for row in table.rows))
+    note = element("p", text(table.note)) if table.note else ""
+    return element("table", element("caption", text(table.title)), head, body) + note
 
 
 _WIDTH = 160  # of lines of progress

@@ -83,15 +83,11 @@ def step_document(step: Estimate | Refusal) -> dict[str, Any]:
         }
     return {
         "provenance": step.provenance,
-        "step_seconds": _spread(step),
+        "step_seconds": Spread(median=step.likely, low=step.low, high=step.high),
         "source": step.source,
         "past_hits": step.past or None,
         "refusal": None,
     }
-
-
-def _spread(step: Estimate) -> Spread:
-    return Spread(median=step.likely, low=step.low, high=step.high)
 
 
 def _memory(need: MemoryNeed) -> dict[str, Any]:

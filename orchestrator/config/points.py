@@ -131,7 +131,7 @@ class PointMaker:
         }
 
     def _start(self, plain: Mapping[str, Any]) -> None:
-        name, settings = plain["name"], _build_settings(plain)
+        name, settings = plain["name"], TrainerSettings(**{key: plain[key] for key in _START})
         if self.trainers.setdefault(name, settings) != settings:
             raise ConfigError(
                 f"trainer.python and trainer.start_method hold for the whole command; "
@@ -179,11 +179,6 @@ def build_named(plain: Mapping[str, Any], *, defaults: Mapping[str, Any], apart:
     return Named(
         name=plain["name"], options={key: plain[key] for key in knobs if plain[key] != defaults[key]}
     )
-
-
-def _build_settings(plain: Mapping[str, Any]) -> TrainerSettings:
-    """Return the settings that start a trainer's workers. They are not part of a trial's identity."""
-    return TrainerSettings(**{key: plain[key] for key in _START})
 
 
 def load_device(plain: Mapping[str, Any], *, file_name: str) -> Device:

@@ -15,7 +15,7 @@ from orchestrator.core.device import Device
 from orchestrator.core.objective import Objective
 from orchestrator.core.pool import Environment, Provider
 from orchestrator.core.price import Currency, Provisioning
-from orchestrator.core.search import SearchName
+from orchestrator.core.search import Search
 from orchestrator.core.settings import (
     CompileStage,
     ExecutorName,
@@ -315,20 +315,6 @@ class CompileConf:
 
 
 @dataclass
-class SearchConf:
-    """Rule that chooses the trials of the sweep: `core/search.py`.
-
-    Attributes:
-        name: `grid` runs every trial, `adaptive` chooses one after the other until the answer is clear.
-    """
-
-    name: str = _build_one("grid", SearchName)
-    confidence: float = 0.95
-    tolerance: float = 0.05
-    repeats: int = 5
-
-
-@dataclass
 class PriceRowConf:
     """USD an hour of an instance, accelerators and host together; null where it is not known or not sold.
 
@@ -465,7 +451,7 @@ def group_schemas() -> Mapping[str, type[Any]]:
         "prices": PricesConf,
         "budget": BudgetConf,
         "compile": CompileConf,
-        "search": SearchConf,
+        "search": schema_from_dataclass(Search),
         "pools": PoolsConf,
     }
 

@@ -6,7 +6,6 @@ from typing import Literal
 from orchestrator.core.errors import ConfigError
 
 SearchName = Literal["grid", "adaptive"]
-"""`grid` runs every trial of the plan; `adaptive` runs one after the other until the answer is clear."""
 
 MOST_REPEATS = 100
 
@@ -16,6 +15,7 @@ class Search:
     """Rule that chooses the trials of a sweep.
 
     Attributes:
+        name: `grid` runs every trial of the plan, `adaptive` one after the other until the answer is clear.
         confidence: chance of the winner to be good above which an answer is settled.
         tolerance: how far above the best a good setting may lie, as a share.
         repeats: most trials of one point that an adaptive search may run.

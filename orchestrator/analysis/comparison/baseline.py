@@ -73,48 +73,37 @@ def baseline_table(against: AgainstBaseline) -> Table:
         if against.num_without
         else []
     )
-    return Table(
-        title="Against the baseline",
-        note=" ".join([_READING, *missing]),
-        columns=(
-            *(Column(header=name) for name in ("where", "setting", "baseline")),
-            Column(header="ratio", is_number=True),
-            Column(header="verdict"),
-        ),
-        rows=tuple(
-            (
-                comparison.where,
-                comparison.first,
-                comparison.second,
-                ratio(comparison.ratio),
-                format_verdict(comparison),
-            )
-            for comparison in against.compared
-        ),
+    return _build_table(
+        "Against the baseline",
+        " ".join([_READING, *missing]),
+        headers=("where", "setting", "baseline"),
+        rows=((one.where, one.first, one.second, one) for one in against.compared),
     )
 
 
 def compared_table(comparisons: Iterable[Comparison]) -> Table:
     """One row per pair of measurements that differ in one factor."""
+    return _build_table(
+        "Compared",
+        f"Pairs of settings that differ in one factor, fastest first. {_READING}",
+        headers=("by", "where", "first", "second"),
+        rows=((one.factor, one.where, one.first, one.second, one) for one in comparisons),
+    )
+
+
+def _build_table(
+    title: str, note: str, *, headers: Sequence[str], rows: Iterable[tuple[*tuple[str, ...], Comparison]]
+) -> Table:
+    """Make a table whose rows end with the ratio and the verdict of a comparison."""
     return Table(
-        title="Compared",
-        note=f"Pairs of settings that differ in one factor, fastest first. {_READING}",
+        title=title,
+        note=note,
         columns=(
-            *(Column(header=name) for name in ("by", "where", "first", "second")),
+            *(Column(header=name) for name in headers),
             Column(header="ratio", is_number=True),
             Column(header="verdict"),
         ),
-        rows=tuple(
-            (
-                comparison.factor,
-                comparison.where,
-                comparison.first,
-                comparison.second,
-                ratio(comparison.ratio),
-                format_verdict(comparison),
-            )
-            for comparison in comparisons
-        ),
+        rows=tuple((*cells, ratio(one.ratio), format_verdict(one)) for *cells, one in rows),
     )
 
 

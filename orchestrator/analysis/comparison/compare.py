@@ -53,7 +53,7 @@ def compare_fastest(measured: Sequence[Measurement]) -> tuple[tuple[Comparison, 
     groups: dict[tuple[Comparison, ...], None] = {}  # trainers without options meet in several sets
     for factor in find_factors(training):
         for group in alike(training, factor):
-            fastest, *others = sorted(group, key=lambda member: -_mean_log(member.deciding_rates))
+            fastest, *others = sorted(group, key=lambda member: -fmean(map(math.log, member.deciding_rates)))
             pairs = [
                 (fastest, other)
                 for other in others
@@ -143,7 +143,3 @@ def _variance(values: Sequence[float]) -> float:
     """
     mean = fmean(values)
     return math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
-
-
-def _mean_log(rates: Sequence[float]) -> float:
-    return fmean(map(math.log, rates))
