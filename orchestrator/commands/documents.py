@@ -209,8 +209,3 @@ def next_document(step: NextStep | None, sweep: str) -> Document:
     """Make the document of `next` where nothing runs."""
     plain: Document = codec.to_nulls({"sweep": sweep, "next_step": step})
     return plain
-
-
-def sync_document(sent: int, server: str | None) -> Document:
-    """Make the document of `sync`."""
-    return {"sent": sent, "server": server}

@@ -156,7 +156,6 @@ def _halt(line: CommandLine, screen: Screen, *, halt: StopRequest) -> int:
 
 def sync(line: CommandLine, screen: Screen) -> int:
     """Send the tracking server the records that it lacks."""
-    from orchestrator.commands.documents import sync_document
     from orchestrator.pipeline.report import sync_sweep
 
     settings = load_settings(line)
@@ -165,7 +164,7 @@ def sync(line: CommandLine, screen: Screen) -> int:
         synced = sync_sweep(settings)
     server = None if settings.tracking_uri is None else without_secrets(settings.tracking_uri)
     if wants_json(line):
-        print_document(sync_document(synced.sent, server))
+        print_document({"sent": synced.sent, "server": server})
         return DONE
     screen.line(f"{counted(synced.sent, 'record')} sent to {server or 'no server: tracking=none'}")
     for text in synced.tracked:

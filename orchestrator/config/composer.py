@@ -164,8 +164,8 @@ def workloads_named() -> tuple[str, ...]:
         return workload_names()
 
 
-def _added(word: str) -> str:
-    """A sweep is a group that no defaults list of ours has, which Hydra writes with a plus."""
+def with_plus(word: str) -> str:
+    """Write `sweep=NAME` with a plus, as Hydra wants a group that no defaults list of ours has."""
     return f"+{word}" if word.startswith("sweep=") else word
 
 
@@ -237,7 +237,7 @@ class Composer:
     def _composed(self, picks: Mapping[str, str]) -> tuple[DictConfig, Mapping[str, str | None]]:
         words = [f"{group}={option}" for group, option in picks.items()]
         try:  # to ask first whether the primary file has a sweep costs as much as a composition
-            return self._compose(self._name, [_added(word) for word in words])
+            return self._compose(self._name, [with_plus(word) for word in words])
         except ConfigError:
             if self.sweep is None:
                 raise

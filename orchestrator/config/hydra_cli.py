@@ -10,7 +10,7 @@ from hydra._internal.hydra import Hydra
 from hydra._internal.utils import get_args_parser
 from hydra.core.override_parser.overrides_parser import OverridesParser
 
-from orchestrator.config.composer import config_loader, hydra_1_3, require_primary
+from orchestrator.config.composer import config_loader, hydra_1_3, require_primary, with_plus
 from orchestrator.config.error_messages import one_line_errors
 from orchestrator.config.loader import device_words
 from orchestrator.config.places import split_places
@@ -60,7 +60,7 @@ def _hydra(overrides: Sequence[str], working_directory: Path) -> Iterator[tuple[
     """Yield Hydra, the name of the primary file, and the words as Hydra takes them."""
     named = device_words(overrides, working_directory=working_directory)
     places, rest = split_places(named.words, working_directory=working_directory)
-    words = [_picked(word) for word in with_script_overrides(rest)]
+    words = [with_plus(word) for word in with_script_overrides(rest)]
     with hydra_1_3(), one_line_errors():
         _require_one_value(words)
         loader = config_loader(working_directory, places.folders, is_copied=True)
@@ -99,8 +99,3 @@ def _hydras_end() -> Iterator[None]:
             yield
     except SystemExit as end:
         raise ConfigError(stderr.getvalue().strip()) from end
-
-
-def _picked(word: str) -> str:
-    """`sweep=NAME` picks a group that no defaults list has, which Hydra writes with a plus."""
-    return f"+{word}" if word.startswith("sweep=") else word

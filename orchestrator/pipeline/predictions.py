@@ -483,9 +483,8 @@ def _find_command(point: Point, *, repeated_words: Sequence[str]) -> str | None:
     if unsuitable(point) is not None:
         return None
     names = (point.trainer, *(name for name, info in trainers().items() if info.trains))
-    tried = (replace(point, trainer=name, trainer_options={}) for name in names)
-    able = (one for one in tried if reason_against(one, trainer_info(one.trainer)) is None)
-    found = point if reason_against(point, trainer_info(point.trainer)) is None else next(able, None)
+    tried = (point, *(replace(point, trainer=name, trainer_options={}) for name in names))
+    found = next((one for one in tried if reason_against(one, trainer_info(one.trainer)) is None), None)
     if found is None:
         return None
     words = [word for word in list_overrides(found) if not word.startswith(_DEFAULTS)]

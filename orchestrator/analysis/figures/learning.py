@@ -178,16 +178,13 @@ def _figure(curves: Sequence[Curve], view: _View) -> Figure:
     spec = _spec(values, view)
     longest = max(curves, key=lambda curve: curve.num_points)
 
-    def build_spec(width: int) -> Spec:
-        return panels(names, spec, by="panel", width=width, height=_HEIGHT_PIXELS)
-
     return Figure(
         title=view.title,
         caption=view.caption
         + drawn_as_groups(longest.num_points, _MOST_POINTS, len(longest.points), "points of a curve")
         + left_out(len(found), most, "groups of settings, the first"),
         alternative=_describe(curves, view),
-        build_spec=build_spec,
+        build_spec=lambda width: panels(names, spec, by="panel", width=width, height=_HEIGHT_PIXELS),
         is_detail=view.is_detail,
     )
 

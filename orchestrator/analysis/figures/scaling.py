@@ -34,9 +34,6 @@ def scaling_figures(scalings: Sequence[Scaling]) -> Iterator[Figure]:
     ]
     spec = _spec(values)
 
-    def build_spec(width: int) -> Spec:
-        return panels(names, spec, by="panel", width=width, height=_HEIGHT_PIXELS)
-
     yield Figure(
         title="Throughput over the number of workers",
         caption=(
@@ -44,7 +41,7 @@ def scaling_figures(scalings: Sequence[Scaling]) -> Iterator[Figure]:
             "workers." + left_out(len(found), _MOST_PANELS, "sets of workers, the first")
         ),
         alternative=_describe(scalings),
-        build_spec=build_spec,
+        build_spec=lambda width: panels(names, spec, by="panel", width=width, height=_HEIGHT_PIXELS),
     )
 
 

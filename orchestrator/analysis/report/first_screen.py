@@ -213,8 +213,3 @@ def answers_table(
         "p", "Go to: ", *(element("a", text(job), href=f"#{name}") + " " for job, name in names.items())
     )
     return table_markup(table, named_by=named_by) + links
-
-
-def job_heading(recommendation: Recommendation) -> str:
-    """Describe one job of several."""
-    return f"{title_words(recommendation)}."

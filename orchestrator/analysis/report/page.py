@@ -11,6 +11,7 @@ from orchestrator.analysis.figures.vega_lite import Figure
 from orchestrator.analysis.findings import Findings
 from orchestrator.analysis.formatting import counted
 from orchestrator.analysis.recommendation.answer.answer import Recommendation
+from orchestrator.analysis.recommendation.answer.summary import title_words
 from orchestrator.analysis.recommendation.tables import NEXT, RANKED
 from orchestrator.analysis.report.drawings import Drawings
 from orchestrator.analysis.report.figures import build_figures, name_rows, names_for
@@ -21,7 +22,6 @@ from orchestrator.analysis.report.first_screen import (
     format_notices,
     format_title,
     header_markup,
-    job_heading,
     nothing_yet,
 )
 from orchestrator.analysis.report.headline import about
@@ -216,7 +216,7 @@ def _job(
     """Show one job: its cards, then every setting."""
     heading = f"heading:{name}"
     cards = cards_markup(one, findings)
-    title = element("h2", text(_EVERY_SETTING if is_only else job_heading(one)), id=heading)
+    title = element("h2", text(_EVERY_SETTING if is_only else f"{title_words(one)}."), id=heading)
     if not one.standings:
         return element("section", title, cards, id=name, tabindex="-1")
     settings = (

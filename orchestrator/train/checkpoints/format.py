@@ -17,6 +17,7 @@ import numpy.typing as npt
 from orchestrator.core import codec
 from orchestrator.core.errors import RecordError
 from orchestrator.core.target import Evaluation
+from workloads.script.file_hash import hash_whole
 
 VERSION = 1
 """Raised when checkpoints of earlier versions of this code can no longer be gone on from."""
@@ -89,7 +90,7 @@ def write(
         Meta(
             trial_id=trial_id,
             packages=packages,
-            arrays_sha256=_hash_sha256(unnamed / ARRAYS),
+            arrays_sha256=hash_whole(unnamed / ARRAYS),
             progress=progress,
         )
     ).encode()
@@ -109,7 +110,7 @@ def read_meta(folder: Path) -> Meta:
         meta = (folder / META).read_bytes()
         whole = hashlib.sha256(meta).hexdigest() == folder.name.rpartition("-")[2]
         decoded = codec.from_json(Meta, meta) if whole else None
-        if decoded is not None and _hash_sha256(folder / ARRAYS) == decoded.arrays_sha256:
+        if decoded is not None and hash_whole(folder / ARRAYS) == decoded.arrays_sha256:
             return decoded
     except OSError as error:
         raise RecordError(f"{_called(folder)} cannot be read: {error.strerror}") from error
@@ -139,11 +140,6 @@ def read(folder: Path, *, trial_id: str, packages: Mapping[str, str]) -> Checkpo
 def _called(folder: Path) -> str:
     step = folder.name.partition("-")[0].lstrip("0")
     return f"the checkpoint of step {step}"
-
-
-def _hash_sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _to_disk(file: Any) -> None:

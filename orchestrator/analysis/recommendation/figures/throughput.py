@@ -66,9 +66,6 @@ def _figure(job: str, lines: Mapping[Line, Sequence[RankedSetting]], row_ids: Ro
     longest = max(shown.values(), key=len)
     spec = _spec(values)
 
-    def build_spec(width: int) -> Spec:
-        return panels(names, spec, by="panel", width=width, height=_HEIGHT_PIXELS)
-
     return Figure(
         title=f"Throughput over the batch size: {job}",
         caption=(
@@ -83,7 +80,7 @@ def _figure(job: str, lines: Mapping[Line, Sequence[RankedSetting]], row_ids: Ro
             + left_out(len(found), _MOST_PANELS, "devices, the likeliest first")
         ),
         alternative=_describe(lines),
-        build_spec=build_spec,
+        build_spec=lambda width: panels(names, spec, by="panel", width=width, height=_HEIGHT_PIXELS),
     )
 
 
