@@ -1,4 +1,4 @@
-"""A sweep's configuration and a command line -> combinations of options and values."""
+"""A sweep's configuration and a command line -> combinations of options and values, and a name."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized

@@ -1,4 +1,4 @@
-"""Words of the command line -> keys and values, in Hydra's grammar."""
+"""Words of the command line -> keys and values, in Hydra's grammar; and those that later commands repeat."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence

@@ -1,4 +1,4 @@
-"""Kinds of accelerators with their hosts, and the machines that are really there."""
+"""Kinds of accelerators with their hosts, slices of TPUs, and the machines that are really there."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,6 +1,4 @@
-"""Prediction for a trial that was not measured: an estimate with its interval, or the reason for a
-refusal.
-"""
+"""Time of a step that was not measured: an estimate with its interval, or by a compiler; or a refusal."""
 
 import math
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Hardware on which a command's trials can run: this host, or the pools of a cluster."""
+"""Hardware on which a command's trials can run (this host, or the pools of a cluster), and its usage."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Text of unknown origin -> text that a terminal shows, and obeys nowhere. Pure."""
+"""Text of unknown origin, and command lines, as a terminal shows them and obeys nowhere. Pure."""
 
 import re
 import shlex

@@ -1,4 +1,7 @@
-"""What a training does and has shown before its end, and why it was ended: a pruned trial."""
+"""States of a trial and their order; progress of a training before its end; the reason to prune it.
+
+`docs/explanation/objects.md` draws the states.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Export of findings as data frames and CSV; `docs/reference/results.md` describes every column."""
+"""Findings as data frames, CSV and Markdown; `docs/reference/results.md` describes every column."""
 
 import re
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,4 @@
-"""Decision on every point of a plan, as a table for people and as a data frame."""
+"""Decision on every point of a plan, or on every setting, as tables; and as a data frame."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
