@@ -33,12 +33,12 @@ from orchestrator.train.measurement.target import TargetEvaluator
 from orchestrator.train.precision import PRECISIONS
 from orchestrator.train.process.channel import Channel
 from orchestrator.train.process.signals import die_with_parent
+from orchestrator.train.rank_result import RankResult
 from orchestrator.train.registry import load_trainer, trainer_info
 from orchestrator.train.trainer import Trainer, TrainingData, WorkerJob
 from orchestrator.train.trainers.script.run_times import build_times
 from orchestrator.train.trainers.script.trainer import OwnData, ScriptTrainer
 from orchestrator.train.validation.weight_changes import Digests, find_unmoved, hash_arrays, unmoved_in_job
-from orchestrator.train.worker_report import WorkerReport
 from workloads.data import batches
 from workloads.flops import train_step_flops
 from workloads.lines import find_place
@@ -99,7 +99,7 @@ class _ReadyWorker:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _TrainedWorker:
-    """Measurements after the last step; `WorkerReport` documents the fields."""
+    """Measurements after the last step; `RankResult` documents the fields."""
 
     quality: Mapping[str, float]
     evaluation_seconds: float
@@ -115,7 +115,7 @@ class _TrainedWorker:
     written_files: tuple[str, ...]
 
 
-def _build_report(job: WorkerJob, channel: Channel) -> WorkerReport:
+def _build_report(job: WorkerJob, channel: Channel) -> RankResult:
     worker = _set_up(job, channel)
     channel.send({"event": "training"})
     times = _train(worker)
@@ -262,13 +262,12 @@ def _measure_trained(worker: _ReadyWorker, times: loop.LoopTimes) -> _TrainedWor
     )
 
 
-def _report(worker: _ReadyWorker, times: loop.LoopTimes, trained: _TrainedWorker) -> WorkerReport:
+def _report(worker: _ReadyWorker, times: loop.LoopTimes, trained: _TrainedWorker) -> RankResult:
     job, spec, data = worker.job, worker.spec, worker.data
     batch_size, value_bytes = job.trial.global_batch_size, PRECISIONS[job.precision].value_bytes
-    return WorkerReport(
+    return RankResult(
         setup_seconds=worker.setup_seconds,
         times=times,
-        steps_per_block=times.steps_per_block,
         samples=trained.samples,
         train_samples=data.num_train_samples,
         tokens_per_sample=spec.tokens_per_sample,

@@ -8,7 +8,7 @@ from orchestrator.core import codec
 from orchestrator.core.errors import FAILURE_KINDS, FailureKind, TrialError
 from orchestrator.core.settings import Deadlines
 from orchestrator.train.process.channel import Message
-from orchestrator.train.worker_report import WorkerReport
+from orchestrator.train.rank_result import RankResult
 
 _CAUSE_SECONDS = 1.0  # after a first failure: time to hear the rank that caused it
 _LOST_HOST_SECONDS = 60.0  # likewise where that may be one of a lost host, which Ray takes long to notice
@@ -35,7 +35,7 @@ class TrialMonitor:
     num_hosts: int = 1
     launch_seconds: float = 0.0
     notes: list[str] = field(default_factory=list)
-    _reports: dict[int, WorkerReport] = field(default_factory=dict)
+    _reports: dict[int, RankResult] = field(default_factory=dict)
     _errors: list[TrialError] = field(default_factory=list)
     _killed: list[TrialError] = field(default_factory=list)
     _votes: dict[int, bool] = field(default_factory=dict)
@@ -56,7 +56,7 @@ class TrialMonitor:
         )
 
     @property
-    def reports(self) -> Sequence[WorkerReport]:
+    def reports(self) -> Sequence[RankResult]:
         """All reports in rank order."""
         return [self._reports[rank] for rank in range(self.num_ranks)]
 
@@ -72,7 +72,7 @@ class TrialMonitor:
             case "training":
                 self._begin_training(rank, now=now)
             case "report":
-                self._reports[rank] = codec.from_plain(WorkerReport, message["report"])
+                self._reports[rank] = codec.from_plain(RankResult, message["report"])
             case "failed":
                 self._on_failure(_failure_in(message), now=now)
             case "exited":

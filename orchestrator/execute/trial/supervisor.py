@@ -25,11 +25,11 @@ from orchestrator.execute.trial.stages import StageFile
 from orchestrator.execute.trial.worker_group import WorkerGroup
 from orchestrator.train.failures import classify_kind, format_cause
 from orchestrator.train.process.channel import Message
+from orchestrator.train.rank_result import merge_ranks
 from orchestrator.train.registry import trainer_info
 from orchestrator.train.trainer import EnergyCounter, WorkerJob
 from orchestrator.train.validation import gates
 from orchestrator.train.validation import rank_agreement as agreement
-from orchestrator.train.worker_report import merge_reports
 
 _SECONDS = 2.0  # a cloud gives half a minute; to ask takes milliseconds
 
@@ -111,7 +111,7 @@ def build_record(
 
 def _build_result(monitor: TrialMonitor, placement: Placement, context: SweepContext) -> TrainResult:
     """Build the result from the reports of all ranks, with the peaks of the devices that ran."""
-    result = merge_reports(monitor.reports, launch_seconds=monitor.launch_seconds)
+    result = merge_ranks(monitor.reports, launch_seconds=monitor.launch_seconds)
     result = replace(result, checkpoint_notes=(*result.checkpoint_notes, *monitor.notes))
     trial, devices = placement.trial, context.devices
     if placement.provenance == "rehearsed" or any(name not in devices for name in trial.devices):

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import accumulate, count, islice
+from typing import Annotated
 
 from orchestrator.core.errors import TrialError
 from orchestrator.core.interval import median_interval
@@ -22,6 +23,13 @@ from orchestrator.train.measurement.core_waits import (
     seconds_waited,
 )
 from orchestrator.train.measurement.counters import Joules, Meter, used_between
+from orchestrator.train.measurement.rank_merging import (
+    find_most_compiled,
+    find_slowest_by_name,
+    list_if_all,
+    list_known,
+    merge_pursuits,
+)
 from orchestrator.train.measurement.target import TargetEvaluator
 from orchestrator.train.trainer import Trainer
 from workloads.spec import Phase, phase_steps
@@ -48,32 +56,35 @@ _MAX_LOSS_READINGS = 50  # after the timed part: each one makes the device idle
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoopTimes:
-    """Times that one rank measured; the fields are those of `core.result.TrainResult`."""
+    """Times that one rank measured; the fields are those of `core.result.TrainResult`, which documents them.
 
-    first_step_seconds: float
-    warmup_steps: int
-    warmup_seconds: float
-    steps_per_block: int
-    block_seconds: tuple[float, ...]
-    reading_seconds: tuple[tuple[float, float], ...]
+    A type names the rule by which `rank_merging` merges the ranks.
+    """
+
+    first_step_seconds: Annotated[float, max] = 0.0
+    warmup_steps: int = 0
+    warmup_seconds: Annotated[float, max] = 0.0
+    steps_per_block: int = 1
+    block_seconds: Annotated[tuple[float, ...], tuple] = ()
+    reading_seconds: Annotated[tuple[tuple[float, float], ...], tuple] = ()
     stopped_because: str
-    compile_counts: tuple[int, int] | None
-    steps: int
-    training_seconds: float
-    phase_seconds: Mapping[str, float]
-    losses: LossCurve
-    network_losses: Mapping[str, LossCurve]
-    cpu_seconds: float
+    compile_counts: Annotated[tuple[int, int] | None, find_most_compiled] = None
+    steps: int = 0
+    training_seconds: Annotated[float, max]
+    phase_seconds: Annotated[Mapping[str, float], find_slowest_by_name] = field(default_factory=dict)
+    losses: LossCurve = ()
+    network_losses: Mapping[str, LossCurve] = field(default_factory=dict)
+    cpu_seconds: Annotated[float, tuple]
     load_average: tuple[float, float]
-    energy_joules: Joules
-    pursuit: TargetRun | None = None
+    energy_joules: Joules = field(default_factory=dict)
+    pursuit: Annotated[TargetRun | None, merge_pursuits] = None
     resumed_from_step: int = 0
     resumed_seconds: float = 0.0
-    checkpoint_seconds: float = 0.0
-    run_seconds: float | None = None
-    block_cpu_seconds: tuple[float, ...] = ()
-    core_wait_seconds: tuple[float, ...] = ()
-    busy_core_seconds: tuple[float, ...] = ()
+    checkpoint_seconds: Annotated[float, max] = 0.0
+    run_seconds: Annotated[float | None, list_known] = None
+    block_cpu_seconds: Annotated[tuple[float, ...], list_if_all] = ()
+    core_wait_seconds: Annotated[tuple[float, ...], list_if_all] = ()
+    busy_core_seconds: Annotated[tuple[float, ...], list_if_all] = ()
     num_checkpoints: int = 0
 
 

@@ -9,18 +9,18 @@ from collections.abc import Callable, Mapping, Sequence
 
 from orchestrator.core.result import Failure, TrainResult
 from orchestrator.core.target import Evaluation
-from orchestrator.train.worker_report import WorkerReport
+from orchestrator.train.rank_result import RankResult
 
 _LOSS_TOLERANCE = 1e-5  # relative: some ten roundings of float32
 _QUALITY_TOLERANCE = 1e-2  # relative: ranks may choose other kernels, and a few samples fall otherwise
 
-_SHARED: Mapping[str, Callable[[WorkerReport], object]] = {
+_SHARED: Mapping[str, Callable[[RankResult], object]] = {
     "the steps taken": lambda report: report.times.steps,
     "the step that it went on from": lambda report: report.times.resumed_from_step,
     "the samples of a rank": lambda report: None if report.device.batch_share else report.samples,
     "the warm-up steps": lambda report: report.times.warmup_steps,
     "the number of blocks": lambda report: len(report.times.block_seconds),
-    "the steps per block": lambda report: report.steps_per_block,
+    "the steps per block": lambda report: report.times.steps_per_block,
     "why timing stopped": lambda report: report.times.stopped_because,
     "the steps after which the loss was read": lambda report: [step for step, _ in report.times.losses],
     "the steps after which it was evaluated": lambda report: [
@@ -31,7 +31,7 @@ _SHARED: Mapping[str, Callable[[WorkerReport], object]] = {
 
 
 def find_failure(
-    reports: Sequence[WorkerReport], result: TrainResult, *, shares_losses: bool
+    reports: Sequence[RankResult], result: TrainResult, *, shares_losses: bool
 ) -> Failure | None:
     """Return the failure that the result of these ranks deserves, with the result inside, if they disagree.
 
@@ -49,7 +49,7 @@ def find_failure(
     return Failure(kind="invalid_measurement", message=violation, refused=result)
 
 
-def _shared_facts(reports: Sequence[WorkerReport]) -> str | None:
+def _shared_facts(reports: Sequence[RankResult]) -> str | None:
     for what, fact in _SHARED.items():
         first, *others = map(fact, reports)
         if any(other != first for other in others):
@@ -57,7 +57,7 @@ def _shared_facts(reports: Sequence[WorkerReport]) -> str | None:
     return None
 
 
-def _losses(reports: Sequence[WorkerReport]) -> str | None:
+def _losses(reports: Sequence[RankResult]) -> str | None:
     for (step, first), *others in zip(*(report.times.losses for report in reports), strict=True):
         losses = [first, *(loss for _, loss in others)]
         if not _are_close(losses, _LOSS_TOLERANCE):
@@ -65,7 +65,7 @@ def _losses(reports: Sequence[WorkerReport]) -> str | None:
     return None
 
 
-def _pursuit(reports: Sequence[WorkerReport]) -> str | None:
+def _pursuit(reports: Sequence[RankResult]) -> str | None:
     """Close in proportion to the target: early on a quality is near zero, and a sample more is much of it."""
     pursuit = reports[0].times.pursuit
     scale = abs(pursuit.target.value) if pursuit else 0.0
@@ -76,11 +76,11 @@ def _pursuit(reports: Sequence[WorkerReport]) -> str | None:
     return None
 
 
-def _curve(report: WorkerReport) -> tuple[Evaluation, ...]:
+def _curve(report: RankResult) -> tuple[Evaluation, ...]:
     return report.times.pursuit.curve if report.times.pursuit else ()
 
 
-def _quality(reports: Sequence[WorkerReport]) -> str | None:
+def _quality(reports: Sequence[RankResult]) -> str | None:
     for name in reports[0].quality:
         values = [report.quality[name] for report in reports]
         if not _are_close(values, _QUALITY_TOLERANCE):

@@ -39,7 +39,7 @@ ENDS = {
     TELL.format(r"""b'{"event": "failed", "kind": "odd", "message": 5}\n'"""): ("error", "5"),
     TELL.format(r"""b'{"event": "report", "report": 5}\n'"""): (
         "error",
-        "RecordError: WorkerReport: expected WorkerReport, found 5",
+        "RecordError: RankResult: expected RankResult, found 5",
     ),
 }
 """What the code does in a worker -> kind of the failure, and how its message begins."""

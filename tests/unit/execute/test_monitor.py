@@ -3,7 +3,7 @@
 import signal
 
 import pytest
-from worker_report_builders import report
+from rank_result_builders import report
 
 from orchestrator.core.codec import to_plain
 from orchestrator.core.settings import Deadlines

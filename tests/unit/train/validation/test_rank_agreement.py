@@ -5,16 +5,16 @@ from dataclasses import replace
 
 import pytest
 from builders import pursuit
-from worker_report_builders import report
+from rank_result_builders import report
 
 from orchestrator.core.result import Failure
 from orchestrator.core.work_share import BatchShare
+from orchestrator.train.rank_result import RankResult, merge_ranks
 from orchestrator.train.validation.rank_agreement import find_failure
-from orchestrator.train.worker_report import WorkerReport, merge_reports
 
 
-def judge(*reports: WorkerReport) -> Failure | None:
-    return find_failure(reports, merge_reports(reports, launch_seconds=0.6), shares_losses=True)
+def judge(*reports: RankResult) -> Failure | None:
+    return find_failure(reports, merge_ranks(reports, launch_seconds=0.6), shares_losses=True)
 
 
 def test_one_rank_agrees_with_itself():
@@ -48,7 +48,7 @@ def test_ranks_that_have_shares_of_their_own_count_samples_of_their_own():
         (report(samples=3840), "the samples of a rank: 7680 on rank 0, 3840 on rank 1"),
         (report({"warmup_steps": 4}), "the warm-up steps: 3 on rank 0, 4 on rank 1"),
         (report({"block_seconds": (0.1,)}), "the number of blocks: 6 on rank 0, 1 on rank 1"),
-        (report(steps_per_block=1), "the steps per block: 10 on rank 0, 1 on rank 1"),
+        (report({"steps_per_block": 1}), "the steps per block: 10 on rank 0, 1 on rank 1"),
         (report({"stopped_because": "steps"}), "why timing stopped: interval on rank 0, steps on rank 1"),
         (
             report({"losses": ((1, 2.3),)}),
@@ -97,7 +97,7 @@ def test_ranks_that_all_find_a_quality_that_is_no_number_agree():
 def test_the_refused_result_is_in_the_failure():
     failure = judge(report(), report(samples=1))
     assert failure is not None
-    assert failure.refused == merge_reports([report(), report(samples=1)], launch_seconds=0.6)
+    assert failure.refused == merge_ranks([report(), report(samples=1)], launch_seconds=0.6)
 
 
 def test_a_failure_lists_the_quality_of_all_ranks():

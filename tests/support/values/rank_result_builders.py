@@ -5,7 +5,7 @@ from typing import Any
 
 from orchestrator.core.result import DeviceFacts
 from orchestrator.train.measurement.loop import LoopTimes
-from orchestrator.train.worker_report import WorkerReport
+from orchestrator.train.rank_result import RankResult
 
 _TIMES = LoopTimes(
     steps_per_block=10,
@@ -27,12 +27,11 @@ _TIMES = LoopTimes(
 )
 
 
-def report(times: dict[str, Any] | None = None, **changes: Any) -> WorkerReport:
+def report(times: dict[str, Any] | None = None, **changes: Any) -> RankResult:
     """The one rank of the trial whose result is `builders.train_result()`; `times` changes its times."""
-    base = WorkerReport(
+    base = RankResult(
         setup_seconds=0.5,
         times=replace(_TIMES, **(times or {})),
-        steps_per_block=10,
         samples=7680,
         train_samples=4000,
         unchecked=(),
