@@ -27,12 +27,9 @@ from workloads.shapes import find_input_shapes, find_shapes, list_parameters
 from workloads.spec import (
     ContrastiveDivergence,
     Gan,
-    NativeSpec,
     Phase,
-    ScriptSpec,
     Supervised,
     TokenPrediction,
-    Workload,
     WorkloadSpec,
 )
 
@@ -50,12 +47,8 @@ def block_flops(network: Network) -> tuple[float, float]:
     return sum(everything[index] for index in inside), sum(products[index] for index in inside)
 
 
-def train_step_flops(spec: Workload, global_batch_size: int) -> float:
+def train_step_flops(spec: WorkloadSpec, global_batch_size: int) -> float:
     """Operations of one optimizer step of the phase that is timed, all replicas together."""
-    if isinstance(spec, NativeSpec):
-        return spec.cost.step_flops(global_batch_size)
-    if isinstance(spec, ScriptSpec):
-        return 0.0  # nobody knows: utilisation is not computed
     return global_batch_size * _phase_flops(spec, spec.phases[-1])
 
 

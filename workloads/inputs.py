@@ -2,15 +2,15 @@
 
 from workloads.network import Network
 from workloads.shapes import find_shapes
-from workloads.spec import Gan, Supervised, TokenPrediction, Workload, WorkloadSpec
+from workloads.spec import Gan, Supervised, TokenPrediction, Workload
 
 
 def name_input(spec: Workload) -> str:
     """Name the input of the timed phase: `images 32x32, 10 classes`; empty where a user's code has it."""
-    if not isinstance(spec, WorkloadSpec):
-        return ""
     protocol = spec.phases[-1].protocol
-    network = spec.networks["discriminator" if isinstance(protocol, Gan) else protocol.network]
+    network = spec.networks.get("discriminator" if isinstance(protocol, Gan) else protocol.network)
+    if network is None:
+        return ""
     outputs = find_shapes(network)[-1][-1]
     match protocol:
         case Supervised():

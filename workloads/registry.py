@@ -73,6 +73,7 @@ def workload(name: str, options: Mapping[str, Any], *, origin: Origin | None = N
             or a workload that is broken.
     """
     source = origin or find_origin(name)
+    spec: Workload
     if origin is not None or source.folder is None:
         spec = spec_here(name, options, source)
     else:
@@ -80,8 +81,15 @@ def workload(name: str, options: Mapping[str, Any], *, origin: Origin | None = N
         if list_frameworks(source):
             return of_plain(NativeSpec, given, path=f"workload {name!r}: NativeSpec")
         spec = of_plain(WorkloadSpec, given, path=f"workload {name!r}: WorkloadSpec")
-    if isinstance(spec, WorkloadSpec):
-        _require_shapes(spec)
+    _require_shapes(spec)
+    return spec
+
+
+def declared_workload(name: str, options: Mapping[str, Any], *, origin: Origin | None = None) -> WorkloadSpec:
+    """Make the spec of a workload with declared networks. Raises ValueError, also for a job or a script."""
+    spec = workload(name, options, origin=origin)
+    if not isinstance(spec, WorkloadSpec):
+        raise ValueError(f"workload {name!r} declares no network")
     return spec
 
 
@@ -155,7 +163,7 @@ def _what(name: str, option: str) -> str:
     return f"workload {name!r}, option {option!r}"
 
 
-def _require_shapes(spec: WorkloadSpec) -> None:
+def _require_shapes(spec: Workload) -> None:
     for network in spec.networks.values():
         try:
             find_shapes(network)

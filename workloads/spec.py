@@ -3,10 +3,21 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal
+from typing import Protocol as TypeProtocol
 
 from workloads.data.need import DataNeed, Noise
 from workloads.network import Network
+
+if TYPE_CHECKING:
+    from workloads.data.sources import DataRef
+
+OWN_SOURCE = "own"
+"""Source of the data that a native job or a script brings with it."""
+
+_NO_NETWORKS: Mapping[str, Network] = MappingProxyType({})
+_NO_COSTS: "Mapping[Framework, JobCost]" = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,11 +201,43 @@ class WorkloadSpec:
     noise: tuple[Noise, ...] = ()
     epochs: float | None = None
 
+    train_samples = None
+    unchecked = ()
+    costs = _NO_COSTS
+    accumulation_steps = 1
+    most_steps = None
+    has_objects = False
+    advice_on_blocks = ""
+    command = ""
+    folder = ""
+    data_description = ""
+
     @property
     def tokens_per_sample(self) -> float | None:
-        """Tokens of a sample of a language model, as in `NativeSpec`; None for other workloads."""
+        """Tokens of a sample of a language model; None for other workloads."""
         is_language = isinstance(self.phases[-1].protocol, TokenPrediction)
         return self.data.sequence_length if is_language else None
+
+    def find_data_key(self, source: str) -> tuple[str, str]:
+        """Return the data set with the source that was asked for."""
+        return self.data.data_set, source
+
+    def count_train_samples(self, ref: "DataRef") -> int | None:
+        """Count by the tokens or labels that the network takes."""
+        return ref.count_samples_of_set(self.data)
+
+    def find_full_training(
+        self, _global_batch_size: int, train_samples: int | None
+    ) -> tuple[float | None, int | None]:
+        """Return the declared epochs."""
+        return _epochs(self.epochs), train_samples
+
+    def describe_for(self, _framework: str | None) -> None:
+        """Return None: a worker declares the workload again."""
+
+
+def _epochs(epochs: float | None) -> float | None:
+    return None if epochs is None else float(epochs)
 
 
 Framework = Literal["torch", "keras"]
@@ -357,6 +400,11 @@ class NativeSpec:
     has_objects: bool = False
     tokens_per_sample: float | None = None
 
+    networks = _NO_NETWORKS
+    advice_on_blocks = "name blocks=(Class, ...) of its job, or "
+    command = ""
+    folder = ""
+
     @property
     def cost(self) -> JobCost:
         """Cost of the job in its first framework."""
@@ -366,6 +414,31 @@ class NativeSpec:
     def phases(self) -> tuple[Phase, ...]:
         """The one part of its training, with the loss and optimizer of the job."""
         return (Phase(name="training", protocol=Supervised(), optimizers={}),)
+
+    @property
+    def data_description(self) -> str:
+        """The number of its samples."""
+        count = self.train_samples
+        samples = "samples that it does not count" if count is None else f"{count:,} samples"
+        return f"{self.name} brings its own data: {samples}"
+
+    def find_data_key(self, _source: str) -> tuple[str, str]:
+        """Return the id of its data."""
+        return self.data, OWN_SOURCE
+
+    def count_train_samples(self, _ref: "DataRef") -> int | None:
+        """Return what the job has counted."""
+        return self.train_samples
+
+    def find_full_training(
+        self, _global_batch_size: int, train_samples: int | None
+    ) -> tuple[float | None, int | None]:
+        """Return the epochs of the job."""
+        return _epochs(self.epochs), train_samples
+
+    def describe_for(self, framework: str | None) -> "NativeSpec":
+        """Return the description with the cost in that framework alone."""
+        return replace(self, costs={name: cost for name, cost in self.costs.items() if name == framework})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -399,6 +472,14 @@ class ScriptSpec:
     train_samples: None = None
     tokens_per_sample: None = None
 
+    networks = _NO_NETWORKS
+    unchecked = ()
+    costs = _NO_COSTS
+    accumulation_steps = 1
+    most_steps = None
+    has_objects = False
+    advice_on_blocks = ""
+
     @property
     def data(self) -> str:
         """Id of its data, which nothing but the script knows."""
@@ -409,9 +490,125 @@ class ScriptSpec:
         """The one part of its training."""
         return (Phase(name="training", protocol=Supervised(), optimizers={}),)
 
+    @property
+    def data_description(self) -> str:
+        """What is measured, for the script reads its data by itself."""
+        return f"read by the script, which is measured in {'steps' if self.reports else _RUNS}"
 
-Workload = WorkloadSpec | NativeSpec | ScriptSpec
-"""Training task of a trial."""
+    def find_data_key(self, _source: str) -> tuple[str, str]:
+        """Return the id of its data."""
+        return self.data, OWN_SOURCE
+
+    def count_train_samples(self, _ref: "DataRef") -> None:
+        """Return None: the script does not say."""
+
+    def find_full_training(
+        self, global_batch_size: int, _train_samples: int | None
+    ) -> tuple[float | None, int | None]:
+        """Return one pass over the samples of all its steps."""
+        samples = self.samples_total or (self.steps_total or 0) * global_batch_size
+        return (1.0, samples) if samples else (None, None)
+
+    def describe_for(self, _framework: str | None) -> "ScriptSpec":
+        """Return the script, which is the same for all frameworks."""
+        return self
+
+
+_RUNS = "runs: no file of its command names orchestrator_callback; script.observe=true measures steps"
+
+
+class Workload(TypeProtocol):
+    """Training task of a trial: `WorkloadSpec`, `NativeSpec` or `ScriptSpec`.
+
+    What a kind does not have is empty, so that nothing needs to ask for the kind. `workloads.cost` counts a
+    step of all kinds.
+    """
+
+    @property
+    def name(self) -> str:
+        """Name in the registry."""
+
+    @property
+    def version(self) -> int:
+        """Number that changes with what is computed; part of every trial_id."""
+
+    @property
+    def phases(self) -> tuple[Phase, ...]:
+        """Parts of the training; the last one is timed."""
+
+    @property
+    def networks(self) -> Mapping[str, Network]:
+        """Declared networks by name; empty where the user's code has them."""
+
+    @property
+    def quality(self) -> Quality | JobQuality | None:
+        """Quality measure of the trained network; None: nothing is evaluated."""
+
+    @property
+    def epochs(self) -> float | None:
+        """Passes over the training set of a full training; None: unknown."""
+
+    @property
+    def train_samples(self) -> int | None:
+        """Size of the training set that it brings with it; None: it brings none, or does not know."""
+
+    @property
+    def tokens_per_sample(self) -> float | None:
+        """Mean tokens of a sample of text, padding left out; None: samples are no texts, or not known."""
+
+    @property
+    def unchecked(self) -> tuple[str, ...]:
+        """Identities that hold for declared workloads and are not known to hold here."""
+
+    @property
+    def costs(self) -> Mapping[Framework, JobCost]:
+        """Cost of a user's job in every framework that has one; empty where there is no such job."""
+
+    @property
+    def accumulation_steps(self) -> int:
+        """Parts of a replica's batch that the user's job puts through the model one after the other."""
+
+    @property
+    def most_steps(self) -> int | None:
+        """Steps that the schedulers of a PyTorch job allow; None: no end is known."""
+
+    @property
+    def has_objects(self) -> bool:
+        """True if its batches have objects that move their tensors themselves."""
+
+    @property
+    def advice_on_blocks(self) -> str:
+        """How to make blocks known that can be computed again; empty where a declaration has them."""
+
+    @property
+    def command(self) -> str:
+        """Words of the command that trains, with placeholders; empty: a trainer does."""
+
+    @property
+    def folder(self) -> str:
+        """Working directory of the command, absolute; empty without one."""
+
+    @property
+    def data_description(self) -> str:
+        """Description of the data that it brings with it, in one line; empty: it takes a data set."""
+
+    def find_data_key(self, source: str, /) -> tuple[str, str]:
+        """Return (data set, source), or (id, `OWN_SOURCE`) of its own data."""
+
+    def count_train_samples(self, ref: "DataRef", /) -> int | None:
+        """Return the size of its full training set, in its own samples; None if unknown."""
+
+    def find_full_training(
+        self, global_batch_size: int, train_samples: int | None, /
+    ) -> tuple[float | None, int | None]:
+        """Return the epochs of a full training, and the samples of one; None where unknown.
+
+        Args:
+            train_samples: size of the full training set, if it is known.
+        """
+
+    def describe_for(self, framework: str | None, /) -> NativeSpec | ScriptSpec | None:
+        """Return the description that a worker needs; None: it makes the workload from its name."""
 
 
 def classifier(

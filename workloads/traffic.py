@@ -13,14 +13,11 @@ from workloads.shapes import find_shapes, is_trained, network_parameters
 from workloads.spec import (
     ContrastiveDivergence,
     Gan,
-    NativeSpec,
     Optimizer,
     Phase,
-    ScriptSpec,
     Sgd,
     Supervised,
     TokenPrediction,
-    Workload,
     WorkloadSpec,
 )
 
@@ -32,16 +29,12 @@ def num_weights(network: Network) -> int:
     return sum(math.prod(shape) for name, shape in network_parameters(network).items() if is_trained(name))
 
 
-def train_step_bytes(spec: Workload, global_batch_size: int, *, value_bytes: int) -> float:
+def train_step_bytes(spec: WorkloadSpec, global_batch_size: int, *, value_bytes: int) -> float:
     """Bytes read and written by one step of the phase that is timed, all replicas together.
 
     Args:
         value_bytes: bytes of one value of a feature map: 4 in fp32 and tf32, 2 in bf16 and fp16.
     """
-    if isinstance(spec, NativeSpec):
-        return spec.cost.step_bytes(global_batch_size, value_bytes=value_bytes)
-    if isinstance(spec, ScriptSpec):
-        return 0.0  # nobody knows
     phase = spec.phases[-1]
     values = sum(passes * _values_moved(network) for network, passes in _list_networks(spec, phase))
     weights = sum(

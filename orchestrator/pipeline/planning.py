@@ -22,7 +22,7 @@ from orchestrator.plan.order import choose_weight, running_order
 from orchestrator.plan.planner import plan
 from orchestrator.plan.pricing import PriceBook, prices_by_trial, repriced
 from orchestrator.plan.spending import StepOf
-from orchestrator.plan.trial_specs import DataKey, build_workload, count_train_samples, data_key, find_tasks
+from orchestrator.plan.trial_specs import DataKey, build_workload, data_key, find_tasks
 from workloads.data.sources import DataRef
 from workloads.registry import cached_workload
 
@@ -67,7 +67,7 @@ def plan_sweep(settings: Settings, preflight: PreflightState) -> Plan:
 def _train_samples(sweep: Sweep, data: Mapping[DataKey, DataRef]) -> dict[str, int | None]:
     """Return the size of the full training set of every workload with its options."""
     return {
-        name: count_train_samples(build_workload(point), data[data_key(point)])
+        name: build_workload(point).count_train_samples(data[data_key(point)])
         for name, point in find_tasks(sweep.points).items()
     }
 

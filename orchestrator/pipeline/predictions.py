@@ -29,10 +29,11 @@ from orchestrator.pipeline.preflight import build_inventory, find_data, load_led
 from orchestrator.plan.compatibility import reason_against
 from orchestrator.plan.inputs import apply_published_size, describe_input
 from orchestrator.plan.lighter_settings import list_lighter_settings
+from orchestrator.plan.planner import build_full_training
 from orchestrator.plan.pricing import PriceBook
 from orchestrator.plan.slots import Slot, count_hosts, find_host_cpu, find_slots
-from orchestrator.plan.trial_specs import build_workload, count_train_samples, unsuitable
-from orchestrator.predict.advised_jobs import KnownSetting, build_full_training, build_job, list_overrides
+from orchestrator.plan.trial_specs import build_workload, unsuitable
+from orchestrator.predict.advised_jobs import KnownSetting, build_job, list_overrides
 from orchestrator.predict.jobs import describe_job, group_jobs
 from orchestrator.predict.memory_need import MemoryNeed, count_memory_need
 from orchestrator.predict.prediction_table import Prediction
@@ -52,7 +53,7 @@ from orchestrator.predict.step_time.step_priors import fit_error_model, step_pri
 from orchestrator.predict.step_time.step_query import StepQuery
 from orchestrator.record.calibrations import host_calibrations
 from orchestrator.train.registry import trainer_info, trainers
-from workloads.spec import Workload, WorkloadSpec
+from workloads.spec import Workload
 
 _NO_SWEEP = "+sweep=single"
 _MORE_DEVICES = (2, 4, 8)
@@ -111,13 +112,13 @@ class PredictionInputs:
 
     def count_train_samples(self, spec: Workload, point: Point) -> int | None:
         """Return the number of samples of the full training set; None if unknown or without the data."""
-        if not isinstance(spec, WorkloadSpec):
+        if spec.data_description:
             return spec.train_samples
         try:
-            ref = find_data(self.settings, spec.data.data_set, point.data_source, download=False)
+            ref = find_data(self.settings, *spec.find_data_key(point.data_source), download=False)
         except ConfigError:
             return None
-        return count_train_samples(spec, ref)
+        return spec.count_train_samples(ref)
 
     def find_price(self, point: Point) -> Price | Unpriced:
         """Return the price of the point where its device is."""

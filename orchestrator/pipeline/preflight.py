@@ -37,7 +37,7 @@ from workloads.data.sources import NO_FILE, DataRef, default_cache
 from workloads.origins import Origin
 from workloads.ready_data import ready
 from workloads.registry import find_origin
-from workloads.spec import NativeSpec, ScriptSpec, WorkloadSpec
+from workloads.spec import Workload
 
 if TYPE_CHECKING:
     from workloads.data.download import Progress
@@ -88,9 +88,9 @@ def inspect(settings: Settings, *, download: bool, progress: "Progress | None" =
     inventory = build_inventory(settings)
     environments = {name: _build_environment(settings, name) for name in settings.trainers}
     data = {
-        key: find_data(settings, *key, download=download, progress=progress)
-        if isinstance(spec, WorkloadSpec)
-        else own_data(spec)
+        key: _describe_own_data(spec, key[0])
+        if spec.data_description
+        else find_data(settings, *key, download=download, progress=progress)
         for key, spec in data_needed(settings.sweep).items()
     }
     return PreflightState(
@@ -207,22 +207,10 @@ def _build_environment(settings: Settings, trainer: str) -> TrainerEnvironment:
     return trainer_environment(trainer_info(trainer), python=settings.trainers[trainer].python)
 
 
-_RUNS = "runs: no file of its command names orchestrator_callback; script.observe=true measures steps"
-
-
-def own_data(spec: NativeSpec | ScriptSpec) -> DataRef:
+def _describe_own_data(spec: Workload, data_id: str) -> DataRef:
     """Describe the data that a job or script brings with it; no file is prepared."""
-    if isinstance(spec, ScriptSpec):
-        description = f"read by the script, which is measured in {'steps' if spec.reports else _RUNS}"
-        return DataRef(id=spec.data, path=Path(NO_FILE), description=description, train_samples=None)
-    count = (
-        "samples that it does not count" if spec.train_samples is None else f"{spec.train_samples:,} samples"
-    )
     return DataRef(
-        id=spec.data,
-        path=Path(NO_FILE),
-        description=f"{spec.name} brings its own data: {count}",
-        train_samples=spec.train_samples,
+        id=data_id, path=Path(NO_FILE), description=spec.data_description, train_samples=spec.train_samples
     )
 
 

@@ -308,7 +308,8 @@ def find_native_specs(placements: Iterable[Placement]) -> dict[str, NativeSpec |
     for placement in placements:
         job = _build_job(placement.trial)
         if job not in described:
-            described[job] = _find_native_spec(*job)
+            workload, options, framework = job
+            described[job] = cached_workload(workload, dict(options)).describe_for(framework)
         if spec := described[job]:
             found[placement.trial_id] = spec
     return found
@@ -317,15 +318,3 @@ def find_native_specs(placements: Iterable[Placement]) -> dict[str, NativeSpec |
 def _build_job(trial: TrialSpec) -> _Job:
     options = tuple(sorted(trial.workload_options.items()))
     return trial.workload, options, trainer_info(trial.trainer).framework
-
-
-def _find_native_spec(
-    workload: str, options: tuple[tuple[str, Option], ...], framework: str | None
-) -> NativeSpec | ScriptSpec | None:
-    """Return the description of a native job in a framework; None if the workload is none."""
-    spec = cached_workload(workload, dict(options))
-    if isinstance(spec, ScriptSpec):
-        return spec
-    if not isinstance(spec, NativeSpec):
-        return None
-    return replace(spec, costs={name: cost for name, cost in spec.costs.items() if name == framework})

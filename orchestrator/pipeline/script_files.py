@@ -13,7 +13,6 @@ from orchestrator.plan.requests import RequestedPoint
 from orchestrator.plan.trial_specs import build_workload, unsuitable
 from workloads.script.command import describe_in_plain_words, name_files
 from workloads.script.file_hash import CHANGED, hash_like
-from workloads.spec import ScriptSpec
 
 _HashLike = Callable[[Path, str], str | None]
 
@@ -34,11 +33,10 @@ def find_outdated(
         hash_file: hashes a file as it was before; each file is hashed once.
     """
     specs = {
-        point_id(request.trial): spec
+        point_id(request.trial): build_workload(one.point)
         for one in requested
         if one.point.workload == "script"
         for request in one.requests[:1]
-        if isinstance(spec := build_workload(one.point), ScriptSpec)
     }
     if not specs:
         return {}
@@ -79,12 +77,8 @@ def list_files(
     points: Iterable[Point], plan: Plan, records: Iterable[TrialRecord]
 ) -> Mapping[str, tuple[str, ...]]:
     """Return the files that count of every command of a script: those that it names and those it read."""
-    specs = {
-        spec.command: spec
-        for point in points
-        if point.workload == "script" and unsuitable(point) is None
-        if isinstance(spec := build_workload(point), ScriptSpec)
-    }
+    scripts = (point for point in points if point.workload == "script" and unsuitable(point) is None)
+    specs = {spec.command: spec for spec in map(build_workload, scripts)}
     asked = {one.trial_id for one in plan.asked} if specs else set()
     files = {
         command: dict.fromkeys(name_files(describe_in_plain_words(command), Path(spec.folder)))

@@ -7,8 +7,9 @@ from orchestrator.core.device import Device, parse_generation
 from orchestrator.core.sweep import Point
 from orchestrator.core.trainer import TrainerEnvironment, TrainerInfo, TrainingRequest
 from orchestrator.plan.trial_specs import build_workload
+from workloads.cost import find_cost
 from workloads.layers import BatchNorm, Layer
-from workloads.spec import NativeSpec, ScriptSpec, Supervised, TokenPrediction, Workload, WorkloadSpec
+from workloads.spec import Supervised, TokenPrediction, Workload
 
 LEAST_CAPABILITY: Mapping[str, float] = {"13": 7.5}
 """Major version of CUDA -> least compute capability of its libraries. NVIDIA, CUDA 13.0 release notes:
@@ -100,7 +101,7 @@ def find_reason_against_passes(spec: Workload) -> str | None:
     """Explain why micro batches of a workload would not train what the whole batch does; None: they do."""
     if _has_layer(spec, BatchNorm):
         return f"batch normalisation of {spec.name} takes its statistics of the whole batch"
-    if isinstance(spec, NativeSpec) and spec.accumulation_steps > 1:
+    if spec.accumulation_steps > 1:
         return f"{spec.name} accumulates by itself, accumulation_steps={spec.accumulation_steps}"
     return None
 
@@ -110,18 +111,15 @@ def _can_recompute(point: Point) -> str | None:
         return None
     spec = build_workload(point)
     reason = find_reason_against_recomputation(spec)
-    named = "name blocks=(Class, ...) of its job, or " if isinstance(spec, NativeSpec) else ""
-    return reason and f"{reason}; {named}leave activation_checkpointing out"
+    return reason and f"{reason}; {spec.advice_on_blocks}leave activation_checkpointing out"
 
 
 def find_reason_against_recomputation(spec: Workload) -> str | None:
     """Explain why no block of a workload can be computed again; None: some can."""
-    if isinstance(spec, WorkloadSpec):
-        has_blocks = any(network.blocks for network in spec.networks.values())
-        can_recompute = has_blocks and not _has_layer(spec, BatchNorm)
-    else:
-        can_recompute = isinstance(spec, NativeSpec) and spec.cost.blocks is not None
-    return None if can_recompute else f"{spec.name} repeats no block without batch normalisation"
+    cost = find_cost(spec)
+    if cost is not None and cost.blocks is not None and not _has_layer(spec, BatchNorm):
+        return None
+    return f"{spec.name} repeats no block without batch normalisation"
 
 
 def _can_shard(point: Point) -> str | None:
@@ -138,8 +136,6 @@ def find_reason_against_shards(spec: Workload) -> str | None:
 
     A generator's step, and pretraining, read weights beside the forward pass that gathers them.
     """
-    if not isinstance(spec, WorkloadSpec):
-        return None
     protocols = [phase.protocol for phase in spec.phases]
     if len(protocols) == 1 and isinstance(protocols[0], (Supervised, TokenPrediction)):
         return None
@@ -164,8 +160,8 @@ def _trainer_accepts(point: Point, device: Device, trainer: TrainerInfo) -> str 
 
 
 def _has_layer(spec: Workload, *layers: type[Layer]) -> bool:
-    networks = spec.networks.values() if isinstance(spec, WorkloadSpec) else ()
-    return any(isinstance(node.layer, layers) for network in networks for node in network.nodes)
+    nodes = (node for network in spec.networks.values() for node in network.nodes)
+    return any(isinstance(node.layer, layers) for node in nodes)
 
 
 def _trainer_knows_the_kind(_point: Point, device: Device, trainer: TrainerInfo) -> str | None:
@@ -220,20 +216,18 @@ def _a_target_needs_training(point: Point, trainer: TrainerInfo) -> str | None:
 
 def _trains_own_code(point: Point, trainer: TrainerInfo) -> str | None:
     spec = build_workload(point)
-    if isinstance(spec, ScriptSpec) != trainer.runs_scripts:
+    if bool(spec.command) != trainer.runs_scripts:
         return (
             f"{trainer.name} cannot run {spec.name}; choose trainer=script"
-            if isinstance(spec, ScriptSpec)
+            if spec.command
             else f"{trainer.name} runs scripts; choose workload=script, or another trainer"
         )
-    if not isinstance(spec, NativeSpec):
-        return None
     if spec.has_objects and trainer.splits_tensors:
         return (
             f"{trainer.name} splits the tensors of a batch, and collate of {spec.name} gives an object that "
             "moves its own; return tensors in a tuple, list, mapping or dataclass, or choose torch_ddp"
         )
-    if trainer.framework in spec.costs:
+    if not spec.costs or trainer.framework in spec.costs:
         return None
     jobs = " and ".join(spec.costs)
     return f"{trainer.name} cannot train {spec.name}, which is a {jobs} job; {_NATIVE_TRAINERS[jobs]}"

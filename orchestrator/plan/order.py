@@ -12,8 +12,8 @@ from orchestrator.core.price import Price
 from orchestrator.core.sweep import Order
 from orchestrator.core.trial_spec import Option, TrialSpec
 from orchestrator.plan.pricing import PriceBook
-from workloads.flops import train_step_flops
-from workloads.registry import workload
+from workloads.cost import find_cost
+from workloads.registry import cached_workload
 
 _UNPUBLISHED_FLOPS_PER_SECOND = 1e11
 """Order of magnitude for a host with a few cores. It serves to sort trials only."""
@@ -85,7 +85,8 @@ def _flops_per_second(device: Device, precision: str) -> float:
 
 @cache
 def _step_flops(name: str, options: tuple[tuple[str, Option], ...], global_batch_size: int) -> float:
-    return train_step_flops(workload(name, dict(options)), global_batch_size)
+    cost = find_cost(cached_workload(name, dict(options)))
+    return cost.step_flops(global_batch_size) if cost else 0.0
 
 
 def _drawn(trial_id: str, seed: int | None) -> bytes:

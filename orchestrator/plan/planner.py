@@ -38,7 +38,7 @@ from orchestrator.plan.memory import MemoryKey, memory_key
 from orchestrator.plan.place import PlacementRequest, in_order, place
 from orchestrator.plan.requests import RequestedPoint
 from orchestrator.plan.trial_specs import TrainSamples, build_workload, find_tasks
-from workloads.spec import ScriptSpec
+from workloads.spec import Workload
 
 PointDecision = Placement | Cached | Failed | Skipped
 
@@ -156,23 +156,16 @@ def _find_aims(tasks: Mapping[str, Point]) -> Mapping[str, Aim]:
 
 def _find_trainings(tasks: Mapping[str, Point], train_samples: TrainSamples) -> Mapping[str, FullTraining]:
     """Return the full training of every task, by its name."""
-    trainings: dict[str, FullTraining] = {}
-    for name, point in tasks.items():
-        spec = build_workload(point)
-        if isinstance(spec, ScriptSpec):
-            trainings[name] = training_of_script(spec, point.global_batch_size)
-            continue
-        trainings[name] = FullTraining(
-            epochs=None if spec.epochs is None else float(spec.epochs),  # as plan.json gives it back
-            train_samples=train_samples[name],
-        )
-    return trainings
+    return {
+        name: build_full_training(build_workload(point), point, train_samples.get(name))
+        for name, point in tasks.items()
+    }
 
 
-def training_of_script(spec: ScriptSpec, global_batch_size: int) -> FullTraining:
-    """Return a script's full training as one pass over the samples of all its steps."""
-    samples = spec.samples_total or (spec.steps_total or 0) * global_batch_size
-    return FullTraining(epochs=1.0 if samples else None, train_samples=samples or None)
+def build_full_training(spec: Workload, point: Point, train_samples: int | None) -> FullTraining:
+    """Return the full training of a point's workload."""
+    epochs, samples = spec.find_full_training(point.global_batch_size, train_samples)
+    return FullTraining(epochs=epochs, train_samples=samples)
 
 
 def _each_trial_once(outcomes: Iterable[PointDecision]) -> tuple[PointDecision, ...]:

@@ -16,7 +16,6 @@ from orchestrator.core.trial_spec import trial_id
 from orchestrator.plan.place import PlacementRequest
 from orchestrator.plan.slots import count_hosts, find_host_cpu, find_slots
 from orchestrator.plan.trial_specs import DataIds, build_trial, build_workload, unsuitable
-from workloads.spec import NativeSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +78,7 @@ def request_trials(
 def _too_long(point: Point, trainers: Mapping[str, TrainerInfo]) -> str | None:
     """Explain that the schedulers of a user's PyTorch job end before the trial; None: they do not."""
     spec, trainer = build_workload(point), trainers.get(point.trainer)
-    if not isinstance(spec, NativeSpec) or spec.most_steps is None or point.steps <= spec.most_steps:
+    if spec.most_steps is None or point.steps <= spec.most_steps:
         return None
     if trainer is None or trainer.framework != "torch":
         return None

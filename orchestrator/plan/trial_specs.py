@@ -9,19 +9,15 @@ from orchestrator.core.placement import task_name
 from orchestrator.core.sweep import Point, Sweep
 from orchestrator.core.trainer import TrainerInfo
 from orchestrator.core.trial_spec import TimingSpec, TrialSpec
-from workloads.data.sources import DataRef
 from workloads.registry import cached_workload
 from workloads.script.command import version_with
 from workloads.shapes import UnsuitableInputError
-from workloads.spec import NativeSpec, ScriptSpec, Workload, WorkloadSpec, phase_steps
-
-OWN_SOURCE = "own"
-"""Source of the data that a native job brings with it."""
+from workloads.spec import Workload, phase_steps
 
 _USUAL = TimingSpec()
 
 DataKey = tuple[str, str]
-"""(data set, requested source); of a native job (id of its data, OWN_SOURCE)."""
+"""(data set, requested source); of a native job (id of its data, `OWN_SOURCE`)."""
 
 DataIds = Mapping[DataKey, str]
 """Key -> id of the resolved data."""
@@ -38,15 +34,7 @@ def data_needed(sweep: Sweep) -> Mapping[DataKey, Workload]:
 
 def data_key(point: Point) -> DataKey:
     """Return the key of the point's data."""
-    spec = build_workload(point)
-    if not isinstance(spec, WorkloadSpec):
-        return spec.data, OWN_SOURCE
-    return spec.data.data_set, point.data_source
-
-
-def count_train_samples(spec: Workload, ref: DataRef) -> int | None:
-    """Return the size of a workload's full training set, in its own samples; None if unknown."""
-    return ref.count_samples_of_set(spec.data) if isinstance(spec, WorkloadSpec) else spec.train_samples
+    return build_workload(point).find_data_key(point.data_source)
 
 
 def unsuitable(point: Point) -> str | None:
@@ -99,8 +87,7 @@ def build_trial(
     """
     spec = build_workload(point)
     _require_steps(spec, point)
-    if isinstance(spec, NativeSpec):
-        _require_batch(spec, point)
+    _require_batch(spec, point)
     return TrialSpec(
         workload=point.workload,
         workload_version=_find_version(spec, point),
@@ -128,7 +115,7 @@ def build_trial(
 
 def _find_version(spec: Workload, point: Point) -> int:
     """Return the workload's version; of a script also that of the files that the values of the point name."""
-    if not isinstance(spec, ScriptSpec):
+    if not spec.command:
         return spec.version
     values = {
         "batch_size_per_worker": point.global_batch_size // point.num_workers,
@@ -171,12 +158,12 @@ def _declared_target(spec: Workload) -> float:
     return target
 
 
-def _require_batch(spec: NativeSpec, point: Point) -> None:
+def _require_batch(spec: Workload, point: Point) -> None:
     """Refuse a batch above the training set; a declared workload's worker refuses likewise."""
     batch, count, parts = point.global_batch_size, spec.train_samples, spec.accumulation_steps
     if count is not None and batch > count:
         raise ConfigError(f"global_batch_size={batch} is above the {count} training samples of {spec.name}")
-    if batch % (point.replicas * parts):
+    if parts > 1 and batch % (point.replicas * parts):
         raise ConfigError(
             f"global_batch_size={batch} does not divide into {point.replicas} x {parts} equal parts, for "
             f"{point.replicas} replicas and accumulation_steps={parts} of {spec.name}"

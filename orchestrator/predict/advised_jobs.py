@@ -16,8 +16,8 @@ from orchestrator.core.result import TrialRecord
 from orchestrator.core.sweep import Point
 from orchestrator.core.target import Target
 from orchestrator.plan.inputs import describe_input
-from orchestrator.plan.planner import training_of_script
-from workloads.spec import ScriptSpec, Workload
+from orchestrator.plan.planner import build_full_training
+from workloads.spec import Workload
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,15 +144,6 @@ def _full_training(settings: Sequence[KnownSetting]) -> FullTraining | None:
     if first is None or first.spec is None:
         return None
     return build_full_training(first.spec, first.points[0], first.train_samples)
-
-
-def build_full_training(spec: Workload, point: Point, train_samples: int | None) -> FullTraining:
-    """Return the full training of a point's workload."""
-    if isinstance(spec, ScriptSpec):
-        return training_of_script(spec, point.global_batch_size)
-    return FullTraining(
-        epochs=None if spec.epochs is None else float(spec.epochs), train_samples=train_samples
-    )
 
 
 def _name_setting(setting: KnownSetting, point: Point, *, trainer: str) -> Setting:

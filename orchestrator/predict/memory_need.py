@@ -18,7 +18,7 @@ from workloads.layers import Dense, Embedding
 from workloads.network import INPUT, Network
 from workloads.sequence_layers import Attention
 from workloads.shapes import find_shapes, list_parameters, network_parameters
-from workloads.spec import ContrastiveDivergence, NativeSpec, ScriptSpec, Workload, WorkloadSpec
+from workloads.spec import ContrastiveDivergence, Workload
 from workloads.traffic import count_slots, num_weights
 
 _WEIGHT_BYTES = 4  # weights, their gradients and slots are float32 at every precision
@@ -98,15 +98,8 @@ def count_memory_need(
 
     Of a native job weights, gradients and the optimizer's slots count: what its layers keep is its own.
     """
-    if isinstance(spec, ScriptSpec):
-        return None
-    if isinstance(spec, NativeSpec):
-        cost = spec.cost
-        weights = round(cost.held_bytes / _WEIGHT_BYTES) or cost.num_weights
-        gradients = round(cost.trained_bytes / _WEIGHT_BYTES) or cost.num_weights
-        slots, sample_bytes = round(cost.slot_bytes / _WEIGHT_BYTES), 0
-        gathered = max(0.0, cost.held_bytes - cost.blocks.weight_bytes) / _WEIGHT_BYTES if cost.blocks else 0
-    else:
+    gathered: float
+    if spec.networks:
         phase = spec.phases[-1]
         names = phase.optimizers
         weights = sum(_num_parameters(spec.networks[name]) for name in names)
@@ -116,6 +109,13 @@ def count_memory_need(
         recomputation = memory_settings.activation_checkpointing
         sample_bytes = _sample_bytes(spec, precision, recomputation) if learns_backwards else 0
         gathered = sum(_count_gathered(spec.networks[name]) for name in names)
+    elif cost := next(iter(spec.costs.values()), None):
+        weights = round(cost.held_bytes / _WEIGHT_BYTES) or cost.num_weights
+        gradients = round(cost.trained_bytes / _WEIGHT_BYTES) or cost.num_weights
+        slots, sample_bytes = round(cost.slot_bytes / _WEIGHT_BYTES), 0
+        gathered = max(0.0, cost.held_bytes - cost.blocks.weight_bytes) / _WEIGHT_BYTES if cost.blocks else 0
+    else:
+        return None
     shards = memory_settings.count_shards(replicas)
     share = global_batch_size // replicas
     passes = memory_settings.count_passes(share)
@@ -149,7 +149,7 @@ def _count_gathered(network: Network) -> int:
     return rest + max(sizes.values(), default=0)
 
 
-def _sample_bytes(spec: WorkloadSpec, precision: str, recomputation: Recomputation) -> int:
+def _sample_bytes(spec: Workload, precision: str, recomputation: Recomputation) -> int:
     """Count what one sample leaves for the backward pass; a generator's step runs both of its networks."""
     networks = (spec.networks[name] for name in spec.phases[-1].optimizers)
     return PRECISIONS[precision].value_bytes * sum(_values_kept(one, recomputation) for one in networks)

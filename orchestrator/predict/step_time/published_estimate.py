@@ -14,7 +14,7 @@ from orchestrator.predict.step_time.device_order import Contender, ordered_secon
 from orchestrator.predict.step_time.refusals import find_refusal, sizes_refusal
 from orchestrator.predict.step_time.step_query import StepQuery, precision_label
 from orchestrator.train.precision import PRECISIONS
-from workloads.spec import NativeSpec
+from workloads.cost import find_cost
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,9 +129,9 @@ def _deviation_of_batches(query: StepQuery) -> float:
 
     Both are means of drawn batches: of those that were counted, and of the steps that a trial times at least.
     """
-    if not isinstance(query.spec, NativeSpec):
-        return 0.0
-    batches = query.spec.cost.lengths_at(query.global_batch_size)
+    cost = find_cost(query.spec)
+    assert cost is not None, "a script is refused before it runs"
+    batches = cost.lengths_at(query.global_batch_size)
     protocol = TimingSpec()
     timed = protocol.min_blocks * protocol.steps_per_block
     return batches.deviation * math.sqrt(1 / batches.drawn + 1 / timed)

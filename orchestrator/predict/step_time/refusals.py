@@ -7,7 +7,7 @@ from orchestrator.predict.step_time.analytic import COUNTS, beyond
 from orchestrator.predict.step_time.bundled_models import DefaultModels
 from orchestrator.predict.step_time.step_query import StepQuery
 from orchestrator.train.precision import PRECISIONS
-from workloads.spec import ScriptSpec
+from workloads.cost import find_cost
 
 _MOST_WORKERS = 8  # of one host, in the published trainings
 _CALIBRATE = "`python -m orchestrator predict calibrate device=cpu`"
@@ -19,7 +19,7 @@ def find_refusal(query: StepQuery, models: DefaultModels, own: Sequence[StepQuer
     Args:
         own: steps that the user measured.
     """
-    if isinstance(query.spec, ScriptSpec):
+    if find_cost(query.spec) is None:
         return Refusal(
             reason="the operations of a script are not known before it runs", to_measure="this point"
         )

@@ -20,7 +20,7 @@ from orchestrator.predict.step_time.roofline import Roofline, StepCost, build_ro
 from orchestrator.train.precision import PRECISIONS
 from workloads.layers import Custom, Embedding, Rbm, Recurrent
 from workloads.sequence_layers import Attention
-from workloads.spec import Supervised, TokenPrediction, Workload, WorkloadSpec
+from workloads.spec import Supervised, TokenPrediction, Workload
 
 _UNLIKE_ALL = (Custom, Rbm)
 _HALF = ("bf16", "fp16")
@@ -50,10 +50,8 @@ class StepQuery:
     @property
     def family(self) -> Family | None:
         """Family of measured networks that its layers resemble; None if they resemble none."""
-        if not isinstance(self.spec, WorkloadSpec):
-            return None
         protocol = self.spec.phases[-1].protocol
-        if not isinstance(protocol, (Supervised, TokenPrediction)):
+        if not self.spec.networks or not isinstance(protocol, (Supervised, TokenPrediction)):
             return None
         layers = [node.layer for node in self.spec.networks[protocol.network].nodes]
         if any(isinstance(layer, _UNLIKE_ALL) for layer in layers):

@@ -13,7 +13,7 @@ from orchestrator.core.errors import RecordError
 from orchestrator.core.trial_spec import DEFAULT_MEMORY, MemorySettings, Option
 from workloads.native.code import list_frameworks
 from workloads.origins import Origin
-from workloads.registry import workload
+from workloads.registry import declared_workload
 from workloads.spec import Gan, TokenPrediction, WorkloadSpec
 
 HELD_PASSES = 2
@@ -50,9 +50,7 @@ class CaptureRequest:
 
     def spec(self) -> WorkloadSpec:
         """Make a declared workload's spec. Raises ValueError."""
-        spec = workload(self.workload, dict(self.workload_options), origin=self.origin)
-        assert isinstance(spec, WorkloadSpec), "a native job is built instead"
-        return spec
+        return declared_workload(self.workload, dict(self.workload_options), origin=self.origin)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 from plan_builders import point, torch_like
 
-from orchestrator.plan.planner import training_of_script
+from orchestrator.plan.planner import build_full_training
 from orchestrator.plan.trial_specs import build_trial, build_workload, data_key
-from workloads.spec import ScriptSpec
 
 
 def test_a_changed_file_of_one_batch_size_is_another_trial_of_that_batch_size_alone(tmp_path: Path) -> None:
@@ -41,6 +40,5 @@ def test_a_full_training_has_the_samples_that_were_stated(
 ) -> None:
     (tmp_path / "train.py").write_text("")
     words = {"command": "python train.py", "folder": str(tmp_path), **options}
-    spec = build_workload(point(workload="script", workload_options=words))
-    assert isinstance(spec, ScriptSpec)
-    assert training_of_script(spec, 32).train_samples == samples
+    asked = point(workload="script", workload_options=words, global_batch_size=32)
+    assert build_full_training(build_workload(asked), asked, None).train_samples == samples

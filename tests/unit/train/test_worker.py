@@ -13,6 +13,7 @@ from orchestrator.core.codec import to_plain
 from orchestrator.core.trial_spec import TimingSpec
 from orchestrator.train import worker
 from orchestrator.train.process.channel import Channel
+from orchestrator.train.worker_setup import build_timing
 from workloads.origins import Origin
 
 
@@ -34,7 +35,7 @@ def changed(job, **changes):
 
 
 def in_seconds(job) -> bool:
-    timing = worker._build_timing(job)
+    timing = build_timing(job)
     return (timing.min_warmup_seconds, timing.min_block_seconds) == (2.0, 0.5)
 
 

@@ -20,7 +20,6 @@ from orchestrator.train.precision import PRECISIONS
 from orchestrator.train.registry import trainers
 from workloads.layers import DepthwiseConv2d
 from workloads.registry import workload
-from workloads.spec import WorkloadSpec
 
 _NETWORK = "model"
 
@@ -155,7 +154,7 @@ def split_layers(
         spec = workload(name, options)
     except ValueError as error:
         return Refusal(reason=str(error), to_measure="nothing: its code is needed")
-    network = spec.networks.get(_NETWORK) if isinstance(spec, WorkloadSpec) else None
+    network = spec.networks.get(_NETWORK)
     if network is None or any(isinstance(node.layer, DepthwiseConv2d) for node in network.nodes):
         reason = f"the model of time knows networks of plain convolutions alone, and {name} is another one"
         return Refusal(reason=reason, to_measure="each setting")

@@ -15,7 +15,7 @@ from workloads.families.classifier import CHANNELS, ImageOptions, image_classifi
 from workloads.flops import train_step_flops
 from workloads.layers import Add, Conv2d, Dense, Flatten, MaxPool2d
 from workloads.network import Draft, Network, sequential
-from workloads.registry import workload
+from workloads.registry import declared_workload
 from workloads.shapes import UnsuitableInputError
 from workloads.spec import WorkloadSpec
 from workloads.traffic import train_step_bytes
@@ -79,9 +79,7 @@ def published_spec(model: str, *, image_size: int) -> WorkloadSpec | None:
     try:
         if model in WORKLOADS:
             knobs = {"image_size": image_size, "num_classes": classes, "momentum": 0.0}
-            spec = workload(WORKLOADS[model], knobs)
-            assert isinstance(spec, WorkloadSpec), "these are declared"
-            return spec
+            return declared_workload(WORKLOADS[model], knobs)
         if model in _SMALL:
             options = ImageOptions(image_size=image_size, num_classes=classes, momentum=0.0)
             network = _SMALL[model](image_size, classes)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.core.errors import TrialError
+from orchestrator.train.measurement.loop import LoopTimes
 from orchestrator.train.process.temp_dirs import temporary_folder
 from orchestrator.train.trainers.script.bounded_output import BoundedOutput
 from orchestrator.train.trainers.script.outcome import failure_in
@@ -48,6 +49,20 @@ class WholeRun:
     seconds: float
     cpu_seconds: float
     peak_host_bytes: int
+
+    def build_times(self, *, load_average: tuple[float, float]) -> LoopTimes:
+        """Return the times of the run as a whole, in which no step has one.
+
+        Args:
+            load_average: one-minute load average of the host before and after the run.
+        """
+        return LoopTimes(
+            stopped_because="run",
+            training_seconds=self.seconds,
+            cpu_seconds=self.cpu_seconds,
+            load_average=load_average,
+            run_seconds=self.seconds,
+        )
 
 
 class Script:

@@ -10,6 +10,7 @@ from orchestrator.core.errors import TrialError
 from orchestrator.core.result import DeviceFacts
 from orchestrator.train.environment import cpu_model, tpu_name
 from orchestrator.train.measurement.core_waits import CoreWaits, read_core_waits
+from orchestrator.train.measurement.loop import LoopTimes
 from orchestrator.train.precision import find_precision_label
 from orchestrator.train.tpu_slice import slice_type
 from orchestrator.train.trainer import LEAST_LOSSES, WorkerJob
@@ -113,20 +114,27 @@ class ScriptTrainer:
         self._left_out = variables.left_out
         if workload.is_observed:
             words = find_observed_words(words, variables.passed["PATH"])
-        self.seen_files = SeenFiles(Path(workload.folder))
+        self._seen_files = SeenFiles(Path(workload.folder))
         self._script = Script(words, folder=workload.folder, variables=variables)
         if workload.reports:
             self._begin()
 
-    def whole_run(self) -> WholeRun | None:
-        """Wait until the script begins a step; return the run of one that ended before and reports none.
+    def measure_whole_run(self) -> LoopTimes | None:
+        """Wait until the script begins a step; return the times of one that ended before and reports none.
 
         Raises:
             TrialError: the script failed.
         """
+        load = os.getloadavg()[0]
         if not self._has_begun:
             self._begin()
-        return self._whole_run
+        if self._whole_run is None:
+            return None
+        return self._whole_run.build_times(load_average=(load, os.getloadavg()[0]))
+
+    def list_files(self) -> tuple[Mapping[str, str], tuple[str, ...]]:
+        """Return the files that the script read, with their hashes, and those that it wrote."""
+        return self._seen_files.hash(), tuple(self._seen_files.written)
 
     def _begin(self) -> None:
         self._has_begun = True
@@ -135,7 +143,7 @@ class ScriptTrainer:
             if self._whole_run is None:
                 hello = self._require(self._script.read_message(), "hello")
                 require_version(hello)
-                self.seen_files.add(hello)
+                self._seen_files.add(hello)
             elif self._spec.reports:
                 raise TrialError(
                     "invalid_measurement",
@@ -183,7 +191,7 @@ class ScriptTrainer:
         self._script.order({"order": "part", "steps": self._asked})
         message = self._require(self._script.read_message(), "part")
         wall_seconds = time.perf_counter() - began
-        self.seen_files.add(message)
+        self._seen_files.add(message)
         part = part_in(
             message, steps=self._asked, wall_seconds=wall_seconds, cores=len(os.sched_getaffinity(0))
         )
@@ -267,7 +275,7 @@ class ScriptTrainer:
             yield "the loss of all workers: that of rank 0 is shown"
         if self._spec.is_observed:
             yield _OBSERVED
-        if self.seen_files.has_more:
+        if self._seen_files.has_more:
             yield f"changes of files: the script read more than {MOST_FILES:,}, and the first ones count"
         yield from self._find_left_out()
         yield "weights, quality and compilations: they are not seen in a script"
