@@ -148,25 +148,15 @@ def _full_training(settings: Sequence[KnownSetting]) -> FullTraining | None:
 
 def _name_setting(setting: KnownSetting, point: Point, *, trainer: str) -> Setting:
     """Name a point as trials are named; without a trainer, its hardware."""
-    replicas = point.num_workers * point.device.replicas
     return Setting(
         workload=point.workload,
-        device="+".join(device.name for device in (point.device, *point.other_devices)),
+        device=point.device_label,
         trainer=trainer,
         precision=point.precision,
         num_workers=point.num_workers,
         num_hosts="" if setting.num_hosts == 1 else str(setting.num_hosts),
-        replicas="" if replicas == point.num_workers else str(replicas),
+        replicas="" if point.replicas == point.num_workers else str(point.replicas),
         global_batch_size=point.global_batch_size,
-        steps=0,
-        workload_options="",
-        trainer_options="",
-        process_model="",
-        timing="",
-        data="",
-        host="",
-        workload_version=0,
-        trainer_version=0,
         memory_settings=point.memory_settings.words,
     )
 

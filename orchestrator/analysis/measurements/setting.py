@@ -68,15 +68,15 @@ class Setting:
     num_hosts: str
     replicas: str
     global_batch_size: int
-    steps: int
-    workload_options: str
-    trainer_options: str
-    process_model: str
-    timing: str
-    data: str
-    host: str
-    workload_version: int
-    trainer_version: int
+    steps: int = 0
+    workload_options: str = ""
+    trainer_options: str = ""
+    process_model: str = ""
+    timing: str = ""
+    data: str = ""
+    host: str = ""
+    workload_version: int = 0
+    trainer_version: int = 0
     memory_settings: str = ""
     ran_with: str = ""
 
