@@ -3,21 +3,25 @@
 import dataclasses
 import types
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from omegaconf import MISSING
 
 
-def schema_from_dataclass(kind: type[Any], *, base: type[Any] = object) -> type[Any]:
+def schema_from_dataclass(
+    kind: type[Any], *, base: type[Any] = object, defaults: Mapping[str, Any] = MappingProxyType({})
+) -> type[Any]:
     """Make the twin. A field without a default must be given, unless it may be None or is a mapping.
 
     Args:
         kind: its fields are scalars, tuples of scalars, mappings of them, or None.
         base: a schema class with further fields of the twin.
+        defaults: field -> default of the configuration, where it is not that of the class.
     """
     hints = get_type_hints(kind)
     fields = [
-        (field_.name, _open(hints[field_.name]), _find_default(field_, hints))
+        (field_.name, _open(hints[field_.name]), _find_default(field_, hints, defaults))
         for field_ in dataclasses.fields(kind)
     ]
     return dataclasses.make_dataclass(f"{kind.__name__}Conf", fields, bases=(base,))
@@ -37,16 +41,19 @@ def _open(hint: Any) -> Any:
     return hint
 
 
-def _find_default(field: "dataclasses.Field[Any]", hints: Mapping[str, Any]) -> Any:
-    if isinstance(field.default, tuple):
-        values = list(field.default)
+def _find_default(
+    field: "dataclasses.Field[Any]", hints: Mapping[str, Any], defaults: Mapping[str, Any]
+) -> Any:
+    default = defaults.get(field.name, field.default)
+    if isinstance(default, tuple):
+        values = list(default)
         return dataclasses.field(default_factory=lambda: list(values))
-    given = field.default is not dataclasses.MISSING
+    given = default is not dataclasses.MISSING
     if get_origin(hints[field.name]) is Literal:
         choices = {"choices": get_args(hints[field.name])}
-        return dataclasses.field(default=field.default if given else MISSING, metadata=choices)
+        return dataclasses.field(default=default if given else MISSING, metadata=choices)
     if given:
-        return field.default
+        return default
     if type(None) in get_args(hints[field.name]):
         return None
     origin = get_origin(hints[field.name])

@@ -11,13 +11,14 @@ from omegaconf import MISSING
 
 from orchestrator.config.dataclass_schema import schema_from_dataclass
 from orchestrator.config.error_messages import one_line_errors
+from orchestrator.core.budget import Budget
 from orchestrator.core.device import Device
 from orchestrator.core.objective import Objective
 from orchestrator.core.pool import Environment, Provider
 from orchestrator.core.price import Currency, Provisioning
 from orchestrator.core.search import Search
 from orchestrator.core.settings import (
-    CompileStage,
+    Compiling,
     ExecutorName,
     MissingDevice,
     ReportSource,
@@ -294,27 +295,6 @@ class CheckpointConf:
 
 
 @dataclass
-class BudgetConf:
-    """Caps of a sweep over all its commands, and the cost above which a plan needs consent; null: no cap."""
-
-    usd: float | None = None
-    hours: float | None = None
-    usd_per_trial: float | None = None
-    confirm_usd: float | None = 10
-
-
-@dataclass
-class CompileConf:
-    """Questions to the compiler of an absent TPU, and the limits of one of its processes."""
-
-    stage: str = _build_one("memory", CompileStage)
-    python: str = ""
-    largest_batch: bool = False
-    seconds: float = 120
-    memory_gib: float = 8
-
-
-@dataclass
 class PriceRowConf:
     """USD an hour of an instance, accelerators and host together; null where it is not known or not sold.
 
@@ -449,8 +429,8 @@ def group_schemas() -> Mapping[str, type[Any]]:
         "retry": RetryConf,
         "checkpoint": CheckpointConf,
         "prices": PricesConf,
-        "budget": BudgetConf,
-        "compile": CompileConf,
+        "budget": schema_from_dataclass(Budget, defaults={"confirm_usd": 10}),
+        "compile": schema_from_dataclass(Compiling, defaults={"stage": "memory"}),
         "search": schema_from_dataclass(Search),
         "pools": PoolsConf,
     }
