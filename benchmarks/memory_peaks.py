@@ -43,6 +43,8 @@ CASES: Mapping[str, tuple[str, Mapping[str, Any], Mapping[str, Any]]] = {
     "full, selective": ("causal_lm", {"method": "full"}, _SELECTIVE),
     "LoRA": ("causal_lm", {"method": "lora"}, {}),
     "LoRA, checkpointed": ("causal_lm", {"method": "lora"}, _FULL),
+    "QLoRA": ("causal_lm", {"method": "qlora"}, {}),
+    "QLoRA, checkpointed": ("causal_lm", {"method": "qlora"}, _FULL),
     "gpt2 small": ("gpt2", {"size": "small", "sequence_length": 256}, {}),
     "gpt2 small, checkpointed": ("gpt2", {"size": "small", "sequence_length": 256}, _FULL),
     "gpt2 small, selective": ("gpt2", {"size": "small", "sequence_length": 256}, _SELECTIVE),
@@ -116,7 +118,7 @@ def _make_weight(tensor: Any) -> Any:
     """Return a tensor with small random values in the place of one without memory."""
     import torch
 
-    return torch.randn(tensor.shape).to(tensor.dtype) / 50
+    return (torch.randn(tensor.shape) / 50).to(tensor.dtype)
 
 
 def _make_batch(shape: tuple[int, ...], dtype: Any) -> Any:

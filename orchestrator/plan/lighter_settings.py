@@ -9,8 +9,8 @@ from orchestrator.plan.compatibility import find_reason_against_recomputation, f
 from workloads.registry import cached_workload
 from workloads.spec import Workload
 
-_ADAPTERS: Mapping[str, Mapping[str, Option]] = {"causal_lm": {"method": "lora"}}
-"""Workload -> options that train adapters beside frozen weights instead of all weights."""
+_METHODS: Mapping[str, tuple[str, tuple[Option, ...]]] = {"causal_lm": ("method", ("full", "lora", "qlora"))}
+"""Workload -> an option of it, and its values: each takes less memory than those before it, and more time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,9 +30,8 @@ class LighterSettings:
 def list_lighter_settings(
     workload: str, options: Mapping[str, Option], settings: MemorySettings, *, replicas: int = 1
 ) -> Iterator[LighterSettings]:
-    """Yield settings that take less: shards, blocks computed again, both; then the same with adapters."""
-    adapters = _ADAPTERS.get(workload, {})
-    for added in ({}, adapters) if {**options, **adapters} != options else ({},):
+    """Yield settings that take less: shards, blocks computed again, both; then these with lighter methods."""
+    for added in ({}, *_list_lighter_methods(workload, options)):
         chosen = {**options, **added}
         words = tuple(f"workload.{key}={value}" for key, value in added.items())
         for changed in _list_changes(cached_workload(workload, chosen), settings, replicas):
@@ -43,6 +42,13 @@ def list_lighter_settings(
                     workload_options=chosen,
                     memory_settings=replace(settings, **changed),
                 )
+
+
+def _list_lighter_methods(workload: str, options: Mapping[str, Option]) -> list[dict[str, Option]]:
+    if workload not in _METHODS:
+        return []
+    key, values = _METHODS[workload]
+    return [{key: value} for value in values[values.index(options.get(key, values[0])) + 1 :]]
 
 
 def _list_changes(spec: Workload, settings: MemorySettings, replicas: int) -> list[dict[str, Any]]:

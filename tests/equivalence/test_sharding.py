@@ -8,17 +8,18 @@ from trainer_runs import BATCH, STEPS
 
 TOLERANCE = 1e-3  # as in test_trainers
 
-TASKS = ["gpt2", "llama_style", "layers", "lora"]
+TASKS = ["gpt2", "llama_style", "layers", "lora", "qlora"]
 
 pytestmark = [
     pytest.mark.more_except("gpt2", "lora"),
+    pytest.mark.slow_cases("qlora"),
     pytest.mark.parametrize("task", TASKS),
 ]
 
 
 @pytest.fixture(autouse=True)
 def _needs_libraries(task: str) -> None:
-    if task == "lora":
+    if task in ("lora", "qlora"):
         pytest.importorskip("peft")
 
 

@@ -15,6 +15,7 @@ from repository import ROOT
 
 PAGE = (ROOT / "docs/tutorials/fine_tune.md").read_text()
 BLOCKS = re.findall(r"^```bash\n(.*?)^```$", PAGE, flags=re.DOTALL | re.MULTILINE)
+METHODS = ("full", "lora", "qlora")
 RUNS = [
     shlex.split(line)[3:] for block in BLOCKS for line in block.splitlines() if line.startswith("python -m ")
 ]
@@ -49,15 +50,16 @@ def read_records(folder: Path) -> list[Mapping[str, Any]]:
 
 
 @pytest.mark.more
-def test_the_page_predicts_both_methods_and_trains_them_by_one_and_two_workers(folder: Path) -> None:
+def test_the_page_predicts_every_method_and_trains_them_by_one_and_two_workers(folder: Path) -> None:
     predict, plan, train = RUNS
     shown = ask(folder, *predict)
     devices = ["rtx_4090", "l40s", "a100_80", "h100", "h200"]
     rows = [line for line in shown.splitlines() if line.startswith("causal_lm ")]
-    assert [word for line in rows for word in line.split() if word in devices] == devices * 2
-    assert ["method=lora" in line for line in rows] == [False] * 5 + [True] * 5
+    assert [word for line in rows for word in line.split() if word in devices] == devices * 3
+    methods = [re.search(r"method=(\w+)", line) for line in rows]
+    assert [found and found[1] for found in methods] == [None] * 5 + ["lora"] * 5 + ["qlora"] * 5
     planned = ask(folder, *plan)
-    assert planned.count("; fits: ") == 10
+    assert planned.count("; fits: ") == 15
     assert "not checked" not in planned
     ask(folder, *train, "executor=inline", "tracking=none", "device=cpu", "trainer=torch_ddp")
     ask(
@@ -76,10 +78,10 @@ def test_the_page_predicts_both_methods_and_trains_them_by_one_and_two_workers(f
         for record in read_records(folder)
         if record["provenance"] == "measured"
     }
-    assert set(results) == {(method, workers) for method in ("full", "lora") for workers in (1, 2)}
+    assert set(results) == {(method, workers) for method in METHODS for workers in (1, 2)}
     for result in results.values():
         assert result["losses"][-1][1] < result["losses"][0][1]
         assert result["tokens_per_sample"] == 64
-    for method in ("full", "lora"):
+    for method in METHODS:
         last = [results[method, workers]["losses"][-1][1] for workers in (1, 2)]
         assert last[0] == pytest.approx(last[1], rel=1e-3)

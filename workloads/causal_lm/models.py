@@ -1,6 +1,5 @@
 """Hugging Face models by folder or name: their configuration, files, weights and adapters."""
 
-import importlib
 import os
 import socket
 import warnings
@@ -13,11 +12,11 @@ from urllib.request import getproxies
 import torch
 from torch import nn
 
+from workloads.causal_lm.libraries import import_library
 from workloads.jobs import JobError
 
 _USUAL_LENGTH = 2048
 _WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
-_INSTALL = "pip install 'orchestrator[finetune]'"
 
 
 def read_config(model: str) -> Any:
@@ -26,7 +25,7 @@ def read_config(model: str) -> Any:
     Raises:
         JobError: no such model, or one that transformers does not know.
     """
-    transformers = _import_library("transformers")
+    transformers = import_library("transformers")
     folder = Path(model).expanduser()
     is_folder = folder.is_dir()
     if is_folder and not (folder / "config.json").is_file():
@@ -68,7 +67,7 @@ def list_files(model: str) -> tuple[Path, ...]:
     if folder.is_dir():
         tokenizer = sorted(folder.glob("*token*.json")) + sorted(folder.glob("*.model"))
         return (folder / "config.json", *tokenizer, *_find_weights(folder))
-    hub = _import_library("transformers.utils.hub")
+    hub = import_library("transformers.utils.hub")
     found = hub.cached_file(model, "config.json", local_files_only=True)
     return (Path(found),)
 
@@ -79,7 +78,7 @@ def build_model(model: str, config: Any, *, dtype: torch.dtype, is_empty: bool =
     Args:
         is_empty: make the shapes alone, on the current device.
     """
-    auto = _import_library("transformers").AutoModelForCausalLM
+    auto = import_library("transformers").AutoModelForCausalLM
     folder = Path(model).expanduser()
     has_weights = not folder.is_dir() or bool(_find_weights(folder))
     if is_empty or not has_weights:
@@ -93,7 +92,7 @@ def add_adapters(model: nn.Module, *, rank: int, targets: Sequence[str]) -> nn.M
     Raises:
         JobError: targets that no layer has.
     """
-    peft = _import_library("peft")
+    peft = import_library("peft")
     names = {name.rpartition(".")[2] for name, part in model.named_modules() if isinstance(part, nn.Linear)}
     absent = [target for target in targets if not _matches(target, model)]
     if absent:
@@ -115,7 +114,7 @@ def read_tokenizer(model: str) -> Any | None:
     folder = Path(model).expanduser()
     if folder.is_dir() and not any(folder.glob("*token*.json")) and not any(folder.glob("*.model")):
         return None
-    tokenizer = _import_library("transformers").AutoTokenizer
+    tokenizer = import_library("transformers").AutoTokenizer
     try:
         return _load(tokenizer, str(folder) if folder.is_dir() else model)
     except (OSError, ValueError, KeyError) as error:
@@ -150,13 +149,5 @@ def _load(auto: Any, name: str, **how: Any) -> Any:
 def _require_hub() -> None:
     """Raise OSError where the hub has no address, which its client would ask for six times."""
     if not getproxies():
-        host = urlsplit(_import_library("huggingface_hub.constants").ENDPOINT).hostname
+        host = urlsplit(import_library("huggingface_hub.constants").ENDPOINT).hostname
         socket.getaddrinfo(host, None)
-
-
-def _import_library(name: str) -> Any:
-    """Import transformers or peft. Raises JobError where it is not installed."""
-    try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        raise JobError(f"causal_lm needs {error.name}, which is not installed; {_INSTALL}") from error

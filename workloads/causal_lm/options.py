@@ -9,14 +9,15 @@ class Options:
 
     Attributes:
         model: folder with a `config.json`, or a name in the local cache or on the hub.
-        method: `full` trains every weight, `lora` adapters beside frozen weights.
+        method: `full` trains every weight, `lora` adapters beside frozen weights, `qlora` adapters beside
+            frozen weights of 4 bits.
         lora_rank: rank of the adapters.
         lora_targets: names of the layers that get adapters; none: all linear layers but the head.
         sequence_length: most tokens of a sample; 0: 2,048, or the model's own maximum where that is less.
         packing: join the texts and cut them into samples of equal length; else a text is a sample.
         data: file or folder of `.txt`, `.md` or `.jsonl`; empty: drawn tokens.
         dtype: type in which the weights are kept, `float32` or `bfloat16`; adapters are kept in float32.
-        learning_rate: of AdamW; 0: 2e-5 of `full`, 2e-4 of `lora`.
+        learning_rate: of AdamW; 0: 2e-5 of `full`, 2e-4 of `lora` and `qlora`.
     """
 
     model: str = ""

@@ -10,13 +10,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, pad
 
+from workloads.causal_lm.four_bit import pack_linear_layers
 from workloads.causal_lm.models import add_adapters, build_model, find_length, list_files, read_config
 from workloads.causal_lm.options import Options
 from workloads.causal_lm.texts import read_samples
 from workloads.jobs import JobError, TorchJob
 
 _IGNORED = -100  # target of padding
-_LEARNING_RATES = {"full": 2e-5, "lora": 2e-4}
+_LEARNING_RATES = {"full": 2e-5, "lora": 2e-4, "qlora": 2e-4}
 _MOST_HELD_OUT = 32
 
 Batch = dict[str, Tensor]
@@ -92,6 +93,8 @@ def _build(config: Any, options: Options, *, is_empty: bool = False) -> nn.Modul
     model = build_model(options.model, config, dtype=getattr(torch, options.dtype), is_empty=is_empty)
     if options.method == "full":
         return model
+    if options.method == "qlora":
+        pack_linear_layers(model, name=options.model)
     return add_adapters(model, rank=options.lora_rank, targets=options.lora_targets)
 
 
@@ -110,13 +113,8 @@ def _require_options(options: Options) -> None:
             "workload.model is missing; name a folder with config.json, or a model of the local cache",
         ),
         (
-            options.method == "qlora",
-            "workload.method=qlora is not possible: 4-bit weights are neither counted nor trained here; "
-            "choose full or lora",
-        ),
-        (
-            options.method not in (*_LEARNING_RATES, "qlora"),
-            f"workload.method={options.method} is unknown; choose full or lora",
+            options.method not in _LEARNING_RATES,
+            f"workload.method={options.method} is unknown; choose {', '.join(_LEARNING_RATES)}",
         ),
         (
             options.dtype not in ("float32", "bfloat16"),

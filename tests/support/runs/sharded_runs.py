@@ -137,9 +137,9 @@ def _build_jobs(task: str, folder: Path, *, processes: int, settings: MemorySett
 
 
 def _write_job(task: str, folder: Path) -> tuple[Origin, dict[str, Any]]:
-    if task == "lora":
+    if task in ("lora", "qlora"):
         (folder / "config.json").write_text(json.dumps(CONFIG))
-        options = {"model": str(folder), "method": "lora", "learning_rate": 0.01, "sequence_length": 12}
+        options = {"model": str(folder), "method": task, "learning_rate": 0.01, "sequence_length": 12}
         return find_origin("causal_lm"), options
     package = folder / "layered"
     package.mkdir(exist_ok=True)

@@ -31,11 +31,13 @@ def test_shards_are_proposed_first_where_there_are_replicas() -> None:
     assert [one.words for one in of_gan] == []
 
 
-def test_adapters_come_after_checkpointing_and_keep_the_other_options(
+def test_lighter_methods_come_after_checkpointing_and_keep_the_other_options(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setitem(lighter_settings._ADAPTERS, "gpt2", {"size": "small"})  # type: ignore[attr-defined]
-    found = list(list_lighter_settings("gpt2", {"dropout": 0.1}, MemorySettings(micro_batch_size=2)))
+    methods = {"gpt2": ("size", ("medium", "small"))}
+    monkeypatch.setattr(lighter_settings, "_METHODS", methods)
+    options = {"dropout": 0.1, "size": "medium"}
+    found = list(list_lighter_settings("gpt2", options, MemorySettings(micro_batch_size=2)))
     assert [one.words for one in found] == [
         "activation_checkpointing=full",
         "workload.size=small",
@@ -44,3 +46,14 @@ def test_adapters_come_after_checkpointing_and_keep_the_other_options(
     assert {one.memory_settings.micro_batch_size for one in found} == {2}
     assert found[-1].workload_options == {"dropout": 0.1, "size": "small"}
     assert list_words("gpt2", size="small") == ["activation_checkpointing=full"]
+
+
+@pytest.mark.parametrize(
+    ("method", "expected"),
+    [({}, ["lora", "qlora"]), ({"method": "lora"}, ["qlora"]), ({"method": "qlora"}, [])],
+)
+def test_methods_that_take_less_than_the_chosen_one_are_proposed(
+    method: dict[str, str], expected: list[str]
+) -> None:
+    found = lighter_settings._list_lighter_methods("causal_lm", {"model": "m", **method})
+    assert found == [{"method": name} for name in expected]
