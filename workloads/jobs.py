@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from workloads.network import Network
+
 Evaluate = Callable[[Any], Mapping[str, float]]
 """Measures a trained model on held-out data: model -> metric -> value."""
 
@@ -68,6 +70,8 @@ class TorchJob(_Job):
         files: files that the job was built from; where their content changes it is another trial.
         tokens_per_sample: mean tokens of a sample of text, padding left out; None: samples are no texts.
         unchecked: what a reader of the results has to know of this job, a sentence each.
+        network: declared network of the same shape, whose values are counted as moved, as by kernels that
+            fuse operations; None: those of every single operation are.
     """
 
     model: Any
@@ -84,6 +88,7 @@ class TorchJob(_Job):
     files: tuple[Path, ...] = ()
     tokens_per_sample: float | None = None
     unchecked: tuple[str, ...] = ()
+    network: Network | None = None
 
     @property
     def optimizers(self) -> tuple[Any, ...]:

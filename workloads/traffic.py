@@ -36,7 +36,7 @@ def train_step_bytes(spec: WorkloadSpec, global_batch_size: int, *, value_bytes:
         value_bytes: bytes of one value of a feature map: 4 in fp32 and tf32, 2 in bf16 and fp16.
     """
     phase = spec.phases[-1]
-    values = sum(passes * _values_moved(network) for network, passes in _list_networks(spec, phase))
+    values = sum(passes * count_values_moved(network) for network, passes in _list_networks(spec, phase))
     weights = sum(
         _weight_moves(optimizer) * num_weights(spec.networks[name])
         for name, optimizer in phase.optimizers.items()
@@ -71,8 +71,8 @@ def _list_networks(spec: WorkloadSpec, phase: Phase) -> tuple[tuple[Network, int
             return ((spec.networks["generator"], 1), (spec.networks["discriminator"], 3))
 
 
-def _values_moved(network: Network) -> int:
-    """Values per sample: inputs thrice (forward, backward, gradient), outputs twice (forward, gradient)."""
+def count_values_moved(network: Network) -> int:
+    """Count per sample inputs thrice (forward, backward, gradient), outputs twice (forward, gradient)."""
     shapes = find_shapes(network)
 
     def size(index: int) -> int:

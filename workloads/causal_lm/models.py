@@ -13,9 +13,13 @@ import torch
 from torch import nn
 
 from workloads.causal_lm.libraries import import_library
+from workloads.families.transformer import Size
 from workloads.jobs import JobError
+from workloads.llama_style.spec import build_network
+from workloads.network import Network
 
 _USUAL_LENGTH = 2048
+_USUAL_HIDDEN = 4  # times the units
 _WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
 
 
@@ -59,6 +63,28 @@ def find_length(config: Any, asked: int, *, model: str) -> int:
         limit = "" if most is None else f" to {most:,}, the max_position_embeddings of {model}"
         raise JobError(f"workload.sequence_length={asked} is not possible; choose 2{limit}")
     return asked or min(_USUAL_LENGTH, most or _USUAL_LENGTH)
+
+
+def describe_network(config: Any, length: int) -> Network | None:
+    """Return a declared network with the layers and units of a model, as Llama has them; None: unknown."""
+    text = config.get_text_config()
+    names = ("num_hidden_layers", "num_attention_heads", "hidden_size")
+    counts = [count for name in names if isinstance(count := getattr(text, name, None), int)]
+    if len(counts) < len(names) or counts[2] % counts[1]:
+        return None
+    layers, heads, units = counts
+    kv_heads, hidden = (getattr(text, name, None) for name in ("num_key_value_heads", "intermediate_size"))
+    size = Size(
+        layers=layers,
+        heads=heads,
+        units=units,
+        kv_heads=kv_heads if isinstance(kv_heads, int) and heads % kv_heads == 0 else None,
+        hidden=hidden if isinstance(hidden, int) else _USUAL_HIDDEN * units,
+        vocabulary=text.vocab_size,
+        length=length,
+        learning_rate=0.0,
+    )
+    return build_network(size, length)
 
 
 def list_files(model: str) -> tuple[Path, ...]:

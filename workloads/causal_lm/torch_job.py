@@ -11,7 +11,14 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, pad
 
 from workloads.causal_lm.four_bit import pack_linear_layers
-from workloads.causal_lm.models import add_adapters, build_model, find_length, list_files, read_config
+from workloads.causal_lm.models import (
+    add_adapters,
+    build_model,
+    describe_network,
+    find_length,
+    list_files,
+    read_config,
+)
 from workloads.causal_lm.options import Options
 from workloads.causal_lm.texts import read_samples
 from workloads.jobs import JobError, TorchJob
@@ -46,6 +53,7 @@ def build(options: Options) -> TorchJob:
         files=(*list_files(options.model), *samples.files),
         tokens_per_sample=samples.tokens_per_sample,
         unchecked=samples.unchecked,
+        network=describe_network(config, round(samples.tokens_per_sample)),
     )
 
 

@@ -89,7 +89,7 @@ def make(options: LanguageOptions) -> WorkloadSpec:
     """Spell the task out."""
     size = choose_size("llama_style", options, SIZES)
     length = find_length("llama_style", options, size)
-    network = _network(size, length, dropout=options.dropout)
+    network = build_network(size, length, dropout=options.dropout)
     return language_model(
         "llama_style",
         network,
@@ -107,7 +107,7 @@ def make(options: LanguageOptions) -> WorkloadSpec:
     )
 
 
-def _network(size: Size, length: int, *, dropout: float) -> Network:
+def build_network(size: Size, length: int, *, dropout: float = 0.0) -> Network:
     """Token ids -> logits of the next token at every step."""
     draft = Draft(input_shape=(length,))
     embedding = draft.add(Embedding(vocabulary=size.vocabulary, units=size.units))

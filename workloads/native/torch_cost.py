@@ -34,6 +34,7 @@ from workloads.native.torch_samples import (
 )
 from workloads.native.torch_step import JobLoss, load_weights, moved, replace_tensors, without_data
 from workloads.spec import BatchLengths, BlockCost, JobCost
+from workloads.traffic import block_traffic, count_values_moved
 from workloads.with_torch.checkpointing import PRODUCTS
 
 _SMALL, _LARGE = 2, 4
@@ -45,7 +46,7 @@ _SIZES_OF_UNEQUAL, _SIZES_WITHOUT_DATA = (8, 16), (32, 64)
 _COUNTED, _DRAWN = 4, 32  # batches of a size
 _DRAWN_SIZES = (1, 4, 16, 64, 256)
 
-_GRADIENT_BYTES = 4
+_GRADIENT_BYTES = _FLOAT32_BYTES = 4
 _BATCHED = 3  # axes of a sequence with a batch
 
 
@@ -167,6 +168,9 @@ def _cost(
 ) -> JobCost:
     """Make the cost of the counts of a sample and of a step of any size."""
     flops, winograd_flops, moved_bytes, *of_blocks, _ = map(float, of_sample)
+    if job.network is not None:
+        moved_bytes = float(_FLOAT32_BYTES * count_values_moved(job.network))
+        of_blocks[-1] = block_traffic(job.network)[0]
     flops_of_step, _, bytes_of_step, *_, block_bytes, time_steps = map(float, of_step)
     trained = [weight for weight in compute_loss.parameters() if weight.requires_grad]
     learning = [weight for weight in trained if weight.grad is not None]
@@ -187,6 +191,7 @@ def _cost(
         trained_bytes=float(sum(weight.nbytes for weight in trained)),
         slot_bytes=float(_slot_bytes(job)),
         blocks=_describe_blocks(job, of_blocks, max(0.0, block_bytes)),
+        has_packed_weights=any(tensor.dtype == torch.uint8 for tensor in held),
     )
 
 
