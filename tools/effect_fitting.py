@@ -180,9 +180,12 @@ def _heavy_tailed(scaled: Floats) -> Floats:
 
 
 def _replicas_power(steps: Sequence[MeasuredStep]) -> float:
-    """Return the power of the number of replicas by which a step takes longer than its work alone."""
+    """Return the power of the number of replicas by which a step takes longer than its work alone.
+
+    Shards are left out: their exchange is counted for itself.
+    """
     alike: dict[object, dict[int, list[MeasuredStep]]] = defaultdict(lambda: defaultdict(list))
-    for step in steps:
+    for step in (step for step in steps if step.query.shards == 1):
         labels = step.labels
         key = (
             labels.laboratory,
@@ -204,7 +207,7 @@ def _replicas_power(steps: Sequence[MeasuredStep]) -> float:
 
 
 def _seconds_per_flop(step: MeasuredStep) -> float:
-    return step.seconds * step.query.num_workers / step.query.demand.flops
+    return step.seconds * step.query.num_workers / step.query.demand.flops / step.query.passes
 
 
 def fit_deviations(steps: Sequence[PublishedStep]) -> Mapping[str, float]:

@@ -30,8 +30,8 @@ _NOTICE = (
     "Fitted to measurements published with PROFET (Lee, Hur, Park and Lee 2022), ddps-lab/profet @e69477f, "
     "MIT License, Copyright (c) 2021 anonymous-profet; with DeepBench (Baidu Research), Apache License 2.0; "
     "rates published by NVIDIA, Lambda, MosaicML, BAAI and others, and for MLPerf: tools/imagenet_rates.py, "
-    "tools/laboratory_rates.py, tools/recurrent_steps.py, tools/transformer_rates.py; "
-    "steps of an H100 and of a CPU measured by this project: benchmarks/measured/"
+    "tools/laboratory_rates.py, tools/language_steps.py, tools/recurrent_steps.py, "
+    "tools/transformer_rates.py; steps of an H100 and of a CPU measured by this project: benchmarks/measured/"
 )
 _MADE_BY = "python tools/fit_bundled_models.py $ORCHESTRATOR_DATA/profet"
 _MIN_COUNT = 2  # of devices, and of networks on each: one is held out

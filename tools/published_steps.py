@@ -9,6 +9,7 @@ from pathlib import Path
 
 from imagenet_rates import NUM_CLASSES, RATES, PublishedRate
 from laboratory_rates import laboratory_devices, laboratory_rates
+from language_steps import language_steps
 from published_networks import PublishedLatency, build_spec
 from recurrent_steps import recurrent_steps
 from step_options import build_options
@@ -82,8 +83,9 @@ def measured_steps(
     known = {**laboratory_devices(), **devices}
     rates = (_of_rate(rate, known[rate.device]) for rate in (*RATES, *laboratory_rates()))
     transformers = (_of_transformer(rate, known[rate.device]) for rate in TRANSFORMER_RATES)
-    recurrent = _of_recurrent_layers(known)
-    return (*_of_profet(latencies, known), *rates, *transformers, *recurrent, *project_steps(known))
+    recurrent, language = _of_recurrent_layers(known), _of_language_models(known)
+    profet, own = _of_profet(latencies, known), project_steps(known)
+    return (*profet, *rates, *transformers, *recurrent, *language, *own)
 
 
 def project_steps(devices: Mapping[str, Device]) -> Iterator[MeasuredStep]:
@@ -183,6 +185,32 @@ def _of_recurrent_layers(devices: Mapping[str, Device]) -> Iterator[MeasuredStep
             software=step.software,
             seconds=step.step_seconds,
         )
+
+
+def _of_language_models(devices: Mapping[str, Device]) -> Iterator[MeasuredStep]:
+    for step in language_steps():
+        yield MeasuredStep(
+            query=(_OptimizerShardsQuery if step.has_optimizer_shards else StepQuery)(
+                spec=step.spec,
+                device=devices[step.device],
+                precision="bf16",
+                num_workers=step.num_workers,
+                global_batch_size=step.global_batch_size,
+                memory_settings=step.memory_settings,
+            ),
+            laboratory=step.laboratory,
+            software=step.software,
+            seconds=step.seconds,
+        )
+
+
+class _OptimizerShardsQuery(StepQuery):
+    """Query for whole weights of which each replica updates a part."""
+
+    @property
+    def update_share(self) -> float:
+        """Share of the weights that a replica updates in a pass."""
+        return 1 / self.replicas / self.passes
 
 
 class _LayersQuery(StepQuery):

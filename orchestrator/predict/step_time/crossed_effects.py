@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from orchestrator.core.device import DeviceKind
 
 Floats = NDArray[np.float64]
-Family = Literal["classifier", "recurrent", "transformer"]
-"""Kind of network of which steps were published: a convolutional classifier of images, recurrent layers, or a
-transformer."""
+Family = Literal["classifier", "recurrent", "transformer", "adapters"]
+"""Kind of network of which steps were published: a convolutional classifier of images, recurrent layers, a
+transformer, or adapters beside the frozen weights of one."""
 
 DEVICE_EFFECTS: Mapping[str, tuple[str, ...]] = {
     "balance": (),

@@ -100,9 +100,7 @@ def estimate_by(
             deviation = math.hypot(likely.whole, _deviation_of_batches(query))
             factor = math.exp(models.quantile * deviation) * _find_overlap(query, likely.parts)
             is_known = query.family is not None or kind == "counts"
-            is_whole = query.passes == 1 and query.shards == 1
-            is_plain = query.calibration is None and is_whole and query.recomputation == "none"
-            is_tested = is_plain and is_known
+            is_tested = query.calibration is None and not _list_unpublished(query) and is_known
             past = past_hits(kind) if is_tested else ""
             step = replace(around(likely.parts.seconds, factor=factor, source=source), past=past)
     assert step is not None, "steps without parts are refused"
@@ -201,7 +199,15 @@ def _name_source(query: StepQuery, kind: BasisKind, chosen: Sequence[StepLabels]
     precision = precision_label(query.precision)
     published = describe_step_basis(kind, chosen, name=query.spec.name, precision=precision)
     calibrated = ["launches and peaks calibrated here"] if query.calibration else []
-    divided = [f"sum of {query.passes} micro batches, no published step has any"] if query.passes > 1 else []
-    again = ["blocks computed again, in no published step"] if query.recomputation != "none" else []
-    sharded = ["weights gathered from shards, in no published step"] if query.shards > 1 else []
-    return "; ".join((published, *calibrated, *divided, *again, *sharded))
+    return "; ".join((published, *calibrated, *_list_unpublished(query)))
+
+
+def _list_unpublished(query: StepQuery) -> list[str]:
+    """Return what such a step has that no published step of its family has."""
+    again = ["blocks computed again"] if query.recomputation != "none" else []
+    if query.is_transformer:
+        found = again if query.recomputation == "selective" else []
+    else:
+        divided = [f"sum of {query.passes} micro batches"] if query.passes > 1 else []
+        found = [*divided, *again, *(["weights gathered from shards"] if query.shards > 1 else [])]
+    return [f"{what}, in no published step" for what in found]

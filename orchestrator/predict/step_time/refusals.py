@@ -1,5 +1,6 @@
 """Why a step cannot be predicted from measured ones: the request, the reason, the remedy. Pure."""
 
+import math
 from collections.abc import Sequence
 
 from orchestrator.core.estimate import Refusal
@@ -10,6 +11,8 @@ from orchestrator.train.precision import PRECISIONS
 from workloads.cost import find_cost
 
 _MOST_WORKERS = 8  # of one host, in the published trainings
+_MOST_TOKENS = 8192  # of a sample, likewise
+_LEAST_LINK = 4e11  # bytes a second between shards of transformers, likewise: NVLink
 _CALIBRATE = "`python -m orchestrator predict calibrate device=cpu`"
 
 
@@ -28,14 +31,19 @@ def find_refusal(query: StepQuery, models: DefaultModels, own: Sequence[StepQuer
         or _without_peaks(query)
         or _without_published_steps(query, own)
         or _too_many_workers(query, own)
+        or _unlike_published_language(query, own)
         or sizes_refusal(query, models)
     )
 
 
 def sizes_refusal(query: StepQuery, models: DefaultModels) -> Refusal | None:
-    """Explain why a step is smaller or larger than what was published of its family; None if it is not."""
+    """Explain why a step is smaller or larger than what was published of its family; None if it is not.
+
+    Small steps of adapters resemble those of small transformers; adapters beside larger weights are unknown.
+    """
     families = [models.sizes[query.family]] if query.family else [*models.sizes.values()]
-    least = {name: min(sizes.least[name] for sizes in families) for name in COUNTS}
+    alike = [models.sizes["transformer"], *families] if query.is_transformer else families
+    least = {name: min(sizes.least[name] for sizes in alike) for name in COUNTS}
     most = {name: max(sizes.most[name] for sizes in families) for name in COUNTS}
     return beyond(query.demand_of_each, least=least, most=most)
 
@@ -92,7 +100,7 @@ def _instead(query: StepQuery, known: list[str]) -> str:
 
 def _too_many_workers(query: StepQuery, own: Sequence[StepQuery]) -> Refusal | None:
     """Explain that transformers were measured on one host at most; None where own steps were on as many."""
-    if query.family != "transformer" or query.num_workers <= _MOST_WORKERS:
+    if not query.is_transformer or query.num_workers <= _MOST_WORKERS:
         return None
     if any((one.device.name, one.num_workers) == (query.device.name, query.num_workers) for one in own):
         return None
@@ -100,6 +108,22 @@ def _too_many_workers(query: StepQuery, own: Sequence[StepQuery]) -> Refusal | N
         reason=f"rates are of at most {_MOST_WORKERS} workers of one host, not {query.num_workers}",
         to_measure=f"a transformer there in {query.precision} with {query.num_workers} workers",
     )
+
+
+def _unlike_published_language(query: StepQuery, own: Sequence[StepQuery]) -> Refusal | None:
+    """Explain that no published step of a transformer has such weights, long samples or so slow a link."""
+    if not query.is_transformer or any(one.device.name == query.device.name for one in own):
+        return None
+    tokens, link = query.spec.tokens_per_sample or 0, query.peaks.link_bytes_per_second or math.inf
+    if any(cost.has_packed_weights for cost in query.spec.costs.values()):
+        return Refusal(reason="no published step has weights of 4 bits", to_measure="this point")
+    if tokens > _MOST_TOKENS:
+        reason = f"samples have at most {_MOST_TOKENS:,} tokens in published steps, not {tokens:,.0f}"
+        return Refusal(reason=reason, to_measure="this point")
+    if query.shards == 1 or link >= _LEAST_LINK:
+        return None
+    reason = f"published shards are linked by {_LEAST_LINK:.0e} bytes a second (NVLink), these by {link:.2g}"
+    return Refusal(reason=reason, to_measure="this point")
 
 
 def _listed(names: list[str]) -> str:

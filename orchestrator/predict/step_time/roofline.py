@@ -10,7 +10,7 @@ from orchestrator.core.device import Device
 from orchestrator.core.peaks import find_peaks
 from orchestrator.core.trial_spec import Recomputation
 from workloads.cost import find_cost
-from workloads.spec import BlockCost, JobCost, Workload
+from workloads.spec import BlockCost, Workload
 
 _WEIGHT_BYTES = 4  # gradients are exchanged in float32 at every precision
 
@@ -65,6 +65,7 @@ def count_step_cost(
     value_bytes: int,
     recomputation: Recomputation = "none",
     shards: int = 1,
+    update_share: float = 1.0,
 ) -> StepCost:
     """Count it.
 
@@ -72,6 +73,7 @@ def count_step_cost(
         value_bytes: size of one value of a feature map: 4 in fp32 and tf32, 2 in bf16 and fp16.
         recomputation: of the repeated blocks.
         shards: replicas over which weights, gradients and slots are sharded; 1: each has all of them.
+        update_share: share of the weights that a replica updates, less where several passes have one update.
     """
     cost = find_cost(spec)
     if cost is None:
@@ -96,8 +98,12 @@ def count_step_cost(
         time_steps=cost.time_steps,
         recurrent_bytes=cost.recurrent_bytes * value_bytes / _WEIGHT_BYTES,
     )
-    if shards > 1:
-        step = _shard(step, cost, shards)
+    updated = 3 * cost.gradient_bytes + 2 * cost.slot_bytes  # gradients read, the rest read and written
+    step = replace(
+        step,
+        gathered_bytes=(cost.held_bytes or cost.gradient_bytes) if shards > 1 else 0.0,
+        weight_bytes=step.weight_bytes - (1 - update_share) * updated,
+    )
     samples = cost.padded_samples(global_batch_size)
     blocks = cost.blocks if recomputation != "none" else None
     return _recompute(step, blocks, recomputation, samples, value_bytes) if blocks else step
@@ -116,16 +122,6 @@ def _recompute(
         value_bytes=step.value_bytes + values * blocks.value_bytes_per_sample,
         weight_bytes=step.weight_bytes + blocks.weight_bytes,
         layers=step.layers + round(_FORWARD_LAUNCHES * blocks.layers),
-    )
-
-
-def _shard(step: StepCost, cost: JobCost, shards: int) -> StepCost:
-    """Return a step that gathers all weights, and in which a replica updates its shards alone."""
-    updated = 3 * cost.gradient_bytes + 2 * cost.slot_bytes  # gradients read, the rest read and written
-    return replace(
-        step,
-        gathered_bytes=cost.held_bytes or cost.gradient_bytes,
-        weight_bytes=step.weight_bytes - (1 - 1 / shards) * updated,
     )
 
 

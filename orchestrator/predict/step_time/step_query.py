@@ -23,6 +23,7 @@ from workloads.sequence_layers import Attention
 from workloads.spec import Supervised, TokenPrediction, Workload
 
 _UNLIKE_ALL = (Custom, Rbm)
+_LANGUAGE_JOB = "causal_lm"
 _HALF = ("bf16", "fp16")
 _STEPS_OF_DOUBLING = 4
 _REFERENCE_BALANCE = 1.57e13 / 9e11  # operations per byte of a V100 in fp32
@@ -50,6 +51,8 @@ class StepQuery:
     @property
     def family(self) -> Family | None:
         """Family of measured networks that its layers resemble; None if they resemble none."""
+        if self.spec.name == _LANGUAGE_JOB:
+            return _find_family_of_job(self.spec)
         protocol = self.spec.phases[-1].protocol
         if not self.spec.networks or not isinstance(protocol, (Supervised, TokenPrediction)):
             return None
@@ -64,6 +67,11 @@ class StepQuery:
         return None if any(isinstance(layer, Embedding) for layer in layers) else "classifier"
 
     @property
+    def is_transformer(self) -> bool:
+        """Whether published steps of its family have micro batches, shards and blocks computed again."""
+        return self.family in ("transformer", "adapters")
+
+    @property
     def passes(self) -> int:
         """Micro batches of a replica in a step, one after the other."""
         return self.memory_settings.count_passes(self.global_batch_size // self.replicas)
@@ -76,12 +84,18 @@ class StepQuery:
             value_bytes=PRECISIONS[precision].value_bytes,
             recomputation=self.recomputation,
             shards=self.shards,
+            update_share=self.update_share,
         )
 
     @property
     def shards(self) -> int:
         """Replicas over which the weights are sharded; 1: each has all of them."""
         return self.memory_settings.count_shards(self.replicas)
+
+    @property
+    def update_share(self) -> float:
+        """Share of the weights that a replica updates in a pass: its shards, once in all passes."""
+        return 1 / self.shards / self.passes
 
     @property
     def _exchanges(self) -> int:
@@ -178,6 +192,13 @@ class StepQuery:
             size=_doublings(demand.flops * self.passes / self.global_batch_size),
             balance=math.log(flops / memory / _REFERENCE_BALANCE),
         )
+
+
+def _find_family_of_job(spec: Workload) -> Family | None:
+    """Return the family of the job whose model is a language model; None without a count."""
+    for cost in spec.costs.values():
+        return "adapters" if cost.trained_bytes < cost.held_bytes / 2 else "transformer"
+    return None
 
 
 def precision_label(precision: str) -> str:

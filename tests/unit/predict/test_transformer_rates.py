@@ -24,7 +24,7 @@ CATALOGUE = shipped_catalogue()
 def test_an_unpublished_transformer_is_predicted_roughly_with_its_source():
     step = build_published_estimate(query("llama_style", "a100_80", size="160m"), MODELS).step
     assert isinstance(step, Estimate)
-    assert step.source == "other networks on this device in 16 bit (NVIDIA, Lambda, MosaicML and 1 more)"
+    assert step.source == "other networks on this device in 16 bit (NVIDIA, Lambda, MosaicML and 5 more)"
 
 
 def test_a_transformer_on_an_unmeasured_cpu_is_refused():
@@ -79,11 +79,13 @@ def test_the_time_of_micro_batches_is_their_sum_with_one_exchange():
     whole = replace(query("gpt2", "h100", size="small", num_workers=2), global_batch_size=32)
     divided = replace(whole, memory_settings=MemorySettings(micro_batch_size=4))
     one = replace(whole, global_batch_size=8).parts(models.parts)
-    assert divided.parts(models.parts) == replace(one, device=4 * one.device, host=4 * one.host)
+    parts = divided.parts(models.parts)
+    assert parts.host == pytest.approx(4 * one.host)
+    assert 3 * one.device < parts.device < 4 * one.device  # the weights are updated once
     step = build_published_estimate(divided, models).step
     assert step.likely > build_published_estimate(whole, models).step.likely
-    assert step.source.endswith("sum of 4 micro batches, no published step has any")
-    assert step.past == ""
+    assert "in no published step" not in step.source
+    assert step.past != ""
     assert divided.roofline.exchange_seconds == whole.roofline.exchange_seconds
     assert divided.roofline.compute_seconds == pytest.approx(whole.roofline.compute_seconds)
 
@@ -103,8 +105,11 @@ def test_blocks_that_are_computed_again_take_another_forward_pass():
     assert 1.2 < seconds[2] / seconds[0] < 1.4
     assert full.own_labels == whole.own_labels
     step = build_published_estimate(full, MODELS).step
-    assert step.source.endswith("blocks computed again, in no published step")
-    assert step.past == ""
+    assert "in no published step" not in step.source
+    assert step.past != ""
+    other = build_published_estimate(selective, MODELS).step
+    assert other.source.endswith("blocks computed again, in no published step")
+    assert other.past == ""
     assert full.roofline.recomputed_seconds == pytest.approx(
         full.roofline.compute_seconds - whole.roofline.compute_seconds
     )
@@ -128,8 +133,8 @@ def test_shards_gather_weights_twice_and_scatter_gradients_once_in_every_pass():
     assert find_step_breakdown(whole, MODELS).gather == 0
     steps = [build_published_estimate(one, MODELS).step for one in (whole, sharded)]
     assert steps[1].high / steps[1].low > steps[0].high / steps[0].low
-    assert steps[1].source.endswith("weights gathered from shards, in no published step")
-    assert steps[1].past == ""
+    assert "in no published step" not in steps[1].source
+    assert steps[1].past != ""
 
 
 def test_a_single_replica_has_nothing_to_gather():

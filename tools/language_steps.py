@@ -1,0 +1,179 @@
+"""Training rates that others published of language models of 1 to 70 billion parameters.
+
+`language_steps.csv` has them: tokens a second of all devices together, the sequences of one pass of a
+device, and the passes before an update. `lora` trains adapters alone. All are in bf16, with fused
+attention, on full or packed sequences:
+
+- Vector Institute: VectorInstitute/vectorlm @0703e07, docs/reference_throughput.md; profiling/configs/
+  lora-benchmark.yaml @9045f08 has the checkpointing, rank 8, and 4 passes. Two and four devices are
+  FULL_SHARD.
+- InternLM: InternLM/InternEvo @3a665e8, doc/en/train_performance.md, tp=1 and zero1=8 of 8 GPUs. The
+  optimizer's state is sharded, weights are whole.
+- IBM: foundation-model-stack/fms-fsdp, README.md @0d31998 (compiled), and the front page in its documents
+  as of early 2024 (tokens/sec/GPU on 128 A100 and 96 H100); the 7B on compiled H100: issue 89. Hybrid
+  shards of 7B and 13B gather within a host and stand as one host of 8. 34B and 70B are sharded over all
+  hosts: their link is a network, which the rows take for NVLink. Selective checkpointing of every second
+  block is left out.
+- TinyLlama: jzhang38/TinyLlama @026587c, README.md: 24k tokens a second of each A100-40G with 16k tokens in
+  a pass, on 16 of them; "32 hours with 8 A100" for 22B tokens is the same rate.
+- chenyaofo: gist.github.com/chenyaofo/d4cd6a20ab4b95cb3a49491747e2139a, ZeRO 2 and 3 without offload. The
+  unit of "Th.put" is taken for sequences a second of all devices: no other one is below the peak and above
+  a tenth of it. An A800 is an A100 with two thirds of its NVLink.
+- Kempner Institute: KempnerInstitute/KempnerForge @9f3f03a,
+  benchmarks/mfu_scaling/mfu_scaling_2026-04-05.md, rows without tensor parallelism; mfu_bench.sh has the
+  batches. The 13B is on two hosts.
+- NVIDIA NeMo: NVIDIA/dgxc-benchmarking @741c886, ft_llama3/README_8b.md, BF16 on 8 H100 (TP=1, PP=1,
+  distributed optimizer).
+- NVIDIA NeMo AutoModel: docs.nvidia.com/nemo/automodel/nightly/performance-summary.html, LoRA on one H100;
+  examples/llm_finetune/llama3_1/llama3_1_8b_peft_benchmark.yaml @1b66802 has rank 16 and no checkpointing.
+- Meta: pytorch/torchtune @0031bfb, README.md, batch 2 of 2048 packed tokens; the recipes recompute. Full
+  training has an 8-bit paged optimizer. Its A6000 is left out: LoRA is faster there than the peak of an RTX
+  A6000.
+- Google: AI-Hypercomputer/maxtext @30cd40a, MaxText/configs/a3/llama_2_7b/README.md, 492 TFLOP/s of each of
+  8 H100 (1vm.sh), over 4.61e10 operations a token with attention of all pairs.
+
+Left out: tables that do not state the lengths of their texts (modelscope/ms-swift, LitGPT, PaddleNLP),
+tensor, pipeline and context parallelism (most rows of NVIDIA), fp8, and other makers' accelerators.
+"""
+
+import csv
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+from orchestrator.core.trial_spec import MemorySettings
+from workloads.families.transformer import LanguageOptions, Size
+from workloads.flops import block_flops, forward_flops
+from workloads.llama_style.spec import SIZES, build_network, make
+from workloads.spec import BlockCost, JobCost, NativeSpec, WorkloadSpec
+from workloads.traffic import block_traffic, count_values_moved, num_weights
+
+_HALF_BYTES, _FLOAT_BYTES = 2, 4
+_RANK = 16
+_MOVES_OF_TRAINED = 10  # as of all weights under AdamW
+_MODULES_OF_A_BLOCK, _MODULES_OUTSIDE = 23, 3  # with weights of their own: two norms, seven linear layers x 3
+
+SIZES_BY_MODEL: Mapping[str, Size] = {
+    "tinyllama_1.1b": SIZES["1.1b"],
+    "llama2_7b": SIZES["7b"],
+    "internlm_7b": replace(SIZES["7b"], vocabulary=103_168),
+    "qwen2.5_7b": replace(
+        SIZES["8b"], layers=28, heads=28, kv_heads=4, units=3584, hidden=18_944, vocabulary=152_064
+    ),
+    "llama3_8b": SIZES["8b"],
+    "llama2_13b": replace(SIZES["7b"], layers=40, heads=40, units=5120, hidden=13_824),
+    "kempner_13b": replace(SIZES["8b"], layers=40, heads=40, units=5120, hidden=17_920),
+    "codellama_34b": replace(SIZES["8b"], layers=48, heads=64, units=8192, hidden=22_016, vocabulary=32_000),
+    "llama2_70b": replace(SIZES["8b"], layers=80, heads=64, units=8192, hidden=28_672, vocabulary=32_000),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LanguageStep:
+    """A language model in training.
+
+    Attributes:
+        software: framework, as the laboratory names it.
+        device: name of its file in conf/device.
+        spec: the same network here, or a job of its adapters.
+        has_optimizer_shards: weights are whole, the state of the optimizer is sharded (ZeRO 1 and 2).
+        global_batch_size: sequences of one update on all devices together.
+        seconds: of one update.
+    """
+
+    laboratory: str
+    software: str
+    device: str
+    num_workers: int
+    spec: WorkloadSpec | NativeSpec
+    memory_settings: MemorySettings
+    has_optimizer_shards: bool
+    global_batch_size: int
+    seconds: float
+
+
+def language_steps() -> Iterator[LanguageStep]:
+    """Read the steps."""
+    with (Path(__file__).parent / "language_steps.csv").open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            num_workers, length = int(row["num_workers"]), int(row["sequence_length"])
+            batch_size = num_workers * int(row["micro_batch_size"]) * int(row["passes"])
+            yield LanguageStep(
+                laboratory=row["laboratory"],
+                software=row["software"],
+                device=row["device"],
+                num_workers=num_workers,
+                spec=(_adapt if row["method"] == "lora" else _build_spec)(row["model"], length),
+                memory_settings=MemorySettings(
+                    micro_batch_size=int(row["micro_batch_size"]),
+                    activation_checkpointing=row["activation_checkpointing"],
+                    sharding="full" if row["sharding"] == "full" else "none",
+                ),
+                has_optimizer_shards=row["sharding"] == "optimizer",
+                global_batch_size=batch_size,
+                seconds=batch_size * length / float(row["tokens_per_second"]),
+            )
+
+
+@cache
+def _build_spec(model: str, length: int) -> WorkloadSpec:
+    """Build a declared model of a published size; only its network counts here."""
+    spec = make(LanguageOptions(size="8b", sequence_length=length))
+    return replace(spec, networks={"model": build_network(SIZES_BY_MODEL[model], length)})
+
+
+@cache
+def _adapt(model: str, length: int) -> NativeSpec:
+    return adapt(SIZES_BY_MODEL[model], length)
+
+
+def adapt(size: Size, length: int) -> NativeSpec:
+    """Describe adapters beside a model with frozen weights in bf16, as `causal_lm` counts them.
+
+    They compute no gradients of weights. Those of the adapters themselves, half a percent, are left out.
+    """
+    network = build_network(size, length)
+    flops, product_flops = block_flops(network)
+    forward = forward_flops(network)
+    frozen_bytes = _HALF_BYTES * num_weights(network)
+    value_bytes, block_bytes = block_traffic(network)
+    inner = size.units * (size.kv_heads or size.heads) // size.heads
+    widths = 2 * (2 * size.units) + 2 * (size.units + inner) + 3 * (size.units + size.hidden)
+    trained_bytes = float(_FLOAT_BYTES * _RANK * size.layers * widths)
+    cost = JobCost(
+        flops_per_sample=3 * forward - (forward - flops + product_flops),
+        flops_per_step=0.0,
+        winograd_flops_per_sample=0.0,
+        value_bytes_per_sample=float(_FLOAT_BYTES * count_values_moved(network)),
+        weight_bytes=2.0 * frozen_bytes
+        + _MOVES_OF_TRAINED * trained_bytes,  # forward and backward, and update
+        gradient_bytes=trained_bytes,
+        num_weights=round(trained_bytes / _FLOAT_BYTES),
+        layers=_MODULES_OF_A_BLOCK * size.layers + _MODULES_OUTSIDE,
+        time_steps=0,
+        recurrent_bytes=0.0,
+        has_unused_weights=False,
+        held_bytes=frozen_bytes + trained_bytes,
+        trained_bytes=trained_bytes,
+        slot_bytes=2 * trained_bytes,
+        blocks=BlockCost(
+            flops_per_sample=flops,
+            product_flops_per_sample=product_flops,
+            value_bytes_per_sample=value_bytes,
+            weight_bytes=block_bytes * _HALF_BYTES / _FLOAT_BYTES,
+            layers=_MODULES_OF_A_BLOCK * size.layers,
+        ),
+    )
+    return NativeSpec(
+        name="causal_lm",
+        version=0,
+        costs={"torch": cost},
+        data="",
+        train_samples=None,
+        quality=None,
+        epochs=None,
+        accumulation_steps=1,
+        unchecked=(),
+        tokens_per_sample=length,
+    )
