@@ -32,6 +32,8 @@ from effect_fitting import score
 _MADE_BY = "python benchmarks/other_laboratories.py --hits orchestrator/predict/step_time/data/past_hits.json"
 _SEED = 0
 _DRAWS = 4  # of a machine
+_LANGUAGE_MODELS = {"llama_style": "all weights", "causal_lm": "adapters"}
+"""Workload that stands for published language models of a billion parameters and more -> what is trained."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,12 +41,14 @@ class Replay:
     """Step that was predicted.
 
     Attributes:
+        network: name of the workload that has its network.
         kind: what it was predicted from.
         before: log(measured / predicted) without own measurement.
         error, deviation: log(measured / predicted) and its deviation.
     """
 
     laboratory: str
+    network: str
     kind: BasisKind | OwnKind
     before: float
     error: float
@@ -65,7 +69,14 @@ def replays_of(steps: Sequence[PublishedStep], deviations: Mapping[str, float]) 
             before = [score(step, effects) for step in machine]
             for step, (error, deviation) in zip(machine, before, strict=True):
                 kind, _ = nearest(step.labels, others)
-                yield Replay(laboratory=laboratory, kind=kind, before=error, error=error, deviation=deviation)
+                yield Replay(
+                    laboratory=laboratory,
+                    network=_name_workload(step),
+                    kind=kind,
+                    before=error,
+                    error=error,
+                    deviation=deviation,
+                )
             for index in random.permutation(len(machine))[:_DRAWS].tolist():
                 own = machine[index]
                 after = effects.given([own])
@@ -75,11 +86,16 @@ def replays_of(steps: Sequence[PublishedStep], deviations: Mapping[str, float]) 
                         is_same = step.labels.network == own.labels.network
                         yield Replay(
                             laboratory=laboratory,
+                            network=_name_workload(step),
                             kind="own network there" if is_same else "own there",
                             before=error,
                             error=now,
                             deviation=deviation,
                         )
+
+
+def _name_workload(step: PublishedStep) -> str:
+    return step.labels.network.partition(" ")[0]
 
 
 def _of_user(step: PublishedStep) -> PublishedStep:
@@ -143,6 +159,15 @@ def main() -> None:
     print("|---|---|---|---|---|---|")
     for kind, replays in by_kind.items():
         print(row(kind, replays, models.quantile))
+    print("\n| language models | steps | MAPE | predicted over measured, median | coverage of 90% | factor |")
+    print("|---|---|---|---|---|---|")
+    for workload, trained in _LANGUAGE_MODELS.items():
+        large = [one for one in published if one.network == workload]
+        for name in laboratories:
+            of_one = [one for one in large if one.laboratory == name]
+            if of_one:
+                print(row(f"{trained}, {name}", of_one, models.quantile))
+        print(row(trained, large, models.quantile))
     print(
         "\n| measured on that machine | steps | mean error before | after | ratio of logarithms | coverage |"
     )

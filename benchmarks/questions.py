@@ -1,19 +1,23 @@
 """Ask `predict` what a user would ask, and count the answers, the refusals and the errors.
 
     python benchmarks/questions.py > docs/findings/prediction_questions.md
+    python benchmarks/questions.py --fine-tuning > docs/findings/fine_tuning_questions.md
 
 Some questions have a published answer. The bundled models are fitted to these rates too: their errors are no
-test on unseen data, which docs/findings/prediction_accuracy.md has. It takes a minute or two.
+test on unseen data, which docs/findings/prediction_accuracy.md has. It takes a minute or two, and ten for
+those about fine-tuning, which build models of up to 70 billion parameters without their weights.
 """
 
 import math
+import os
 import platform
+import re
 import shlex
 import statistics
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -22,9 +26,11 @@ from orchestrator.core.estimate import Estimate
 from orchestrator.pipeline.predictions import predicted
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
+from fine_tuning_questions import Expected, fine_tuning_questions
 from imagenet_rates import NUM_CLASSES, RATES
 from transformer_rates import TRANSFORMER_RATES
 
+_SETTINGS = ("sharding=", "activation_checkpointing=", "micro_batch_size=", "global_batch_size=")
 _LARGE = "workload.image_size=224 workload.num_classes=1000"
 _UNPUBLISHED = (
     f"workload=resnet50 {_LARGE} device=t4 precision=bf16 global_batch_size=64",
@@ -189,13 +195,73 @@ def page_of(replies: list[Reply]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def fine_tuning_page(pairs: list[tuple[Expected, Reply]]) -> str:
+    """Write the page of the questions about fine-tuning: what was expected, and what came."""
+    counts = {
+        kind: sum(reply.kind == kind for _, reply in pairs) for kind in sorted({r.kind for _, r in pairs})
+    }
+    as_expected = sum(asked.kind == reply.kind for asked, reply in pairs)
+    off = sorted(math.exp(abs(math.log(reply.factor))) for _, reply in pairs if reply.factor is not None)
+    inside = sum(reply.is_inside for _, reply in pairs)
+    lines = [
+        "# Questions about fine-tuning, and what `predict` answers",
+        "",
+        "Written by `python benchmarks/questions.py --fine-tuning > docs/findings/fine_tuning_questions.md`",
+        f"on {datetime.now(UTC):%Y-%m-%d},",
+        f"Python {platform.python_version()}. Nothing was measured for it, and no own records were used.",
+        "",
+        f"{len(pairs)} questions: " + ", ".join(f"{count} {kind}" for kind, count in counts.items()) + "; "
+        f"{as_expected} as expected.",
+        f"{len(off)} answered ones have a published rate, to which the bundled models are fitted too.",
+        f"The median error is a factor of {statistics.median(off):.2f}, the largest {off[-1]:.2f},",
+        f"and {inside} published times lie in their 90% intervals. "
+        "[Accuracy](prediction_accuracy.md#large-language-models) has laboratories held out.",
+        "",
+        "| question | settings | expected | answer | predicted / published time |",
+        "|---|---|---|---|---|",
+    ]
+    for asked, reply in pairs:
+        expected = asked.kind + (f": {asked.why}" if asked.why else "")
+        cells = (
+            asked.text,
+            " ".join(word for word in asked.words.split() if word.startswith(_SETTINGS)),
+            expected,
+            reply.answer if reply.kind == "answered" else _shortened(f"{reply.kind}: {reply.answer}", 130),
+            "" if reply.factor is None else f"{reply.factor:.2f}",
+        )
+        lines.append("| " + " | ".join(cell.replace("|", "/") for cell in cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def _reply_in_hours(asked: Expected, folder: Path) -> Reply:
+    """Ask it, and give the time of the whole job in place of that of a step."""
+    rate = asked.published_tokens_per_second
+    seconds = None if rate is None else asked.tokens_per_step / rate
+    reply = reply_to(Question(words=asked.words, published_seconds=seconds), folder)
+    if reply.kind != "answered":
+        return reply
+    likely, low, high = (float(word) for word in re.findall(r"[\d.e+]+", reply.answer.replace("ms", "")))
+    steps = asked.total_tokens / asked.tokens_per_step
+    hours = (f"{milliseconds * steps / 3.6e6:.2g}" for milliseconds in (likely, low, high))
+    tokens = 1e3 * asked.tokens_per_step / likely
+    return replace(reply, answer="{} h [{}, {}], {:,.0f} tokens/s".format(*hours, tokens))
+
+
 def _shortened(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 2]} …"
 
 
 def main() -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        replies = [reply_to(question, Path(folder)) for question in questions()]
+    os.environ.setdefault(
+        "ORCHESTRATOR_WORKLOAD_SECONDS", "900"
+    )  # counting an 8b model takes long on a busy host
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        if "--fine-tuning" in sys.argv[1:]:
+            pairs = [(asked, _reply_in_hours(asked, folder)) for asked in fine_tuning_questions(folder)]
+            sys.stdout.write(fine_tuning_page(pairs))
+            return
+        replies = [reply_to(question, folder) for question in questions()]
     sys.stdout.write(page_of(replies))
 
 
