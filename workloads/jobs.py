@@ -70,7 +70,7 @@ class TorchJob(_Job):
         files: files that the job was built from; where their content changes it is another trial.
         tokens_per_sample: mean tokens of a sample of text, padding left out; None: samples are no texts.
         unchecked: what a reader of the results has to know of this job, a sentence each.
-        network: declared network of the same shape, whose values are counted as moved, as by kernels that
+        network: declared network of the same shape: its values are counted as moved, as by kernels that
             fuse operations; None: those of every single operation are.
     """
 

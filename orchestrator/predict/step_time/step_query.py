@@ -195,7 +195,7 @@ class StepQuery:
 
 
 def _find_family_of_job(spec: Workload) -> Family | None:
-    """Return the family of the job whose model is a language model; None without a count."""
+    """Return the family of the job with a language model; None without a count."""
     for cost in spec.costs.values():
         return "adapters" if cost.trained_bytes < cost.held_bytes / 2 else "transformer"
     return None
