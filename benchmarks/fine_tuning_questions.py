@@ -26,7 +26,7 @@ class Expected:
     Attributes:
         text: as people ask it.
         words: as `predict` is asked.
-        kind: `answered`, `does not fit`, `refused` or `wrong request`.
+        kind: `answered`, `does not fit` or `refused`.
         why: why no time is expected; empty where one is.
         tokens_per_step, total_tokens: of one update, and of the whole job.
         published_tokens_per_second: of all devices; None: nothing was published.
@@ -42,11 +42,11 @@ class Expected:
 
 
 _SHARDED, _CHECKPOINTED = "sharding=full", "activation_checkpointing=full"
-_ANSWERED, _NO_ROOM, _REFUSED, _WRONG = "answered", "does not fit", "refused", "wrong request"
+_ANSWERED, _NO_ROOM, _REFUSED = "answered", "does not fit", "refused"
 _NO_NVLINK = "a link without NVLink is in no published step of shards"
 _STATE = "weights, gradients and state take 16 bytes a parameter"
 _SHORTER = "published samples are shorter"
-_NO_4_BIT = "4-bit weights are not trained here"
+_NO_4_BIT = "no published step has weights of 4 bits"
 _ONE_HOST = "published steps that fit it are of one host"
 _MILLION = 1e6
 
@@ -375,9 +375,9 @@ _ROWS: tuple[_Row, ...] = (
         50,
         None,
     ),
-    ("llama3_8b", "qlora", "rtx_4090", 1, 2048, 1, "", _WRONG, _NO_4_BIT, 50, None),
-    ("llama3_70b", "qlora", "a100_80", 1, 2048, 1, "", _WRONG, _NO_4_BIT, 50, None),
-    ("mistral_7b", "qlora", "t4", 1, 1024, 1, "", _WRONG, _NO_4_BIT, 10, None),
+    ("llama3_8b", "qlora", "rtx_4090", 1, 2048, 1, _CHECKPOINTED, _REFUSED, _NO_4_BIT, 50, None),
+    ("llama3_70b", "qlora", "a100_80", 1, 2048, 1, _CHECKPOINTED, _REFUSED, _NO_4_BIT, 50, None),
+    ("mistral_7b", "qlora", "t4", 1, 1024, 1, _CHECKPOINTED, _REFUSED, "a T4 has no bf16", 10, None),
 )
 
 
