@@ -207,8 +207,8 @@ def fine_tuning_page(pairs: list[tuple[Expected, Reply]]) -> str:
         "# Questions about fine-tuning, and what `predict` answers",
         "",
         "Written by `python benchmarks/questions.py --fine-tuning > docs/findings/fine_tuning_questions.md`",
-        f"on {datetime.now(UTC):%Y-%m-%d},",
-        f"Python {platform.python_version()}. Nothing was measured for it, and no own records were used.",
+        f"on {datetime.now(UTC):%Y-%m-%d}, Python {platform.python_version()}. "
+        "Nothing was measured for it, and no own records were used.",
         "",
         f"{len(pairs)} questions: " + ", ".join(f"{count} {kind}" for kind, count in counts.items()) + "; "
         f"{as_expected} as expected.",
