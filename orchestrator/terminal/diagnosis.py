@@ -3,12 +3,10 @@
 from collections.abc import Iterable, Iterator, Mapping
 
 from orchestrator.core.diagnosis import (
-    ClusterDiagnosis,
     Diagnosis,
     GpuState,
     HostState,
     Leftovers,
-    PoolState,
     TrainerState,
 )
 from orchestrator.core.printable import command_text
@@ -19,27 +17,28 @@ _WORDS = {"cuda": "CUDA", "cudnn": "cuDNN", "nccl": "NCCL", "nvidia_driver": "dr
 
 def describe_machine(diagnosis: Diagnosis) -> Iterator[str]:
     """Describe the machine, then the checks, then what it can train on."""
-    yield _line("host", _host(diagnosis.host))
+    yield format_line("host", _host(diagnosis.host))
     for gpu in diagnosis.host.gpus:
-        yield _line(f"GPU {gpu.index}", _gpu(gpu))
+        yield format_line(f"GPU {gpu.index}", _gpu(gpu))
     if diagnosis.host.slice_type:
-        yield _line("TPU", f"{diagnosis.host.slice_type}, {_device(diagnosis.host.slice_device)}")
+        yield format_line("TPU", f"{diagnosis.host.slice_type}, {_device(diagnosis.host.slice_device)}")
     if not diagnosis.host.gpus and not diagnosis.host.slice_type:
-        yield _line("accelerator", "none")
+        yield format_line("accelerator", "none")
     for trainer in diagnosis.trainers:
-        yield _line(trainer.name, _trainer(trainer))
+        yield format_line(trainer.name, _trainer(trainer))
     for place in diagnosis.places:
-        yield _line(place.purpose, f"{place.path}, {place.free_bytes / 1e9:,.0f} GB free")
+        yield format_line(place.purpose, f"{place.path}, {place.free_bytes / 1e9:,.0f} GB free")
     for service in diagnosis.services:
-        yield _line(service.name, service.version or "not installed")
+        yield format_line(service.name, service.version or "not installed")
     for leftovers in diagnosis.leftovers:
         if leftovers.num_files or leftovers.purpose == "errors":
-            yield _line(leftovers.purpose, _leftovers(leftovers))
+            yield format_line(leftovers.purpose, _leftovers(leftovers))
     yield from (f"{check.status}: {check.message}" for check in diagnosis.checks)
     yield _summary(diagnosis.trainers)
 
 
-def _line(name: str, text: str, *, width: int = _WIDTH) -> str:
+def format_line(name: str, text: str, *, width: int = _WIDTH) -> str:
+    """Return a line with its text in the column after the longest name."""
     return f"{name:<{width}} {text}"
 
 
@@ -93,25 +92,3 @@ def _summary(trainers: Iterable[TrainerState]) -> str:
             by_device.setdefault(device, []).append(trainer.name)
     listed = "; ".join(f"{device} with {', '.join(names)}" for device, names in by_device.items())
     return f"This machine can train on: {listed or 'nothing'}."
-
-
-def describe_cluster(diagnosis: ClusterDiagnosis) -> Iterator[str]:
-    """Describe the pools, the tools and the checks of a cluster."""
-    width = max((len(f"pool {pool.name}") for pool in diagnosis.pools), default=_WIDTH)
-    for pool in diagnosis.pools:
-        yield _line(f"pool {pool.name}", _pool(pool), width=width)
-    for tool in diagnosis.tools:
-        yield _line(tool.name, tool.version or "not installed", width=width)
-    yield from (f"{check.status}: {check.message}" for check in diagnosis.checks)
-    devices = dict.fromkeys(pool.device for pool in diagnosis.pools if pool.trainers)
-    yield f"Cluster {diagnosis.name} can train on: {', '.join(devices) or 'nothing'}."
-
-
-def _pool(pool: PoolState) -> str:
-    nodes = f"{pool.hosts} hosts of {pool.count} x" if pool.hosts > 1 else f"{pool.count} x"
-    price = "no price" if pool.usd_per_hour is None else f"${pool.usd_per_hour:,.4g}/h"
-    market = pool.provisioning.replace("_", " ")
-    return (
-        f"{nodes} {pool.device}, {pool.instance} {market} in {pool.zone}, {price}, at most {pool.max_nodes}, "
-        f"for {', '.join(pool.trainers) or 'no trainer'}"
-    )

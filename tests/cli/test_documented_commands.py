@@ -12,9 +12,9 @@ from repository import ROOT
 from orchestrator.commands.arguments import parsed_arguments
 from orchestrator.commands.catalogue.catalogue import list_commands
 from orchestrator.commands.catalogue.shared_flags import SHARED_FLAGS
-from orchestrator.commands.cluster import render
 from orchestrator.commands.command_line import CommandLine, parse
 from orchestrator.config.loader import load
+from orchestrator.extensions.cluster_files.commands import render
 
 LINES = tuple({line.words: line for line in lines()}.values())
 QUICK_START = next(line.words for line in LINES if line.page == "docs/tutorials/quick_start.md")

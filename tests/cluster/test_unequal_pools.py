@@ -9,7 +9,7 @@ from trainer_runs import python_of
 from trials import Unwatched
 
 from orchestrator.core.trial_spec import TimingSpec
-from orchestrator.deploy.nodes import labels_of_pool
+from orchestrator.execute.on_ray.pool_nodes import labels_of_pool
 
 pytest.importorskip("ray", reason="Ray is not installed")
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from launcher_file_builders import rendered
 from shipped_devices import shipped_catalogue
 
-from orchestrator.commands.cluster import _findings
 from orchestrator.config.cluster import convert_price_list
 from orchestrator.config.schema import PricesConf
 from orchestrator.core.errors import ConfigError
+from orchestrator.extensions.cluster_files.commands import _findings
 
 FIELDS = {"on_demand": 3.0, "spot": 1.0, "as_of": "2026-08-20", "source": "us", "note": None}
 PRICES = {**asdict(PricesConf()), "region": "here"}

@@ -11,10 +11,10 @@ from commands_fuzzed import BASE, planned
 from hostile_values import is_one_line, within
 from session_cache import cache  # noqa: F401  a fixture
 
-from orchestrator.commands.cluster import load_text
 from orchestrator.commands.command_line import WRONG_REQUEST
 from orchestrator.core.errors import ConfigError, RecordError
 from orchestrator.execute.scheduling.stop import StopSignals, request
+from orchestrator.extensions.cluster_files.commands import load_text
 from orchestrator.extensions.profile_transfer.latency_data.read import read_latencies
 from orchestrator.record.ledger import Ledger, read_ledgers
 

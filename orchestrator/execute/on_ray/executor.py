@@ -29,13 +29,13 @@ from orchestrator.core.placement import Attempt, Placement
 from orchestrator.core.pool import Cluster
 from orchestrator.core.result import Failure, TrialRecord
 from orchestrator.core.trial_progress import TrialProgress
-from orchestrator.deploy.nodes import POOL_LABEL
 from orchestrator.execute.executor import SweepContext, TrialCallback
 from orchestrator.execute.on_ray import cluster as ray_cluster
 from orchestrator.execute.on_ray import stop_requests
 from orchestrator.execute.on_ray.agent import RayHostAgent
 from orchestrator.execute.on_ray.file_transfer import DriverFiles, staged_inputs
 from orchestrator.execute.on_ray.placement_group import build_bundles, hosts_of_group, placement_strategy
+from orchestrator.execute.on_ray.pool_nodes import POOL_LABEL
 from orchestrator.execute.on_ray.ray_internals import list_embedded_processes
 from orchestrator.execute.on_ray.tune_adapters import (
     CAN_GO_ON,

@@ -17,9 +17,9 @@ import ray
 
 from orchestrator.core.errors import PlacementError
 from orchestrator.core.pool import Cluster, Pool
-from orchestrator.deploy.nodes import build_resources, labels_of_pool
 from orchestrator.execute.machine import child_process as child
 from orchestrator.execute.machine.child_process import link_code
+from orchestrator.execute.on_ray.pool_nodes import build_resources, labels_of_pool
 
 _HEAD_ID = "f" * 51 + "00000"
 _HEAD_TYPE = "ray.head.default"

@@ -8,9 +8,9 @@ import ray
 from ray.util.placement_group import PlacementGroup
 
 from orchestrator.core.placement import Attempt, Placement
-from orchestrator.deploy.nodes import POOL_LABEL
 from orchestrator.execute.executor import SweepContext
 from orchestrator.execute.on_ray.file_transfer import DriverFiles
+from orchestrator.execute.on_ray.pool_nodes import POOL_LABEL
 from orchestrator.execute.on_ray.remote_host import Bundle, RayHost, local_host
 from orchestrator.execute.trial.host import ForkServerOf, Host
 

@@ -7,8 +7,8 @@ import yaml
 from launcher_file_builders import rendered
 from shipped_devices import shipped_catalogue
 
-from orchestrator.deploy.checks.kuberay import check_manifests
-from orchestrator.deploy.checks.ray_launcher import check_launcher
+from orchestrator.extensions.cluster_files.checks.kuberay import check_manifests
+from orchestrator.extensions.cluster_files.checks.ray_launcher import check_launcher
 
 ODD = (None, 5, -1.5, "x", "", [], {}, [[]], [None], {"a": None}, True)
 

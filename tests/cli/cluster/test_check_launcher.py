@@ -7,7 +7,7 @@ import pytest
 from launcher_file_builders import config, put, rendered
 from shipped_devices import shipped_catalogue
 
-from orchestrator.deploy.checks.ray_launcher import check_launcher
+from orchestrator.extensions.cluster_files.checks.ray_launcher import check_launcher
 
 T4 = "available_node_types/t4/node_config"
 SPOT = "available_node_types/t4-spot/node_config"

@@ -9,7 +9,7 @@ import yaml
 from launcher_file_builders import put, rendered
 from shipped_devices import shipped_catalogue
 
-from orchestrator.deploy.checks.kuberay import check_manifests
+from orchestrator.extensions.cluster_files.checks.kuberay import check_manifests
 
 DOCUMENTS = tuple(yaml.safe_load_all(rendered("gke").text))
 CLUSTER = DOCUMENTS[1]["spec"]["rayClusterSpec"]

@@ -5,8 +5,8 @@ import re
 import pytest
 from repository import ROOT
 
-from orchestrator.commands.cluster import render
 from orchestrator.config.loader import load
+from orchestrator.extensions.cluster_files.commands import render
 
 TEXT = (ROOT / "deploy" / "README.md").read_text().replace("\\\n", " ").replace("$PROJECT", "my-project")
 COMMANDS = [

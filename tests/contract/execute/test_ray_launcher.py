@@ -8,7 +8,7 @@ pytest.importorskip("googleapiclient", reason="google-api-python-client is not i
 import yaml
 from ray._private import label_utils
 
-from orchestrator.execute.on_ray.launcher_check import first_fault
+from orchestrator.extensions.cluster_files.launcher_check import first_fault
 
 
 @pytest.mark.more_except("us-central1-a")

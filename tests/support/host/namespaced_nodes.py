@@ -23,7 +23,7 @@ import pytest
 import orchestrator
 import workloads
 from orchestrator.core.pool import Pool
-from orchestrator.deploy.nodes import labels_of_pool
+from orchestrator.execute.on_ray.pool_nodes import labels_of_pool
 
 _SPACES = ("unshare", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child")
 _OUR_CODE = [Path(package.__path__[0]) for package in (orchestrator, workloads)]

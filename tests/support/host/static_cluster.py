@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from orchestrator.core.pool import Pool
-from orchestrator.deploy.nodes import labels_of_pool
+from orchestrator.execute.on_ray.pool_nodes import labels_of_pool
 
 _NOTICED_SOON = {"health_check_period_ms": 500, "health_check_failure_threshold": 4}
 

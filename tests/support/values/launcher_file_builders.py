@@ -6,7 +6,7 @@ from typing import Any
 import yaml
 from repository import ROOT
 
-from orchestrator.commands.cluster import Rendered, render
+from orchestrator.extensions.cluster_files.commands import Rendered, render
 
 CONF = ROOT
 PROJECT = "pools.project=my-project"

@@ -28,7 +28,7 @@ from orchestrator.train.capture.request import CaptureRequest
 from orchestrator.train.registry import trainer_info, trainers
 
 NAMES = "from orchestrator.extension import find_extensions as f; print([one.name for one in f()])"
-SHIPPED = ["kernel_split", "profile_transfer", "tpu_compiler"]
+SHIPPED = ["cluster_files", "kernel_split", "profile_transfer", "tpu_compiler"]
 STEP = StepProgram(
     trainer="torch_xla",
     options={},
@@ -131,7 +131,7 @@ def test_sweep_of_an_absent_extension_is_refused_in_one_line(
     assert main(["plan", *words]) == 2
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1)
-    assert "extensions that are not registered: kernel_split" in err
+    assert "extensions that are not registered: cluster_files, kernel_split" in err
 
 
 @pytest.mark.usefixtures("without_extensions")

@@ -2,13 +2,14 @@
 
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from orchestrator.core.diagnosis import Check, ClusterDiagnosis, PoolState, ServiceState
+from orchestrator.core.diagnosis import Check, ServiceState
 from orchestrator.core.pool import Catalogue, Cluster, Pool, Provider
 from orchestrator.core.price import Price
 from orchestrator.plan.pricing import find_price
+from orchestrator.terminal.diagnosis import format_line
 from orchestrator.train.registry import trainers
 
 _TOOLS: Mapping[Provider, tuple[tuple[str, str], ...]] = {
@@ -22,6 +23,44 @@ _TOOLS: Mapping[Provider, tuple[tuple[str, str], ...]] = {
     ),
 }
 _TOKEN = Path(".ray", "auth_token")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolState:
+    """One declared pool.
+
+    Attributes:
+        hosts: hosts of a slice; 1 for a single node.
+        trainers: trainers that its image has and that can use its device.
+        usd_per_hour: price of a node, or of a slice; None without a price.
+    """
+
+    name: str
+    device: str
+    count: int
+    hosts: int
+    instance: str
+    zone: str
+    provisioning: str
+    environment: str
+    max_nodes: int
+    trainers: tuple[str, ...]
+    usd_per_hour: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterDiagnosis:
+    """Declared cluster, the tools of this machine that make it, and what is missing."""
+
+    name: str
+    pools: tuple[PoolState, ...]
+    tools: tuple[ServiceState, ...]
+    checks: tuple[Check, ...] = ()
+
+    @property
+    def is_ready(self) -> bool:
+        """True if nothing that the cluster needs is missing."""
+        return all(check.status != "missing" for check in self.checks)
 
 
 def diagnose_cluster(
@@ -105,3 +144,25 @@ def _elsewhere(cluster: Cluster) -> Iterator[Check]:
             status="warning",
             message=f"pools of other zones than {cluster.zone} are left out: {listed}; set pools.zone=ZONE",
         )
+
+
+def describe_cluster(diagnosis: ClusterDiagnosis) -> Iterator[str]:
+    """Describe the pools, the tools and the checks of a cluster."""
+    width = max((len(f"pool {pool.name}") for pool in diagnosis.pools), default=12)
+    for pool in diagnosis.pools:
+        yield format_line(f"pool {pool.name}", _describe_pool(pool), width=width)
+    for tool in diagnosis.tools:
+        yield format_line(tool.name, tool.version or "not installed", width=width)
+    yield from (f"{check.status}: {check.message}" for check in diagnosis.checks)
+    devices = dict.fromkeys(pool.device for pool in diagnosis.pools if pool.trainers)
+    yield f"Cluster {diagnosis.name} can train on: {', '.join(devices) or 'nothing'}."
+
+
+def _describe_pool(pool: PoolState) -> str:
+    nodes = f"{pool.hosts} hosts of {pool.count} x" if pool.hosts > 1 else f"{pool.count} x"
+    price = "no price" if pool.usd_per_hour is None else f"${pool.usd_per_hour:,.4g}/h"
+    market = pool.provisioning.replace("_", " ")
+    return (
+        f"{nodes} {pool.device}, {pool.instance} {market} in {pool.zone}, {price}, at most {pool.max_nodes}, "
+        f"for {', '.join(pool.trainers) or 'no trainer'}"
+    )

@@ -7,9 +7,9 @@ from typing import Any
 from orchestrator.core.device import Device, count_chips, find_topologies, parse_generation
 from orchestrator.core.pool import Catalogue
 from orchestrator.core.price import Provisioning
-from orchestrator.deploy.checks.finding import JsonObject, listed, mapping, sequence
-from orchestrator.deploy.kuberay import GPU_KEY, MACHINE_KEY, TPU_KEY, find_tpu_type
-from orchestrator.deploy.nodes import parse_machine
+from orchestrator.extensions.cluster_files.checks.finding import JsonObject, listed, mapping, sequence
+from orchestrator.extensions.cluster_files.files.kuberay import GPU_KEY, MACHINE_KEY, TPU_KEY, find_tpu_type
+from orchestrator.extensions.cluster_files.files.node_requests import parse_machine
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

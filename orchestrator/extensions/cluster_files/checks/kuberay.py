@@ -6,8 +6,9 @@ from typing import Any
 from orchestrator.core.device import count_chips, find_topologies, parse_generation
 from orchestrator.core.pool import Catalogue, parse_region
 from orchestrator.core.price import Provisioning
-from orchestrator.deploy.checks.access import check_account, check_image, secrets
-from orchestrator.deploy.checks.finding import (
+from orchestrator.execute.on_ray.pool_nodes import POOL_LABEL, find_labels
+from orchestrator.extensions.cluster_files.checks.access import check_account, check_image, secrets
+from orchestrator.extensions.cluster_files.checks.finding import (
     Finding,
     FindingLines,
     JsonObject,
@@ -19,7 +20,7 @@ from orchestrator.deploy.checks.finding import (
     sequence,
     whole,
 )
-from orchestrator.deploy.checks.machine_types import (
+from orchestrator.extensions.cluster_files.checks.machine_types import (
     Offer,
     Refused,
     find_pod,
@@ -28,7 +29,7 @@ from orchestrator.deploy.checks.machine_types import (
     offer_of_group,
     selector_in,
 )
-from orchestrator.deploy.kuberay import (
+from orchestrator.extensions.cluster_files.files.kuberay import (
     API,
     RAY_VERSION,
     SPOT_KEY,
@@ -37,7 +38,6 @@ from orchestrator.deploy.kuberay import (
     ZONE_KEY,
     requested_resources,
 )
-from orchestrator.deploy.nodes import POOL_LABEL, find_labels
 
 # KubeRay 1.6.2, the published definition of RayCluster
 _GROUP_KEYS = {

@@ -6,7 +6,14 @@ from itertools import chain
 from typing import Any
 
 from orchestrator.core.pool import ACCOUNT_RULES, Catalogue, Provider
-from orchestrator.deploy.checks.finding import Finding, FindingLines, JsonObject, listed, mapping, sequence
+from orchestrator.extensions.cluster_files.checks.finding import (
+    Finding,
+    FindingLines,
+    JsonObject,
+    listed,
+    mapping,
+    sequence,
+)
 
 _STARTS = ("head_start_ray_commands", "worker_start_ray_commands")
 _OPEN = re.compile(r"--dashboard-host[= ](0\.0\.0\.0|::|\*)")

@@ -6,8 +6,14 @@ from typing import Any
 
 from orchestrator.core.pool import PROJECT_RULE, Catalogue, parse_region
 from orchestrator.core.price import Provisioning
-from orchestrator.deploy.checks.access import check_access, check_account, check_images, check_words
-from orchestrator.deploy.checks.finding import (
+from orchestrator.execute.on_ray.pool_nodes import POOL_LABEL, build_resources, find_labels
+from orchestrator.extensions.cluster_files.checks.access import (
+    check_access,
+    check_account,
+    check_images,
+    check_words,
+)
+from orchestrator.extensions.cluster_files.checks.finding import (
     Finding,
     FindingLines,
     JsonObject,
@@ -19,8 +25,7 @@ from orchestrator.deploy.checks.finding import (
     sequence,
     whole,
 )
-from orchestrator.deploy.checks.machine_types import Offer, Refused, find_offer, not_sold
-from orchestrator.deploy.nodes import POOL_LABEL, build_resources, find_labels
+from orchestrator.extensions.cluster_files.checks.machine_types import Offer, Refused, find_offer, not_sold
 
 
 def check_node(name: str, node_type: JsonObject, config: JsonObject, catalogue: Catalogue) -> FindingLines:

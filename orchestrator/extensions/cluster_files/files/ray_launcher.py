@@ -7,15 +7,13 @@ from orchestrator.core.device import DeviceKind
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.pool import Cluster, Pool, parse_region
 from orchestrator.core.printable import command_text
-from orchestrator.deploy.nodes import (
+from orchestrator.execute.on_ray.pool_nodes import build_resources, find_labels, labels_of_pool
+from orchestrator.extensions.cluster_files.files.node_requests import (
     Plain,
     build_head_config,
     build_node_config,
-    build_resources,
-    find_labels,
-    labels_of_pool,
 )
-from orchestrator.deploy.yaml_text import to_yaml
+from orchestrator.extensions.cluster_files.files.yaml_text import to_yaml
 
 _HEAD = "head"
 _TOKEN = "~/.ray/auth_token"  # noqa: S105  where it lies

@@ -1,25 +1,28 @@
-"""Command `cluster`: print the file of declared pools, check a file, or compare it with one on disk."""
+"""Commands `cluster` (print, check or compare the file of declared pools) and `doctor cluster`."""
 
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from orchestrator.commands.catalogue.machines import CHECK, DIFF
 from orchestrator.commands.command_line import DONE, NO_RESULT, WRONG_REQUEST, CommandLine
+from orchestrator.commands.doctor import print_diagnosis
 from orchestrator.commands.json_output import print_document, wants_json
 from orchestrator.config.cluster import load_cluster
 from orchestrator.config.workload_overrides import workload_overrides
 from orchestrator.core import codec
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.pool import Catalogue, Cluster
-from orchestrator.deploy.checks.finding import Finding
-from orchestrator.deploy.checks.kuberay import CLUSTER_KINDS, check_manifests
-from orchestrator.deploy.checks.ray_launcher import check_launcher
-from orchestrator.deploy.kuberay import manifests_yaml
-from orchestrator.deploy.ray_launcher import launcher_yaml
-from orchestrator.deploy.yaml_text import diff, from_yaml
+from orchestrator.extensions.cluster_files.catalogue import CHECK, DIFF
+from orchestrator.extensions.cluster_files.checks.finding import Finding
+from orchestrator.extensions.cluster_files.checks.kuberay import CLUSTER_KINDS, check_manifests
+from orchestrator.extensions.cluster_files.checks.ray_launcher import check_launcher
+from orchestrator.extensions.cluster_files.doctor import describe_cluster, diagnose_cluster
+from orchestrator.extensions.cluster_files.files.kuberay import manifests_yaml
+from orchestrator.extensions.cluster_files.files.ray_launcher import launcher_yaml
+from orchestrator.extensions.cluster_files.files.yaml_text import diff, from_yaml
 from orchestrator.terminal.screen import Screen
 from workloads.data.files import require_regular
 
@@ -69,7 +72,7 @@ def launcher_findings(rendered: Rendered) -> tuple[Finding, ...]:
     if not _is_launchers(documents):
         return ()
     try:
-        from orchestrator.execute.on_ray.launcher_check import first_fault
+        from orchestrator.extensions.cluster_files.launcher_check import first_fault
 
         fault = first_fault(documents[0])
     except ModuleNotFoundError as error:
@@ -144,6 +147,20 @@ def cluster(line: CommandLine, screen: Screen) -> int:
         return _print_findings(rendered.name, rendered.findings, screen)
     sys.stdout.write(rendered.text)
     return DONE
+
+
+def doctor_cluster(line: CommandLine, screen: Screen) -> int:
+    """Print what declared pools can train on."""
+    here = Path.cwd()
+    cluster, catalogue = load_cluster(line.overrides, working_directory=here)
+    # a job of Kubernetes needs a cap, which no check depends on
+    cap = [] if any(word.startswith("budget.usd=") for word in line.overrides) else ["budget.usd=1"]
+    rendered = render([*line.overrides, *(cap if cluster.provider == "gke" else [])], working_directory=here)
+    faults = [f"{finding.key}: {finding.message}" for finding in rendered.findings]
+    today = datetime.now(UTC).date().isoformat()
+    diagnosis = diagnose_cluster(cluster, catalogue, faults=faults, today=today)
+    print_diagnosis(codec.to_json(diagnosis), describe_cluster(diagnosis), line, screen)
+    return DONE if diagnosis.is_ready else NO_RESULT
 
 
 def _check(rendered: Rendered, line: CommandLine, screen: Screen) -> int:

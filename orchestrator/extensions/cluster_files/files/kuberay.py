@@ -8,8 +8,9 @@ from orchestrator.core.device import Device, topology_of_host
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.pool import Cluster, Environment, Pool, usable_cpus
 from orchestrator.core.printable import command_text
-from orchestrator.deploy.nodes import Plain, labels_of_pool, parse_machine
-from orchestrator.deploy.yaml_text import to_yaml
+from orchestrator.execute.on_ray.pool_nodes import labels_of_pool
+from orchestrator.extensions.cluster_files.files.node_requests import Plain, parse_machine
+from orchestrator.extensions.cluster_files.files.yaml_text import to_yaml
 
 API = "ray.io/v1"
 RAY_VERSION = "2.60.0"

@@ -10,8 +10,8 @@ from repository import ROOT
 
 from orchestrator.config.cluster import load_cluster
 from orchestrator.core.pool import Environment
-from orchestrator.deploy.checks.access import iterate_texts, secrets, unpinned
-from orchestrator.deploy.kuberay import RAY_VERSION
+from orchestrator.extensions.cluster_files.checks.access import iterate_texts, secrets, unpinned
+from orchestrator.extensions.cluster_files.files.kuberay import RAY_VERSION
 from orchestrator.plan.compatibility import LEAST_CAPABILITY
 from orchestrator.train.accelerator_versions import LEAST_DRIVER
 

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from orchestrator.core.errors import ConfigError
-from orchestrator.deploy.yaml_text import from_yaml
+from orchestrator.extensions.cluster_files.files.yaml_text import from_yaml
 
 
 def seconds_for(num_keys: int) -> float:

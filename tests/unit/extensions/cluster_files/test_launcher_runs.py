@@ -11,7 +11,7 @@ from launcher_file_builders import CONF, PROJECT, config, pool_names
 from orchestrator.config.cluster import load_cluster
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.pool import Cluster
-from orchestrator.deploy.ray_launcher import build_launcher
+from orchestrator.extensions.cluster_files.files.ray_launcher import build_launcher
 
 HEAD = "10.0.0.2"
 
