@@ -94,7 +94,7 @@ def compared_table(comparisons: Iterable[Comparison]) -> Table:
 def _build_table(
     title: str, note: str, *, headers: Sequence[str], rows: Iterable[tuple[*tuple[str, ...], Comparison]]
 ) -> Table:
-    """Make a table whose rows end with the ratio and the verdict of a comparison."""
+    """Make a table with the ratio and the verdict of a comparison at the end of each row."""
     return Table(
         title=title,
         note=note,
