@@ -129,7 +129,9 @@ class Session:
 def build_label(record: Mapping[str, Any]) -> str:
     """Name a record by what distinguishes it within a stage."""
     spec = record["spec"]
-    options = ", ".join(f"{name}={value}" for name, value in (spec.get("trainer_options") or {}).items())
+    differing = {**(spec.get("trainer_options") or {}), **(spec.get("memory_settings") or {})}
+    method = (spec.get("workload_options") or {}).get("method")
+    options = ", ".join(f"{name}={value}" for name, value in {"method": method, **differing}.items() if value)
     return " ".join(filter(None, [spec["workload"], spec["trainer"], spec["precision"], options]))
 
 

@@ -22,6 +22,28 @@ _SMALL = ("mnist_cnn", "mnist_gan", "imdb_bilstm", "imdb_bigru")
 _GAN_BATCHES = ("64", "128", "256", "512")
 _BOUND_BY_ARITHMETIC = ("workload=resnet50", "workload.image_size=224", "global_batch_size=128", "steps=90")
 """On images of 32 pixels the host of an H100 took 17 to 25 ms to launch a step, whatever the precision."""
+_MEMORY_TOLERANCE = 0.08
+_LANGUAGE_MODEL = {
+    "architectures": ["LlamaForCausalLM"],
+    "model_type": "llama",
+    "vocab_size": 32_000,
+    "hidden_size": 2_048,
+    "intermediate_size": 5_632,
+    "num_hidden_layers": 22,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 4,
+    "max_position_embeddings": 2_048,
+    "tie_word_embeddings": False,
+}
+"""The shape of TinyLlama: 1.1 billion weights."""
+_SMALLEST = {
+    "vocab_size": 256,
+    "hidden_size": 64,
+    "intermediate_size": 128,
+    "num_hidden_layers": 2,
+    "max_position_embeddings": 64,
+}
+"""What is less of it in a dry run on a CPU."""
 _JOBS = ("digits", "tiny_bert")
 _OWN_LOOP = "python train_mnist.py --batch-size {batch_size_per_worker} --precision {precision}"
 _HUGGING_FACE = """
@@ -209,6 +231,56 @@ def jobs(session: Session) -> None:
         _judge(session, "jobs", record)
 
 
+def language_models(session: Session) -> None:
+    """Check counted memory and predicted time of a language model, whole and by adapters.
+
+    What is predicted is asked before anything is measured.
+    """
+    if session.trainer != "torch_ddp":
+        session.note("language_models: of torch_ddp only")
+        return
+    is_gpu = session.device.kind == "gpu"
+    folder = session.folder / "language_model"
+    folder.mkdir(exist_ok=True)
+    shape = _LANGUAGE_MODEL if is_gpu else {**_LANGUAGE_MODEL, **_SMALLEST}
+    (folder / "config.json").write_text(json.dumps(shape))
+    words = (
+        f"trainer={session.trainer}",
+        "workload=causal_lm",
+        f"workload.model={folder}",
+        f"workload.method={'lora' if session.is_quick else 'full,lora,qlora'}",
+        "workload.dtype=bfloat16",
+        "activation_checkpointing=none,full",
+        "precision=bf16",
+        "global_batch_size=4",
+        "steps=100",
+        "workload_seconds=300",
+    )
+    stage = "language_models"
+    where = ("+sweep=single", f"sweep.name={stage}", f"device={session.device.name}")
+    code, output = session.run("plan", *where, *words, "--json")
+    session.check(stage, code == 0, f"plan ends with exit code {code}")
+    planned = json.loads(output) if code == 0 else {"memory": {}, "forecasts": []}
+    predicted = {_identify(item["trial"]): item["step"] for item in planned["forecasts"]}
+    for record in session.sweep(stage, *words):
+        _judge(session, stage, record)
+        label = build_label(record)
+        tokens = record["result"]["tokens_per_sample"] * record["spec"]["global_batch_size"]
+        session.note(f"{label}: {tokens / step_seconds(record):,.0f} tokens/s")
+        session.note(f"{label}: predicted step {predicted.get(_identify(record['spec']))}")
+        counted = planned["memory"].get(record["trial_id"], {}).get("tensor_bytes")
+        if not is_gpu or counted is None:
+            continue
+        ratio = counted / max(device["peak_memory_bytes"] for device in record["result"]["devices"])
+        text = f"{label}: counted memory {counted / 2**30:.2f} GiB, {ratio:.3f} of the peak"
+        session.check(stage, abs(ratio - 1) < _MEMORY_TOLERANCE, text)
+
+
+def _identify(trial: Mapping[str, Any]) -> str:
+    """Return what the settings of one stage differ in."""
+    return json.dumps([trial["workload_options"], trial.get("memory_settings")], sort_keys=True)
+
+
 def scripts(session: Session) -> None:
     """Check a script with its own loop, and one of Hugging Face's `Trainer` where that is installed."""
     if session.device.kind == "tpu":
@@ -335,6 +407,7 @@ STAGES: Mapping[str, Callable[[Session], None]] = {
     "clock": clock,
     "gate": gate,
     "compile": compile_,
+    "language_models": language_models,
     "jobs": jobs,
     "scripts": scripts,
     "split": split,
