@@ -502,7 +502,7 @@ class ScriptSpec:
         return self.data, OWN_SOURCE
 
     def count_train_samples(self, _ref: "DataRef") -> None:
-        """Return None: the script does not say."""
+        """Return None: a script does not declare it."""
 
     def find_full_training(
         self, global_batch_size: int, _train_samples: int | None

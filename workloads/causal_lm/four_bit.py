@@ -36,7 +36,7 @@ class _UnpackedProduct(torch.autograd.Function):
 
 
 class FourBitLinear(nn.Linear):
-    """A linear layer whose weight is packed, two values in a byte.
+    """A linear layer with a packed weight, two values in a byte.
 
     Everything is a frozen parameter: a checkpoint of what is trained leaves it out.
     """

@@ -218,7 +218,7 @@ def _describe_origin(predicted: Predicted) -> str:
 
 
 def _list_prices(predicted: Iterable[Predicted]) -> Iterable[str]:
-    """Say what each device is priced as, once for all of its rows."""
+    """Format what each device is priced as, once for all of its rows."""
     return dict.fromkeys(
         f"{'' if one.trial.num_workers == 1 else f'{one.trial.num_workers} x '}{one.trial.device_label} "
         f"is priced as {priced_as(one.price)}."
