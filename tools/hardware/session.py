@@ -15,6 +15,7 @@ from orchestrator.core.device import Device
 ROOT = Path(__file__).parents[2]
 _USUAL = ("executor=inline", "tracking=none", "data.source=synthetic", "budget.confirm_usd=null")
 _SECONDS = 900.0
+_USUAL_VALUES = (None, 0, "none")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +132,11 @@ def build_label(record: Mapping[str, Any]) -> str:
     spec = record["spec"]
     differing = {**(spec.get("trainer_options") or {}), **(spec.get("memory_settings") or {})}
     method = (spec.get("workload_options") or {}).get("method")
-    options = ", ".join(f"{name}={value}" for name, value in {"method": method, **differing}.items() if value)
+    options = ", ".join(
+        f"{name}={value}"
+        for name, value in {"method": method, **differing}.items()
+        if value not in _USUAL_VALUES
+    )
     return " ".join(filter(None, [spec["workload"], spec["trainer"], spec["precision"], options]))
 
 
