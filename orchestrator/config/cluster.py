@@ -18,6 +18,9 @@ from orchestrator.core.errors import ConfigError, UnknownNameError
 from orchestrator.core.pool import Catalogue, Cluster, Pool
 from orchestrator.core.price import PriceList, PriceRow
 
+_CONVERTED = ("own", "confirm_spot", "regions", "as_of", "source")
+"""Keys of a price list that have another form there, or are those of rows."""
+
 
 def convert_price_list(
     plain: Mapping[str, Any], *, option: str, load_devices: Callable[[], Mapping[str, Device]]
@@ -34,20 +37,8 @@ def convert_price_list(
     """
     return PriceList(
         name=option,
-        region=plain["region"],
-        provisioning=plain["provisioning"],
-        currency=plain["currency"],
-        billing_seconds=plain["billing_seconds"],
-        least_billing_seconds=plain["least_billing_seconds"],
-        start_seconds=plain["start_seconds"] and tuple(plain["start_seconds"]),
-        interruptions_per_day=plain["interruptions_per_day"] and tuple(plain["interruptions_per_day"]),
-        seller=plain["seller"],
-        sellers=None if plain["sellers"] is None else tuple(plain["sellers"]),
-        offer_regions=tuple(plain["offer_regions"]),
-        discount=plain["discount"],
+        **{key: value for key, value in plain.items() if key not in _CONVERTED},
         own=_rename_devices(plain["own"], load_devices),
-        max_age_days=plain["max_age_days"],
-        this_host=plain["this_host"],
         confirmed_spot=plain["confirm_spot"],
         rows={
             region: {instance: _build_row(row) for instance, row in rows["instances"].items()}

@@ -36,6 +36,7 @@ from orchestrator.core.budget import Budget
 from orchestrator.core.device import Device
 from orchestrator.core.errors import FAILURE_KINDS, NEVER_RETRIED, ConfigError
 from orchestrator.core.objective import Objective
+from orchestrator.core.offer import find_group
 from orchestrator.core.pool import Cluster
 from orchestrator.core.search import Search
 from orchestrator.core.settings import Checkpointing, Compiling, Deadlines, Settings, TrainerSettings
@@ -136,6 +137,8 @@ def _base(composer: Composer, request: Request) -> tuple[DictConfig, dict[str, A
         assign(base, key, single[key])
     for key in single.keys() & set(POINT_KEYS):  # an interpolation sees what the others are set to
         request.choices[key] = (read_value(base, key),)
+    if "prices.region" in request.settings and not base.prices.offer_regions:
+        base.prices.offer_regions = [find_group(str(base.prices.region))]
     keys = {key: read_value(base, key) for key in POINT_KEYS}
     return base, {**{group: options[group] for group in POINT_GROUPS}, **keys}, options
 

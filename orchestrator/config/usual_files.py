@@ -1,8 +1,9 @@
 """Config files of the usual shape, merged at a fraction of the cost of Hydra's defaults list.
 
-Usual is an option that builds on one schema, `defaults: [schema, _self_]`, or is one; and a primary file that
-builds on one schema and chooses options of groups. For any other file, and for one with a mistake in it, the
-answer here is None: Hydra composes it, or reports the mistake. Both ways give the same configuration.
+Usual is an option that builds on one schema, `defaults: [schema, _self_]`, is one, or builds on one of these;
+and a primary file that builds on one schema and chooses options of groups. For any other file, and for one
+with a mistake in it, the answer here is None: Hydra composes it, or reports the mistake. Both ways give the
+same configuration.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -64,12 +65,15 @@ def _or_none(merge: Callable[[], T | None]) -> T | None:
         return None
 
 
-def _merged_option(read: ReadFile, group: str, option: str) -> DictConfig | None:
+def _merged_option(read: ReadFile, group: str, option: str, *, is_base: bool = False) -> DictConfig | None:
     file = read(f"{group}/{option}")
     if file is None:
         return None
     is_schema = file.is_schema_source and not file.defaults_list
     schema = None if is_schema else _find_schema(read, file, folder=f"{group}/")
+    base = _find_first(file)
+    if base and not (is_schema or is_base or schema):
+        schema = _merged_option(read, group, base, is_base=True)
     if not is_schema and (schema is None or len(file.defaults_list or ()) != 2):
         return None
     config = OmegaConf.merge(*([] if schema is None else [schema]), file.config)  # a copy, also of one alone
@@ -98,17 +102,21 @@ def _merged_primary(read: ReadFile, name: str, nodes: Mapping[str, DictConfig | 
 
 def _find_schema(read: ReadFile, file: ConfigResult, *, folder: str = "") -> DictConfig | None:
     """Return the schema that a file's defaults list begins with, if it ends with the file itself."""
+    path = _find_first(file)
+    schema = read(f"{folder}{path}") if path else None
+    if schema is None or not schema.is_schema_source or schema.defaults_list:
+        return None
+    return schema.config if isinstance(schema.config, DictConfig) else None
+
+
+def _find_first(file: ConfigResult) -> str | None:
+    """Return the file that a file's defaults list begins with, if it ends with the file itself."""
     entries = file.defaults_list or []
     if file.header["package"] is not None or len(entries) < 2 or entries[-1] != ConfigDefault(path=_SELF):
         return None
     first = entries[0]
     path = first.path if isinstance(first, ConfigDefault) else None
-    if not path or "/" in path or first != ConfigDefault(path=path):
-        return None
-    schema = read(f"{folder}{path}")
-    if schema is None or not schema.is_schema_source or schema.defaults_list:
-        return None
-    return schema.config if isinstance(schema.config, DictConfig) else None
+    return path if path and "/" not in path and first == ConfigDefault(path=path) else None
 
 
 def _read_choices(entries: Sequence[InputDefault]) -> Mapping[str, str] | None:

@@ -24,10 +24,14 @@ def rented(price: Price) -> str:
 
 
 def _describe_nodes(row: Price) -> str:
-    count = f"{row.nodes} x " if row.nodes > 1 else ""
     devices = "device" if row.unused_devices == 1 else "devices"
     unused = f" with {row.unused_devices} unused {devices}" if row.unused_devices else ""
-    return f"{count}{row.instance} {row.provisioning.replace('_', ' ')}{unused}"
+    return f"{describe_machines(row)} {row.provisioning.replace('_', ' ')}{unused}"
+
+
+def describe_machines(price: Price) -> str:
+    """Format `n1-standard-8+1xT4`, `3 x v3-8`, without other kinds of nodes."""
+    return f"{price.nodes} x {price.instance}" if price.nodes > 1 else price.instance
 
 
 def find_regions(price: Price) -> str:

@@ -120,10 +120,16 @@ class PredictionInputs:
             return None
         return spec.count_train_samples(ref)
 
-    def find_price(self, point: Point) -> Price | Unpriced:
-        """Return the price of the point where its device is."""
-        num_hosts = count_hosts(point, self.find_slots(point))
-        return self.price_book.price_where_it_is(point.device.name, point.num_workers, num_hosts=num_hosts)
+    def find_price(self, point: Point, instance: str = "") -> Price | Unpriced:
+        """Return the price of the point where its device is, or of the instance that was asked for."""
+        slots = self.find_slots(point)
+        return self.price_book.price_where_it_is(
+            point.device.name,
+            point.num_workers,
+            num_hosts=count_hosts(point, slots),
+            is_divisible=not slots and point.num_hosts is None,
+            instance=instance,
+        )
 
     def build_query(self, point: Point) -> StepQuery | Refusal:
         """Build the query of a point's step, or refuse it."""
@@ -206,7 +212,7 @@ def predicted(overrides: Sequence[str], *, working_directory: Path) -> tuple[Pre
             point=point,
             roofline=None if isinstance(query, Refusal) else query.roofline,
             step=query if isinstance(query, Refusal) else predict_step(point, query),
-            price=inputs.find_price(point),
+            price=inputs.find_price(point, named.instances.get(point.device.name, "")),
             is_rented=inputs.is_rented(point),
             memory=None if isinstance(query, Refusal) else _memory_need(query),
             breakdown=None if isinstance(query, Refusal) else find_breakdown(point, query),

@@ -16,17 +16,19 @@ def find_offer_prices(
     prices: PriceList,
     today: str,
     offers: Iterable[Offer],
-    num_hosts: int = 1,
+    num_hosts: int,
+    rank: Callable[[Price | None], tuple[float, ...]],
 ) -> tuple[Price, ...]:
     """Return the price of each seller's cheapest instance that holds the trial.
 
-    An instance may have more devices than the trial needs, and is paid whole. Where none has enough, several
-    are rented, as few as possible.
+    An instance may have more devices than the trial needs, and is paid whole. Where none has enough, or
+    workers that may be divided are cheaper so, several are rented.
     """
     cheapest: dict[str, Price] = {}
     for offer in offers:
         if offer.device == device and _is_considered(offer, prices):
-            nodes = max(num_hosts, math.ceil(count / offer.count))
+            least = max(num_hosts, math.ceil(count / offer.count))
+            nodes = next((nodes for nodes in range(least, count) if count % nodes == 0), least)
             rented = RentedNodes(
                 instance=offer.instance,
                 nodes=nodes,
@@ -36,14 +38,20 @@ def find_offer_prices(
                 unused_devices=nodes * offer.count - count,
             )
             price = build_price(offer.row, rented, seller=offer.seller, prices=prices, today=today)
-            if price and rank_price(price) < rank_price(cheapest.get(offer.seller)):
+            if price and rank(price) < rank(cheapest.get(offer.seller)):
                 cheapest[offer.seller] = price
     return tuple(cheapest.values())
 
 
-def rank_price(price: Price | None) -> tuple[float, float]:
-    """Return what prices of the same hardware are ordered by: one machine before several, then dollars."""
-    return (price.nodes, price.usd_per_hour) if price else (math.inf, math.inf)
+def rank_price(price: Price | None, *, is_divisible: bool, instance: str) -> tuple[float, ...]:
+    """Return what prices of the same hardware are ordered by: one machine before several, then dollars.
+
+    Workers that may be divided over machines are on the cheapest. A named instance comes before all others.
+    """
+    if price is None:
+        return (math.inf,)
+    is_other = price.instance.lower() != instance.lower()
+    return is_other, 0 if is_divisible else price.nodes, price.usd_per_hour, price.nodes
 
 
 def require_known_sellers(prices: PriceList, load_offers: Callable[[], Iterable[Offer]]) -> None:

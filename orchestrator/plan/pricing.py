@@ -4,6 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from orchestrator.core.device import Device
 from orchestrator.core.offer import Offer
@@ -26,17 +27,22 @@ def find_price(
     today: str,
     pool: Pool | None = None,
     num_hosts: int = 1,
+    is_divisible: bool = False,
+    instance: str = "",
     load_offers: Callable[[], Iterable[Offer]] = tuple,
 ) -> Price | Unpriced:
     """Return the price of that many devices and their hosts: that of the list, or of the cheapest seller.
 
     An own price comes before all others. Offers of other sellers count where the list has no price, or
-    compete with it where `prices.sellers` is given. Hardware in a pool has the price of the list.
+    compete with it where `prices.sellers` is given. Hardware in a pool, and an instance that this host is
+    known to be, have the price of the list.
 
     Args:
         today: `2026-11-21`.
         pool: pool of the trial; None: the hardware is not known to be rented.
         num_hosts: nodes of that pool that it holds.
+        is_divisible: its workers may be on any number of nodes; else one comes before cheaper ones together.
+        instance: the device was asked for by its name, and it comes before cheaper ones; empty: by none.
         load_offers: reads the offers of all sellers, where a price needs them.
     """
     if device.name in prices.own:
@@ -46,19 +52,28 @@ def find_price(
         return Unpriced(reason=f"prices={prices.name} has no prices")
     listed = _find_listed_price(device, count, prices=prices, today=today, pool=pool, num_hosts=num_hosts)
     is_enough = isinstance(listed, Price) or prices.seller is None
-    if pool or (is_enough and prices.sellers is None):
+    is_here = isinstance(listed, Price) and not listed.is_hypothetical
+    if pool or is_here or (is_enough and prices.sellers is None):
         return listed
     if not prices.includes(prices.seller):
         listed = Unpriced(reason=f"prices.sellers leaves out {prices.seller}")
+    rank = partial(rank_price, is_divisible=is_divisible, instance=instance)
     offered = find_offer_prices(
-        device.name, count, prices=prices, today=today, offers=load_offers(), num_hosts=num_hosts
+        device.name, count, prices=prices, today=today, offers=load_offers(), num_hosts=num_hosts, rank=rank
     )
     if isinstance(listed, Price):
         offered = (listed, *offered)
     elif not offered:
         return Unpriced(reason=f"{listed.reason}, and {_NO_SELLER}")
-    first, *others = sorted(offered, key=rank_price)
-    return replace(first, elsewhere=tuple(others[:1]))
+    return _with_elsewhere(sorted(offered, key=rank))
+
+
+def _with_elsewhere(ranked: Sequence[Price]) -> Price:
+    """Return the first price, beside the second and the one that is cheapest as a spot machine."""
+    first, *others = ranked
+    spot = min(ranked, key=lambda one: one.usd_per_hour_as("spot") or math.inf)
+    shown = (*others[:1], *([spot] if spot.usd_per_hour_as("spot") else []))
+    return replace(first, elsewhere=tuple(one for one in dict.fromkeys(shown) if one != first))
 
 
 def _find_own_price(device: Device, count: int, *, prices: PriceList, today: str, num_hosts: int) -> Price:
@@ -110,11 +125,7 @@ def _find_listed_price(
             reason=f"prices={prices.name} has no {rented.provisioning} price of {rented.instance} in "
             f"{rented.region}"
         )
-    return replace(
-        price,
-        least_billing_seconds=prices.least_billing_seconds,
-        interruptions_per_day=prices.interruptions_per_day,
-    )
+    return replace(price, least_billing_seconds=prices.least_billing_seconds)
 
 
 def price_together(prices: Sequence[Price | Unpriced]) -> Price | Unpriced:
@@ -200,43 +211,31 @@ class PriceBook:
         pool = None if pools else self.pools.get(placement.pool or "")
         return self._find_price(placement.trial, pool=pool)
 
-    def price_where_it_is(self, device: str, count: int, *, num_hosts: int) -> Price | Unpriced:
-        """Return the price of hardware that is not at hand: of the first pool that has it, if there is
-        one.
-        """
+    def price_where_it_is(
+        self, device: str, count: int, *, num_hosts: int, is_divisible: bool = False, instance: str = ""
+    ) -> Price | Unpriced:
+        """Return the price of hardware that is not at hand: of the first pool that has it, if one does."""
         pool = next((pool for pool in self.pools.values() if pool.device.name == device), None)
         if pool and pool.device.kind != "cpu":
             num_hosts = max(num_hosts, math.ceil(count / pool.count))
-        return find_price(
-            self.devices[device],
-            count,
-            prices=self.prices,
-            today=self.today,
-            pool=pool,
-            num_hosts=num_hosts,
-            load_offers=self.load_offers,
-        )
+        how = {"num_hosts": num_hosts, "is_divisible": is_divisible, "instance": instance}
+        return self._find(self.devices[device], count, pool=pool, **how)
 
     def price_of_absent(self, trial: TrialSpec) -> Price | Unpriced:
         """Return the same of a trial; devices that are not alike have no pool in common."""
         if trial.other_devices:
             return self._find_price(trial, pool=None)
-        return self.price_where_it_is(trial.device, trial.num_workers, num_hosts=trial.num_hosts)
+        num_hosts = trial.num_hosts
+        return self.price_where_it_is(
+            trial.device, trial.num_workers, num_hosts=num_hosts, is_divisible=num_hosts == 1
+        )
 
     def _find_price(self, trial: TrialSpec, *, pool: Pool | None) -> Price | Unpriced:
         counts = Counter(trial.devices) if trial.other_devices else {trial.device: trial.num_workers}
         rented = self._on_one_host(counts) if trial.num_hosts == 1 else counts
         return price_together(
             [
-                find_price(
-                    self.devices[name],
-                    count,
-                    prices=self.prices,
-                    today=self.today,
-                    pool=pool,
-                    num_hosts=trial.num_hosts,
-                    load_offers=self.load_offers,
-                )
+                self._find(self.devices[name], count, pool=pool, num_hosts=trial.num_hosts)
                 for name, count in rented.items()
             ]
         )
@@ -248,14 +247,11 @@ class PriceBook:
 
     def _price_in(self, pool: str, num_hosts: int) -> Price | Unpriced:
         node_pool = self.pools[pool]
-        return find_price(
-            node_pool.device,
-            node_pool.count,
-            prices=self.prices,
-            today=self.today,
-            pool=node_pool,
-            num_hosts=num_hosts,
-        )
+        return self._find(node_pool.device, node_pool.count, pool=node_pool, num_hosts=num_hosts)
+
+    @property
+    def _find(self) -> Callable[..., Price | Unpriced]:
+        return partial(find_price, prices=self.prices, today=self.today, load_offers=self.load_offers)
 
 
 def prices_by_trial(plan: Plan, price_book: PriceBook) -> dict[str, Price | Unpriced]:

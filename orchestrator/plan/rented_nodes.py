@@ -53,6 +53,7 @@ def build_price(
         max_age_days=prices.max_age_days,
         is_hypothetical=rented.is_hypothetical,
         start_seconds=prices.start_seconds,
+        interruptions_per_day=prices.interruptions_per_day,
         other_node_usd_per_hour=find_usd(_OTHER[rented.provisioning]),
         seller=seller,
         unused_devices=rented.unused_devices,

@@ -191,7 +191,7 @@ def job_lines(predictions: Iterable[Prediction]) -> tuple[str, ...]:
     lines = []
     for name, found in jobs.items():
         costs = [cost for _, cost in found]
-        fastest = min(costs, key=lambda one: one.seconds.median)
+        fastest = min(costs, key=lambda one: (one.seconds.median, one.usd.median if one.usd else math.inf))
         lines.append(job_line(found[0][0], fastest, costs, job=name if len(jobs) > 1 else ""))
     return tuple(lines)
 
@@ -303,7 +303,9 @@ def find_notes(prediction: Prediction) -> tuple[str, ...]:
     priced = (
         f"without a price: {price.reason}" if isinstance(price, Unpriced) else f"priced as {priced_as(price)}"
     )
-    return (step.source, *([step.past] if step.past else []), priced)
+    is_split = isinstance(price, Price) and price.nodes > 1
+    split = ["the network between its machines is not in the time"] if is_split else []
+    return (step.source, *([step.past] if step.past else []), *split, priced)
 
 
 def _how_to_measure(prediction: Prediction) -> str:
@@ -316,9 +318,10 @@ def _how_to_measure(prediction: Prediction) -> str:
 
 
 def _setting(prediction: Prediction) -> str:
-    """`t4 in fp32, batch 64, 2 workers`."""
+    """`t4 in fp32, batch 64, 2 workers`, `8 workers on 2 hosts`."""
     point = prediction.point
     workers = f", {point.num_workers} workers" if point.num_workers > 1 else ""
+    workers += f" on {counted(point.num_hosts, 'host')}" if point.num_hosts else ""
     return f"{prediction.device_label} in {point.precision}, batch {format_batch(point)}{workers}"
 
 

@@ -2,11 +2,13 @@
 
 import math
 from dataclasses import dataclass
+from functools import partial
 
 from orchestrator.analysis.formatting import about, digits_for, duration, number
 from orchestrator.analysis.predictions.forecasts import scaled
 from orchestrator.core.interval import Spread, exactly
-from orchestrator.core.price import Price, Unpriced
+from orchestrator.core.price import Price, Provisioning, Unpriced
+from orchestrator.core.price_label import describe_machines, find_regions
 from orchestrator.core.spot import SpotTraining, predict_spot
 
 _SECONDS_PER_HOUR = 3600
@@ -17,7 +19,7 @@ ASSUMED_CHECKPOINT_SECONDS = 20.0
 
 _SURE = 0.995
 
-_LEAST_SHOWN_SECONDS = 3600.0
+LEAST_SHOWN_SECONDS = 3600.0
 """A shorter training is hardly ever interrupted."""
 
 
@@ -33,6 +35,7 @@ class SpotCost:
         checkpoint_seconds: time of one, as measured or assumed.
         interruptions_per_day: range of the rate of one machine, as stated.
         is_without_boot: a restart has no boot, for it is not stated.
+        machine: what is rented, where that is another one than on demand; empty: the same.
     """
 
     seconds: Spread
@@ -44,6 +47,7 @@ class SpotCost:
     is_checkpoint_measured: bool
     interruptions_per_day: tuple[float, float]
     is_without_boot: bool
+    machine: str = ""
 
 
 def predict_spot_cost(
@@ -53,37 +57,37 @@ def predict_spot_cost(
     setup_seconds: float = 0.0,
     checkpoint_seconds: float | None = None,
 ) -> SpotCost | None:
-    """Predict a training on spot machines; None: one of the two prices or the interruptions are unknown.
+    """Predict it on the cheapest spot machines, beside the cheapest on demand, which another seller may have;
+    None: the prices or the interruptions are unknown.
 
     Args:
         training: seconds of the whole training without interruptions.
         setup_seconds: launch and first step, once more after each interruption.
         checkpoint_seconds: time of a checkpoint; None: not measured.
     """
-    if not isinstance(price, Price) or price.interruptions_per_day is None or training.median <= 0:
+    if not isinstance(price, Price) or training.median <= 0:
         return None
-    spot, on_demand = price.usd_per_hour_as("spot"), price.usd_per_hour_as("on_demand")
-    if spot is None or on_demand is None:
+    sellers = (price, *price.elsewhere)
+    rented = min(sellers, key=partial(_find_usd, provisioning="spot"))
+    spot, on_demand = _find_usd(rented, "spot"), min(_find_usd(one, "on_demand") for one in sellers)
+    if rented.interruptions_per_day is None or math.inf in (spot, on_demand):
         return None
-    least_boot, most_boot = price.start_seconds or (0.0, 0.0)
+    boots = price.start_seconds or (0.0, 0.0)
     one_checkpoint = ASSUMED_CHECKPOINT_SECONDS if checkpoint_seconds is None else checkpoint_seconds
-    low, high = price.interruptions_per_day
-    nodes_per_second = price.num_nodes / _SECONDS_PER_DAY
+    low, high = rented.interruptions_per_day
+    per_second = rented.num_nodes / _SECONDS_PER_DAY
     outlook = predict_spot(
         SpotTraining(
             work_seconds=training.median,
             checkpoint_seconds=one_checkpoint,
-            restart_seconds=(least_boot + setup_seconds, most_boot + setup_seconds),
-            interruptions_per_second=(nodes_per_second * low, nodes_per_second * high),
+            restart_seconds=(boots[0] + setup_seconds, boots[1] + setup_seconds),
+            interruptions_per_second=(per_second * low, per_second * high),
         ),
         price_ratio=spot / on_demand,
     )
     (least, most), interval = outlook.slowdown, outlook.interval_seconds
-    seconds = Spread(
-        median=training.median * outlook.expected_slowdown,
-        low=training.low * least,
-        high=max(training.high * most, training.median * outlook.expected_slowdown),
-    )
+    mean = training.median * outlook.expected_slowdown
+    seconds = Spread(median=mean, low=training.low * least, high=max(training.high * most, mean))
     return SpotCost(
         seconds=seconds,
         usd=scaled(seconds, spot / _SECONDS_PER_HOUR),
@@ -94,19 +98,26 @@ def predict_spot_cost(
         is_checkpoint_measured=checkpoint_seconds is not None,
         interruptions_per_day=(low, high),
         is_without_boot=price.start_seconds is None,
+        machine="" if rented is price else f"{describe_machines(rented)} in {find_regions(rented)}",
     )
+
+
+def _find_usd(price: Price, provisioning: Provisioning) -> float:
+    usd = price.usd_per_hour_as(provisioning)
+    return math.inf if usd is None else usd
 
 
 def describe_spot(cost: SpotCost | None) -> str:
     """Format `As a spot machine: 10 h (10 to 11), $3.1 (3.0 to 3.4). Cheaper in 94 of 100 worlds, 1.00 to
     1.04 times as long ...`; empty: unknown, or a training of less than an hour.
     """
-    if cost is None or cost.seconds.median < _LEAST_SHOWN_SECONDS:
+    if cost is None or cost.seconds.median < LEAST_SHOWN_SECONDS:
         return ""
     low, high = cost.interruptions_per_day
     basis = f"Stated: {low:g} to {high:g} interruptions a day of a machine"
+    where = f" ({cost.machine})" if cost.machine else ""
     if cost.seconds.high == math.inf:
-        return f"As a spot machine it would not come to its end. {basis}."
+        return f"As a spot machine{where} it would not come to its end. {basis}."
     longer = " to ".join(dict.fromkeys(f"{end:.2f}" for end in cost.slowdown))
     known = "measured" if cost.is_checkpoint_measured else "assumed"
     every = cost.checkpoint_every_seconds
@@ -117,7 +128,7 @@ def describe_spot(cost: SpotCost | None) -> str:
         f"({duration(exactly(cost.checkpoint_seconds), digits=2)} each, {known})"
     )
     return (
-        f"As a spot machine: {about(cost.seconds)}, {_dollars(cost.usd)}. Cheaper in "
+        f"As a spot machine{where}: {about(cost.seconds)}, {_dollars(cost.usd)}. Cheaper in "
         f"{_worlds(cost.chance_cheaper)} of 100 worlds, {longer} times as long. {checkpoint}. {basis}"
         f"{', boot not included' if cost.is_without_boot else ''}."
     )

@@ -31,7 +31,7 @@ NEXT = "Measure next"
 
 _MOST_ROWS = 20  # of predicted settings of one job: the others are hardly ever the best
 _RANKED = (
-    "Time and cost are those of the whole job, without checkpoints and evaluations. {setup} "
+    "Time and cost are those of the whole job. {setup} "
     "Brackets: 95% interval of the mean where measured, else a 90% interval. "
     "Chance: to keep to the limits and lie within {tolerance} of the best, measured or not. "
     "On the front: no other measured setting is better in time, cost or quality and no worse in the others."

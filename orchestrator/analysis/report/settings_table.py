@@ -222,7 +222,7 @@ def _calculated(one: RankedSetting, recommendation: Recommendation) -> dict[str,
         return {}
     facts = {
         "data_fixed": one.fixed_seconds,
-        "data_rate": one.samples_per_second.median,
+        "data_rate": one.samples_per_second.median / (1 + one.checkpoint_share),
         "data_low": one.seconds.low / one.seconds.median,
         "data_high": one.seconds.high / one.seconds.median,
     }

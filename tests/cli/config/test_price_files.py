@@ -35,10 +35,17 @@ def devices():
     }
 
 
-def test_the_usual_list_is_that_of_google_on_demand():
+def test_the_usual_list_is_that_of_all_sellers_on_demand():
     found = prices_of()
-    assert (found.name, found.region, found.provisioning) == ("gcp", "us-central1", "on_demand")
+    assert (found.name, found.sellers, found.seller) == ("all", ("all",), "gcp")
+    assert (found.region, found.provisioning, found.offer_regions) == ("us-central1", "on_demand", ())
     assert not load(SWEEP, working_directory=ROOT).reprices
+
+
+def test_a_region_on_the_command_line_restricts_other_sellers_to_that_part_of_the_world():
+    assert prices_of("prices.region=europe-west4").offer_regions == ("europe",)
+    words = "prices.region=europe-west4", "prices.offer_regions=[us]"
+    assert prices_of(*words).offer_regions == ("us",)
 
 
 @pytest.mark.parametrize("word", ["prices=gcp", "prices.provisioning=spot"])

@@ -42,9 +42,22 @@ def test_a_time_and_a_cost_with_intervals_are_printed(capsys):
     past = r"checked on 236 steps of 16 labs: 9\d% lay within the 90% interval"
     assert re.search(r"1\.[67]\dx +1,2,3$", out, re.MULTILINE)
     assert re.search(rf"^2  {past}", out, re.MULTILINE)
-    assert "\n3  priced as n1-standard-8+1xT4" in out
+    assert "\n3  priced as g4dn.xlarge on demand in aws us-east-1, $0.526/h of 2026-07-20" in out
     assert "\n1  vgg16 on this device in fp32 (PROFET)\n" in out
     assert "Predicted or compiled (docs/how_to/compiled.md), not measured." in " ".join(out.split())
+
+
+def test_several_cheaper_machines_come_before_one_that_holds_all_workers(capsys):
+    words = ("predict", "workload=vgg16", "device=t4", "num_workers=8", "report.epochs=20")
+    assert main([*words]) == 0
+    out = capsys.readouterr().out
+    assert "priced as 2 x n1-standard-8+4xT4 on demand in gcp us-central1, $3.56/h of " in out
+    assert "the network between its machines is not in the time" in out
+    assert main([*words, "num_hosts=1,2"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "on t4 in fp32, batch 64, 8 workers on 2 hosts: " in out
+    assert "$3.5 (predicted, without set-up and boot), which is the cheapest" in out
+    assert "priced as g4dn.metal on demand in aws us-east-1, $7.824/h" in out
 
 
 BOOT = "Boot and install of a rented machine are not included (prices.start_seconds=[LOW,HIGH] adds them)."
@@ -64,7 +77,7 @@ def test_boot_is_mentioned_only_for_absent_devices(capsys, command):
             r"on t4 in fp32, batch 64: [^(]*\([^)]*\), \S+ \(predicted, without set-up and boot\)", out
         )
     assert main([*words, "device=t4", "prices.start_seconds=[60,300]"]) == 0
-    assert "of a rented machine come on top: 60 s to 5.0 min, $0.012 to $0.061, as stated" in " ".join(
+    assert "of a rented machine come on top: 60 s to 5.0 min, $0.0088 to $0.044, as stated" in " ".join(
         capsys.readouterr().out.split()
     )
 
@@ -72,14 +85,19 @@ def test_boot_is_mentioned_only_for_absent_devices(capsys, command):
 @pytest.mark.parametrize(
     ("words", "input_", "milliseconds", "usd"),
     [
-        (("workload=resnet50",), "images 224x224, 1,000 classes (published size; runs default to ", 504, 1.6),
+        (
+            ("workload=resnet50",),
+            "images 224x224, 1,000 classes (published size; runs default to ",
+            504,
+            1.15,
+        ),
         (
             ("workload=resnet50", "workload.image_size=32"),
             "images 32x32, 10 classes (published size: workload.image_size=224 workload.num_classes=1000)",
             44.8,
-            0.142,
+            0.102,
         ),
-        (("+sweep=single", "workload=resnet50"), "images 32x32, 10 classes (published size: ", 44.8, 0.142),
+        (("+sweep=single", "workload=resnet50"), "images 32x32, 10 classes (published size: ", 44.8, 0.102),
     ],
 )
 def test_the_published_size_is_predicted_unless_the_words_name_another(

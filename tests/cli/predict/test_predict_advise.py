@@ -60,7 +60,7 @@ def test_a_leader_that_was_only_predicted_is_measured_before_anything_is_settled
 
 
 def test_what_to_measure_is_shown_with_its_cost_until_the_winner_is_clear(working_directory, capsys):
-    assert main(["predict", "advise", *BALANCED, "confidence=0.99"]) == 0
+    assert main(["predict", "advise", *BALANCED, "prices=gcp", "confidence=0.99"]) == 0
     out = capsys.readouterr().out
     assert "Measure next" in out
     assert re.search(
@@ -94,12 +94,12 @@ def test_measurements_make_it_clear(working_directory, capsys):
     before = advice(working_directory, *BALANCED, confidence=0.99)
     measure(working_directory, "t4", 0.1)
     one = advice(working_directory, *BALANCED, confidence=0.99)
-    measure(working_directory, "v100", 0.03)
+    measure(working_directory, "v100", 0.02)
     both = advice(working_directory, *BALANCED, confidence=0.99)
     assert {standing.provenance for standing in one.standings} == {"measured", "predicted"}
     assert [before.is_clear, both.is_clear] == [False, True]
     assert (both.winner.setting, both.winner.provenance) == ("v100, torch_ddp, fp32", "measured")
-    assert both.winner.likely == pytest.approx(0.03, rel=0.02)
+    assert both.winner.likely == pytest.approx(0.02, rel=0.02)
     assert both.errands == ()
     assert both.besides_seconds == pytest.approx(30.0)
 

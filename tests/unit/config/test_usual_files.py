@@ -12,8 +12,6 @@ from orchestrator.config.schema import POINT_GROUPS, SETTINGS_GROUPS
 SWEEPS = ("smoke", "tpu_vs_gpu", "paper_kernel_split")
 GROUPS = (*POINT_GROUPS, *SETTINGS_GROUPS, "sweep")
 CHOSEN = "schema, _self_"
-ON_ANOTHER_LIST = ("prices", "all")
-"""The one shipped option that builds on another one, which is left to Hydra."""
 
 
 @pytest.fixture(scope="module")
@@ -56,8 +54,7 @@ def test_every_shipped_option_is_merged_as_hydra_composes_it(composer, group):
     pairs = [(group, option) for option in composer.options(group)]
     composed = composer._composed_beside(pairs)
     for pair in pairs:
-        if pair != ON_ANOTHER_LIST:
-            assert_same(usual_option(composer, *pair), composed[pair])
+        assert_same(usual_option(composer, *pair), composed[pair])
 
 
 @pytest.mark.parametrize("sweep", SWEEPS)
@@ -88,6 +85,7 @@ def test_values_in_a_primary_file_go_over_its_options_and_under_the_sweep(tmp_pa
     [
         "defaults: [t4, _self_]\nnotes: x\n",
         "defaults: [schema, t4, _self_]\n",
+        "defaults: [mine, _self_]\n",
         "defaults: [_self_, schema]\n",
         "defaults: [schema]\nname: mine\n",
         "defaults: [schema@here, _self_]\n",

@@ -23,7 +23,7 @@ LISTED = replace(T4, instances={1: "t4-box"})
 UNLISTED = replace(T4, instances={})
 
 
-def find(device, *offers, count=1, num_hosts=1, of_pool=None, **changes):
+def find(device, *offers, count=1, num_hosts=1, of_pool=None, is_divisible=False, instance="", **changes):
     prices = price_list(**{"seller": "here", **changes})
     return find_price(
         device,
@@ -32,6 +32,8 @@ def find(device, *offers, count=1, num_hosts=1, of_pool=None, **changes):
         today=TODAY,
         load_offers=lambda: offers,
         num_hosts=num_hosts,
+        is_divisible=is_divisible,
+        instance=instance,
         pool=of_pool,
     )
 
@@ -62,7 +64,9 @@ def test_a_device_at_two_sellers_has_both_prices_the_cheaper_first():
     found = find(UNLISTED, *offers)
     assert [one.seller for one in (found, *found.elsewhere)] == ["other", "shop"]
     assert "; elsewhere shop-t4 on demand in shop us-east-1, $2.5/h of 2026-09-01" in priced_as(found)
-    assert [one.instance for one in find(LISTED, *offers, sellers=("all",)).elsewhere] == ["shop-t4"]
+    listed = replace(price_list().rows["here"]["t4-box"], spot_usd_per_hour=None)
+    changes = {"sellers": ("all",), "rows": {"here": {"t4-box": listed}}}
+    assert [one.instance for one in find(LISTED, *offers, **changes).elsewhere] == ["shop-t4"]
     assert find(LISTED, *offers).elsewhere == ()
 
 
@@ -81,6 +85,41 @@ def test_one_machine_that_holds_the_trial_comes_before_cheaper_ones_that_do_not(
     assert (found.nodes, found.usd_per_hour) == (1, 9.0)
     assert find(UNLISTED, offer(usd=9.0, count=8), count=16).usd_per_hour == 18.0
     assert find(UNLISTED, offer(usd=1.0), count=2, num_hosts=2).nodes == 2
+
+
+def test_workers_that_may_be_divided_are_on_the_cheapest_machines():
+    small, large = offer(usd=1.0, count=4), offer(usd=9.0, count=8, seller="other")
+    found = find(UNLISTED, small, large, count=8, is_divisible=True)
+    assert (found.nodes, found.usd_per_hour) == (2, 2.0)
+    assert [one.usd_per_hour for one in found.elsewhere] == [9.0]
+    assert (
+        find(UNLISTED, small, replace(large, on_demand_usd_per_hour=1.5), count=8, is_divisible=True).nodes
+        == 1
+    )
+
+
+def test_an_instance_that_was_asked_for_comes_before_cheaper_ones():
+    offers = offer(usd=1.0), offer(usd=9.0, instance="asked"), offer(usd=0.5, seller="other")
+    found = find(UNLISTED, *offers, instance="Asked")
+    assert (found.instance, found.elsewhere[0].usd_per_hour) == ("asked", 0.5)
+
+
+def test_machines_have_equally_many_workers_each():
+    found = find(UNLISTED, offer(usd=1.0, count=4), count=6, is_divisible=True)
+    assert (found.nodes, found.unused_devices) == (2, 2)
+    assert find(UNLISTED, offer(usd=1.0, count=3), count=8, is_divisible=True).nodes == 4
+
+
+def test_an_instance_that_this_host_is_has_the_price_of_the_list():
+    found = find(LISTED, offer(usd=0.1), sellers=("all",), this_host="t4-box")
+    assert (found.instance, found.is_hypothetical, found.elsewhere) == ("t4-box", False, ())
+
+
+def test_the_cheapest_spot_machine_is_shown_beside_machines_without_a_spot_price():
+    offers = offer(usd=1.0), offer(usd=2.0, seller="second"), offer(usd=4.0, spot=0.5, seller="third")
+    found = find(UNLISTED, *offers, interruptions_per_day=(1.0, 2.0))
+    assert [one.seller for one in (found, *found.elsewhere)] == ["shop", "second", "third"]
+    assert {one.interruptions_per_day for one in (found, *found.elsewhere)} == {(1.0, 2.0)}
 
 
 def test_regions_and_groups_of_regions_restrict_other_sellers():

@@ -48,12 +48,26 @@ def test_a_job_of_known_length_is_shown_with_its_time_and_cost_and_the_cheapest_
     assert told == (
         "Your job (15 epochs) on cpu, torch_ddp, fp32: 15.0 min (14.6 to 15.5), $0.90 (measured). "
         "Cheapest, cpu, tensorflow, fp32: 30.0 min (29.2 to 30.9), $0.050 (measured). "
-        "Evaluations, checkpoints and storage are not included."
+        "One evaluation is included; further ones, checkpoints and storage are not."
     )
     (alone,) = ending(repeats("torch_ddp", rates=[1000, 1000])).jobs
     assert alone == (
         "Your job (15 epochs) on cpu, torch_ddp, fp32: 15.0 min (14.5 to 15.6) (measured). "
-        "Evaluations, checkpoints and storage are not included."
+        "One evaluation is included; further ones, checkpoints and storage are not."
+    )
+
+
+def test_an_evaluation_and_checkpoints_that_were_measured_are_part_of_the_job():
+    """900 s of steps, a tenth of that for checkpoints, and an evaluation of 100 s are 18.2 minutes."""
+    records = repeats("torch_ddp", rates=[1000, 1000, 1000])
+    spent = {"evaluation_seconds": 100.0, "num_checkpoints": 2}
+    results = [
+        replace(one.result, **spent, checkpoint_seconds=one.result.training_seconds / 10) for one in records
+    ]
+    (told,) = ending([replace(one, result=took) for one, took in zip(records, results, strict=True)]).jobs
+    assert "18.2 min" in told
+    assert told.endswith(
+        "One evaluation and checkpoints are included; further evaluations and storage are not."
     )
 
 

@@ -27,8 +27,8 @@ class RankedSetting:
         factors: value of every axis by its key: `device` -> `t4`.
         low, likely, high: seconds of a step; 90 of 100 measurements are to lie between them.
         rates, noisy_rates: samples per second of each run that decides, and of each disturbed one.
-        fixed_seconds: launch and first step, the median of the runs that decide; of settings that were not
-            measured that of the measured ones, 0 without any.
+        fixed_seconds: launch, first step and `evaluation_seconds`, an evaluation at the end, the medians of
+            the runs that decide; of settings that were not measured those of the measured ones, 0 without.
         usd_per_second: price of the hardware; None: no price is known.
         price_marks: `hypothetical, old`.
         is_rented: a machine starts for its trials: a pool has its devices, or they are not here.
@@ -36,7 +36,7 @@ class RankedSetting:
         seconds, usd: of the job, `fixed_seconds` included, without boot of a machine (`describe_setup`): of
             measured settings with the 95% interval of the mean, of predicted ones with their 90% interval;
             None: no price is known. Without a target the seconds are `fixed_seconds` and the samples of the
-            job over `samples_per_second`.
+            job over `samples_per_second`, and `checkpoint_share` of those for checkpoints.
         quality: quality with its 95% interval, after `quality_samples`; None: not measured.
         price: price of its hardware; None: none was looked up.
         checkpoint_seconds: mean time of a checkpoint; None: not measured.
@@ -68,6 +68,8 @@ class RankedSetting:
     is_rented: bool = False
     price: Price | Unpriced | None = None
     checkpoint_seconds: float | None = None
+    checkpoint_share: float = 0.0
+    evaluation_seconds: float = 0.0
 
     @property
     def device(self) -> str:

@@ -1,18 +1,30 @@
 """Formats the time and cost of a whole job, and of its cheapest setting, in one line. Pure."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from orchestrator.analysis.formatting import about, number
-from orchestrator.analysis.predictions.spot import SpotCost, describe_spot, predict_spot_cost
+from orchestrator.analysis.predictions.forecasts import scaled
+from orchestrator.analysis.predictions.spot import (
+    LEAST_SHOWN_SECONDS,
+    SpotCost,
+    describe_spot,
+    predict_spot_cost,
+)
 from orchestrator.analysis.recommendation.answer.answer import RankedSetting, Recommendation
 from orchestrator.analysis.recommendation.model.candidate import TimeBasis
 from orchestrator.core.interval import Spread
 from orchestrator.core.price import Price, Unpriced
 
 _DIGITS = 2
-_NOT_INCLUDED = "Evaluations, checkpoints and storage are not included."
+_LEFT_OUT: Mapping[tuple[bool, bool], str] = {
+    (False, False): "Evaluations, checkpoints and storage are not included.",
+    (True, False): "One evaluation is included; further ones, checkpoints and storage are not.",
+    (False, True): "Checkpoints are included; evaluations and storage are not.",
+    (True, True): "One evaluation and checkpoints are included; further evaluations and storage are not.",
+}
+"""(an evaluation was measured, checkpoints were) -> what the time and cost of a job leave out, in words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +37,7 @@ class JobCost:
         is_rented: a machine starts for it; the boot is not in its time and cost.
         price: price of its hardware; None: none was looked up.
         setup_seconds, checkpoint_seconds: of the job; None: not measured.
+        checkpoint_share: time of checkpoints over that of the rest of the job.
     """
 
     setting: str
@@ -36,6 +49,7 @@ class JobCost:
     price: Price | Unpriced | None = None
     setup_seconds: float | None = None
     checkpoint_seconds: float | None = None
+    checkpoint_share: float = 0.0
 
     @property
     def spot(self) -> SpotCost | None:
@@ -44,13 +58,23 @@ class JobCost:
             return None
         return predict_spot_cost(
             self.price,
-            training=self.seconds,
+            training=scaled(self.seconds, 1 / (1 + self.checkpoint_share)),
             setup_seconds=self.setup_seconds or 0.0,
             checkpoint_seconds=self.checkpoint_seconds,
         )
 
+    def describe_spot(self) -> str:
+        """Describe the same in words, and name a seller without a known spot price; empty: not known."""
+        price, words = self.price, describe_spot(self.spot)
+        is_shown = self.is_rented and self.seconds.median >= LEAST_SHOWN_SECONDS
+        if not is_shown or not isinstance(price, Price) or price.usd_per_hour_as("spot") or not price.seller:
+            return words
+        return f"No spot price of {price.seller} is known for {price.instance}. {words}".rstrip()
 
-def job_line(length: str, first: JobCost, costs: Iterable[JobCost], *, job: str = "") -> str:
+
+def job_line(
+    length: str, first: JobCost, costs: Iterable[JobCost], *, job: str = "", left_out: str = ""
+) -> str:
     """`Your job (5 epochs) on cpu: 29 s, $0.0030 (measured). Cheapest, t4: 40 s, $0.0010 (predicted).`
 
     What its time and cost leave out follows.
@@ -59,6 +83,7 @@ def job_line(length: str, first: JobCost, costs: Iterable[JobCost], *, job: str 
         first: the setting that comes first.
         costs: all settings.
         job: its name, where there are several.
+        left_out: what its time and cost leave out; empty: no part beside the steps is in them.
     """
     priced = [one for one in costs if one.usd is not None]
     cheapest = min(priced, key=_order_by_cost, default=first)
@@ -70,7 +95,7 @@ def job_line(length: str, first: JobCost, costs: Iterable[JobCost], *, job: str 
         sentences.append(f"Cheapest, {cheapest.setting}: {_cost(cheapest)}{_known_by(cheapest)}.")
     elif len(priced) > 1:
         sentences = [f"{named}, which is the cheapest."]
-    return " ".join(filter(None, (*sentences, _NOT_INCLUDED, describe_spot(cheapest.spot))))
+    return " ".join(filter(None, (*sentences, left_out or _LEFT_OUT[False, False], cheapest.describe_spot())))
 
 
 def format_job_lines(recommendations: Sequence[Recommendation]) -> tuple[str, ...]:
@@ -81,10 +106,17 @@ def format_job_lines(recommendations: Sequence[Recommendation]) -> tuple[str, ..
             build_job_cost(answer.best_measured or min(answer.standings, key=_order)),
             map(build_job_cost, answer.standings),
             job=answer.job if len(recommendations) > 1 else "",
+            left_out=describe_left_out(answer.standings),
         )
         for answer in recommendations
         if answer.length and answer.standings
     )
+
+
+def describe_left_out(settings: Sequence[RankedSetting]) -> str:
+    """Describe which evaluations and checkpoints are not in the time and cost of a job."""
+    has_evaluation = any(one.evaluation_seconds > 0 for one in settings)
+    return _LEFT_OUT[has_evaluation, any(one.checkpoint_share > 0 for one in settings)]
 
 
 def _order(one: RankedSetting) -> tuple[bool, float]:
@@ -101,8 +133,9 @@ def build_job_cost(one: RankedSetting) -> JobCost:
         provenance=one.provenance,
         is_rented=one.is_rented,
         price=one.price,
-        setup_seconds=one.fixed_seconds,
+        setup_seconds=one.fixed_seconds - one.evaluation_seconds,
         checkpoint_seconds=one.checkpoint_seconds,
+        checkpoint_share=one.checkpoint_share,
     )
 
 

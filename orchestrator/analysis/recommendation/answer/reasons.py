@@ -10,6 +10,7 @@ from orchestrator.analysis.recommendation.answer.summary import chance
 from orchestrator.analysis.recommendation.model.candidate import CandidateSetting, Job
 from orchestrator.analysis.recommendation.model.criteria import Criteria
 from orchestrator.analysis.recommendation.model.model import AS_LONG, assumed_quality
+from orchestrator.core.price import Price
 
 _MOST_RIVALS = 3  # named in a sentence; the table has the others
 
@@ -33,6 +34,8 @@ def list_caveats(judged: Sequence[CandidateSetting], job: Job, criteria: Criteri
         caveats.append(
             "Quality is left out of the balance where no interval of it is known: more seeds give one."
         )
+    if any(isinstance(one.price, Price) and one.price.nodes > 1 and not one.runs for one in judged):
+        caveats.append("Predicted times leave out the network between several machines.")
     return caveats
 
 

@@ -1,7 +1,7 @@
 """(model and assessment of a job) -> its settings with their measurements and predictions, ranked. Pure."""
 
 import math
-from statistics import fmean, stdev
+from statistics import fmean, median, stdev
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from orchestrator.analysis.recommendation.model.candidate import Job
 from orchestrator.analysis.recommendation.model.factors import find_factors
 from orchestrator.analysis.recommendation.model.model import (
     Model,
+    assumed_checkpoint_share,
     assumed_fixed_seconds,
     assumed_quality,
     job_level,
@@ -48,14 +49,18 @@ def _standing(
     level = job_level(candidate, job, errors)
     step = _compute_step(index, model, errors)
     fixed_seconds = candidate.fixed_seconds
+    checkpoint_share = candidate.checkpoint_share
     if fixed_seconds is None:
         fixed_seconds = assumed_fixed_seconds(model.judged)
+        checkpoint_share = assumed_checkpoint_share(model.judged)
     if level:
         seconds = level.spread
     else:
         likely = fixed_seconds + math.exp(float(model.objective.log_steps[index])) * step.median
         seconds = _around(likely, assessment.log_seconds[:, index])
     usd_per_second = candidate.usd_per_second
+    measured = (candidate,) if candidate.quiet else model.judged
+    evaluations = [run.last_evaluation_seconds for one in measured for run in one.quiet]
     noisy = [run for run in candidate.runs if run.is_noisy]
     return RankedSetting(
         setting=candidate.label,
@@ -81,6 +86,8 @@ def _standing(
         is_rented=candidate.is_rented,
         price=candidate.price,
         checkpoint_seconds=candidate.checkpoint_seconds,
+        checkpoint_share=checkpoint_share,
+        evaluation_seconds=median(evaluations) if evaluations else 0.0,
         quality_samples=max((run.samples for run in candidate.runs), default=0),
     )
 

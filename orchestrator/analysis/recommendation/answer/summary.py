@@ -16,9 +16,8 @@ from orchestrator.analysis.formatting import (
     ratio,
     share,
 )
-from orchestrator.analysis.predictions.spot import describe_spot
 from orchestrator.analysis.recommendation.answer.answer import NextStep, RankedSetting, Recommendation
-from orchestrator.analysis.recommendation.answer.job_line import build_job_cost
+from orchestrator.analysis.recommendation.answer.job_line import build_job_cost, describe_left_out
 
 CardKind = Literal["best", "next"]
 """Subject of a card: the verdict, or the measurement that would confirm it."""
@@ -186,7 +185,7 @@ def _probably(recommendation: Recommendation) -> list[str]:
 
 def _spot(one: RankedSetting) -> list[str]:
     """Describe what the job takes and costs on spot machines, where that is known."""
-    return list(filter(None, [describe_spot(build_job_cost(one).spot)]))
+    return list(filter(None, [build_job_cost(one).describe_spot()]))
 
 
 def _format_cost(one: RankedSetting) -> str:
@@ -346,12 +345,13 @@ def describe_setup(recommendations: Iterable[Recommendation]) -> str:
     """Describe which parts of a job beside its steps are in its time and cost."""
     standings = [standing for one in recommendations for standing in one.standings]
     boot = "; boot of a rented machine is not" if any(one.is_rented for one in standings) else ""
+    left_out = describe_left_out(standings)
     if all(one.provenance == "measured" for one in standings):
-        return f"Launch and first step are included{boot}."
+        return f"Launch and first step are included{boot}. {left_out}"
     if any(one.fixed_seconds > 0 for one in standings):
-        return f"Launch and first step are included, for predictions as measured here{boot}."
+        return f"Launch and first step are included, for predictions as measured here{boot}. {left_out}"
     also = ", and boot of a rented machine neither" if boot else ""
-    return f"Launch and first step are not included, as none was measured{also}."
+    return f"Launch and first step are not included, as none was measured{also}. {left_out}"
 
 
 def known_by(standing: RankedSetting) -> str:

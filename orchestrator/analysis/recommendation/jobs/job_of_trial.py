@@ -22,7 +22,8 @@ def compute_job_metrics(record: TrialRecord, samples: int | None) -> dict[str, f
         return {} if run.seconds_to_target is None else _compute_numbers(record, run.seconds_to_target)
     if samples is None:
         return {}
-    seconds = run.fixed_seconds + samples / record.spec.global_batch_size * run.step_seconds
+    steps = samples / record.spec.global_batch_size
+    seconds = run.fixed_seconds + steps * run.step_seconds * (1 + run.checkpoint_share)
     return {"job_samples": float(samples), **_compute_numbers(record, seconds)}
 
 

@@ -84,11 +84,14 @@ def read_run(record: TrialRecord, aim: Aim | None) -> Run | None:
     quality = result.quality.get(aim.metric) if aim else None
     pursuit = result.pursuit
     reached = pursuit.reached if pursuit else None
-    to_target = None
+    to_target, one_checkpoint = None, _checkpoint_seconds(result)
     if reached and pursuit and not result.resumed_from_step:
         to_target = result.launch_seconds + reached.training_seconds + pursuit.evaluation_seconds
     return Run(
-        fixed_seconds=result.launch_seconds + max(0.0, result.first_step_seconds - step),
+        fixed_seconds=result.launch_seconds
+        + max(0.0, result.first_step_seconds - step)
+        + result.evaluation_seconds,
+        last_evaluation_seconds=result.evaluation_seconds,
         step_seconds=step,
         samples=result.samples,
         missed_target=pursuit is not None and reached is None,
@@ -103,7 +106,8 @@ def read_run(record: TrialRecord, aim: Aim | None) -> Run | None:
         launch_seconds=result.launch_seconds,
         evaluation_seconds=pursuit.evaluation_seconds if pursuit else 0.0,
         is_resumed=result.resumed_from_step > 0,
-        checkpoint_seconds=_checkpoint_seconds(result),
+        checkpoint_seconds=one_checkpoint,
+        checkpoint_share=result.checkpoint_seconds / result.training_seconds if one_checkpoint else 0.0,
     )
 
 

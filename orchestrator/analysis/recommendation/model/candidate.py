@@ -25,7 +25,8 @@ class Run:
     """One measured training, with the times from which a longer one is estimated.
 
     Attributes:
-        fixed_seconds: launch, and the part of the first step that exceeds a steady one: tracing, compiling.
+        fixed_seconds: launch, the part of the first step that exceeds a steady one (tracing, compiling), and
+            `last_evaluation_seconds`, the evaluation at the end.
         step_seconds: a steady step; of a training in phases, the mean over all of its steps.
         samples: samples that it trained on.
         missed_target: it ended before the target was reached.
@@ -39,6 +40,7 @@ class Run:
         is_noisy: something else disturbed it, by the counters in its record.
         is_resumed: it went on from a checkpoint.
         checkpoint_seconds: mean time of a checkpoint; None: it wrote none.
+        checkpoint_share: time of all its checkpoints over that of its training.
     """
 
     fixed_seconds: float
@@ -56,7 +58,9 @@ class Run:
     curve: tuple[tuple[float, float], ...] = ()
     launch_seconds: float = 0.0
     evaluation_seconds: float = 0.0
+    last_evaluation_seconds: float = 0.0
     checkpoint_seconds: float | None = None
+    checkpoint_share: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,8 +136,13 @@ class CandidateSetting:
 
     @property
     def fixed_seconds(self) -> float | None:
-        """Launch and first step beside the steps, the median of these runs; None: there are none."""
+        """Time beside the steps, the median of these runs; None: there are none."""
         return median(run.fixed_seconds for run in self.quiet) if self.quiet else None
+
+    @property
+    def checkpoint_share(self) -> float:
+        """Time of checkpoints over that of the training, the median of these runs; 0: there are none."""
+        return median(run.checkpoint_share for run in self.quiet) if self.quiet else 0.0
 
     @property
     def checkpoint_seconds(self) -> float | None:

@@ -100,7 +100,7 @@ def compute_job_seconds(run: Run, job: Job, *, batch_size: int) -> float | None:
     """Compute the seconds of the job if it went like this run; None: unknown, or the target was missed."""
     if job.target is not None:
         return run.seconds_to_target
-    return run.fixed_seconds + job.samples / batch_size * run.step_seconds
+    return run.fixed_seconds + job.samples / batch_size * run.step_seconds * (1 + run.checkpoint_share)
 
 
 def job_level(candidate: CandidateSetting, job: Job, errors: ErrorModel) -> Level | None:
@@ -125,7 +125,7 @@ def _setting_seconds(candidate: CandidateSetting, job: Job) -> float | None:
     step, fixed = candidate.step_seconds, candidate.fixed_seconds
     if step is None or fixed is None:
         return None
-    return fixed + job.samples / candidate.batch_size * step
+    return fixed + job.samples / candidate.batch_size * step * (1 + candidate.checkpoint_share)
 
 
 def least_log_seconds(
@@ -296,6 +296,11 @@ def assumed_fixed_seconds(judged: Sequence[CandidateSetting]) -> float:
     return median(fixed) if fixed else 0.0
 
 
+def assumed_checkpoint_share(judged: Sequence[CandidateSetting]) -> float:
+    """Take the share of checkpoints likewise: they are written at times, not after steps."""
+    return median([run.checkpoint_share for one in judged for run in one.quiet] or [0.0])
+
+
 def _log_fixed(judged: Sequence[CandidateSetting], is_measured: FloatArray) -> FloatArray:
     """Return [draw, setting]: -inf for measured settings, because their column is the whole job."""
     assumed_fixed = assumed_fixed_seconds(judged)
@@ -308,9 +313,8 @@ def _log_fixed(judged: Sequence[CandidateSetting], is_measured: FloatArray) -> F
 
 def _log_steps(judged: Sequence[CandidateSetting], job: Job) -> FloatArray:
     to_target = samples_to_target(job) if job.target is not None else {}
-    return np.log(
-        [to_target.get(candidate.batch_size, job.samples) / candidate.batch_size for candidate in judged]
-    )
+    longer = 1 + assumed_checkpoint_share(judged)
+    return np.log([to_target.get(one.batch_size, job.samples) / one.batch_size * longer for one in judged])
 
 
 def _quality_loss(

@@ -104,28 +104,28 @@ def test_what_the_trials_cost(findings):
 
 
 def test_what_is_recommended_and_how_far_it_is_ahead():
-    """64,000 samples are 1,000 steps of 64. Fixed: launch, and the first step of 0.2 s beyond a steady one.
+    """64,000 samples: 1,000 steps. Fixed: launch, first step of 0.2 s beyond a steady one, evaluation.
 
-                     fixed                        1,000 steps   job
-        cpu fp32 r0  0.6 + 0.2 - 0.080 = 0.720    80 s          80.720 s
-        cpu fp32 r1  0.6 + 0.2 - 0.064 = 0.736    64 s          64.736 s
-        t4  fp32 r0  0.6 + 0.2 - 0.020 = 0.780    20 s          20.780 s
-        t4  fp32 r1  0.6 + 0.2 - 0.016 = 0.784    16 s          16.784 s
+                     fixed                              1,000 steps   job
+        cpu fp32 r0  0.6 + 0.2 - 0.080 + 0.1 = 0.820    80 s          80.820 s
+        cpu fp32 r1  0.6 + 0.2 - 0.064 + 0.1 = 0.836    64 s          64.836 s
+        t4  fp32 r0  0.6 + 0.2 - 0.020 + 0.1 = 0.880    20 s          20.880 s
+        t4  fp32 r1  0.6 + 0.2 - 0.016 + 0.1 = 0.884    16 s          16.884 s
 
-    Steps, geometric means: sqrt(80 x 64) = 71.5542 and sqrt(20 x 16) = 17.8885 ms. Fixed, medians: 0.728 and
-    0.782 s. Together 72.2822 and 18.6705 s; at 0.0001 and 0.0005 a second 0.0072282 and 0.0093353 USD.
+    Steps, geometric means: sqrt(80 x 64) = 71.5542 and sqrt(20 x 16) = 17.8885 ms. Fixed, medians: 0.828 and
+    0.882 s. Together 72.3822 and 18.7705 s; at 0.0001 and 0.0005 a second 0.0072382 and 0.0093853 USD.
 
-    Logarithms differ by ln(80.72 / 64.736) = 0.22067 and ln(20.78 / 16.784) = 0.21356. With one degree of
-    freedom t = 12.706, and half an interval is 12.706 x difference / sqrt(2) / sqrt(2): 1.40191 and 1.35677.
-    So the CPU takes from 72.282 / e^1.40191 = 17.791 to 293.68 s, the T4 from 4.8075 to 72.510 s.
+    Logarithms differ by ln(80.82 / 64.836) = 0.22036 and ln(20.88 / 16.884) = 0.21243. With one degree of
+    freedom t = 12.706, and half an interval is 12.706 x difference / sqrt(2) / sqrt(2): 1.39999 and 1.34956.
+    So the CPU takes from 72.382 / e^1.39999 = 17.849 to 293.52 s, the T4 from 4.8682 to 72.374 s.
 
-    The CPU takes 72.282 / 18.671 = 3.8715 times as long, whose logarithm is 1.35364. Normal deviations with
-    those intervals are 1.40191 / 1.95996 = 0.71527 and 0.69224, together 0.99540: the half interval is
-    1.95095, from 3.8715 / 7.0354 = 0.5503 to 27.237. The T4 is within 5% of the best with the chance of a
-    normal number below (1.35364 + ln 1.05) / 0.99540 = 1.4089: 92.0%. The CPU is faster with that of one
-    below -1.35364 / 0.99540 = -1.3599: 8.7%, above 2.5%, so it is a tie. The quotient of the costs is
-    0.0093353 / 0.0072282 = 1.2915, its logarithm 0.25580: the CPU is cheaper with the chance of a normal
-    number below 0.25580 / 0.99540 = 0.2570: 60%, which shows nothing.
+    The CPU takes 72.382 / 18.771 = 3.8562 times as long, whose logarithm is 1.34967. Normal deviations with
+    those intervals are 1.39999 / 1.95996 = 0.71430 and 0.68856, together 0.99214: the half interval is
+    1.94455, from 3.8562 / 6.9905 = 0.5516 to 26.956. The T4 is within 5% of the best with the chance of a
+    normal number below (1.34967 + ln 1.05) / 0.99214 = 1.4095: 92.1%. The CPU is faster with that of one
+    below -1.34967 / 0.99214 = -1.3604: 8.7%, above 2.5%, so it is a tie. The quotient of the costs is
+    0.0093853 / 0.0072382 = 1.2966, its logarithm 0.25977: the CPU is cheaper with the chance of a normal
+    number below 0.25977 / 0.99214 = 0.2618: 60%, which shows nothing.
 
     Five repeats take three more of each: 3 x (10.0 + 7.5) / 2 = 26.25 s and 3 x (3.0 + 2.5) / 2 = 8.25 s,
     34.5 s in all. They are billed as 3 x 9 = 27 s and 3 x 3 = 9 s: 27 x 0.0001 + 9 x 0.0005 = 0.0072 USD.
@@ -136,16 +136,16 @@ def test_what_is_recommended_and_how_far_it_is_ahead():
     t4, cpu = answer.standings
     assert (t4.setting, cpu.setting) == ("t4, torch_ddp, fp32", "cpu, torch_ddp, fp32")
     assert (answer.state, answer.chosen, answer.chosen_by) == ("tie", t4.setting, "")
-    assert bounds(cpu.seconds) == pytest.approx((17.791, 72.2822, 293.68), rel=1e-4)
-    assert bounds(t4.seconds) == pytest.approx((4.8075, 18.6705, 72.510), rel=1e-4)
-    assert (cpu.usd.median, t4.usd.median) == pytest.approx((0.0072282, 0.0093353), rel=1e-4)
-    assert bounds(answer.ahead) == pytest.approx((0.5503, 3.8715, 27.237), rel=1e-3)
-    assert t4.chance == pytest.approx(0.920, abs=0.02)
+    assert bounds(cpu.seconds) == pytest.approx((17.849, 72.3822, 293.52), rel=1e-4)
+    assert bounds(t4.seconds) == pytest.approx((4.8682, 18.7705, 72.374), rel=1e-4)
+    assert (cpu.usd.median, t4.usd.median) == pytest.approx((0.0072382, 0.0093853), rel=1e-4)
+    assert bounds(answer.ahead) == pytest.approx((0.5516, 3.8562, 26.956), rel=1e-3)
+    assert t4.chance == pytest.approx(0.921, abs=0.02)
     assert (answer.next_step.usd, answer.next_step.hours) == pytest.approx((0.0072, 34.5 / 3600))
     told = build_headline(findings)[0]
     assert told.startswith(
         "Tie: t4, torch_ddp, fp32, for mnist_cnn (fastest). Tied with cpu, torch_ddp, fp32. It has the best "
-        "mean. Full training (64,000 samples, as `report.samples` asks): 19 s (4.8 to 73), $0.0093. "
+        "mean. Full training (64,000 samples, as `report.samples` asks): 19 s (4.9 to 72), $0.0094. "
         "Accuracy: 0.970 after 6,400 samples. "
     )
     assert "Against cpu, torch_ddp, fp32: 3." in told

@@ -64,6 +64,14 @@ def test_a_price_as_a_spot_machine_is_compared_with_that_on_demand():
     assert spot == on_spot()
 
 
+def test_another_sellers_spot_machine_is_named_and_compared_with_the_cheapest_on_demand():
+    other = price(instance="far-box", seller="far", node_usd_per_hour=9.0, **STATED)
+    found = on_spot(other_node_usd_per_hour=None, interruptions_per_day=None, elsewhere=(other,))
+    assert found.usd == on_spot().usd
+    assert found.chance_cheaper == on_spot().chance_cheaper
+    assert describe_spot(found).startswith("As a spot machine (far-box in far here): 20.6 h")
+
+
 def test_a_training_of_less_than_an_hour_has_its_figures_and_no_words():
     found = on_spot(exactly(60.0))
     assert found.checkpoint_every_seconds is None

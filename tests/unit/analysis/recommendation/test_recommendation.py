@@ -691,7 +691,9 @@ class TestStartOfARentedMachine:
 
     def test_settings_that_were_measured_here_need_no_other_machine(self):
         found = answer(repeats(rates=(8000, 8100, 8200)))
-        assert "Launch and first step are included. Chance" in format_legend(found)
+        assert "Launch and first step are included. One evaluation is included; further " in format_legend(
+            found
+        )
         assert "boot" not in format_legend(found)
 
     def test_a_trial_that_is_left_on_this_host_needs_no_boot(self):
