@@ -122,13 +122,9 @@ class PredictionInputs:
 
     def find_price(self, point: Point, instance: str = "") -> Price | Unpriced:
         """Return the price of the point where its device is, or of the instance that was asked for."""
-        slots = self.find_slots(point)
+        num_hosts = count_hosts(point, self.find_slots(point))
         return self.price_book.price_where_it_is(
-            point.device.name,
-            point.num_workers,
-            num_hosts=count_hosts(point, slots),
-            is_divisible=not slots and point.num_hosts is None,
-            instance=instance,
+            point.device.name, point.num_workers, num_hosts=num_hosts, instance=instance
         )
 
     def build_query(self, point: Point) -> StepQuery | Refusal:

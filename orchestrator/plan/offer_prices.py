@@ -21,8 +21,8 @@ def find_offer_prices(
 ) -> tuple[Price, ...]:
     """Return the price of each seller's cheapest instance that holds the trial.
 
-    An instance may have more devices than the trial needs, and is paid whole. Where none has enough, or
-    workers that may be divided are cheaper so, several are rented.
+    An instance may have more devices than the trial needs, and is paid whole. Where none has enough, several
+    are rented.
     """
     cheapest: dict[str, Price] = {}
     for offer in offers:
@@ -43,15 +43,16 @@ def find_offer_prices(
     return tuple(cheapest.values())
 
 
-def rank_price(price: Price | None, *, is_divisible: bool, instance: str) -> tuple[float, ...]:
+def rank_price(price: Price | None, *, instance: str) -> tuple[float, ...]:
     """Return what prices of the same hardware are ordered by: one machine before several, then dollars.
 
-    Workers that may be divided over machines are on the cheapest. A named instance comes before all others.
+    No prediction has the network between machines, so that a time and the price of several do not belong
+    together where one machine holds the trial. A named instance comes before all others.
     """
     if price is None:
         return (math.inf,)
     is_other = price.instance.lower() != instance.lower()
-    return is_other, 0 if is_divisible else price.nodes, price.usd_per_hour, price.nodes
+    return is_other, price.nodes, price.usd_per_hour
 
 
 def require_known_sellers(prices: PriceList, load_offers: Callable[[], Iterable[Offer]]) -> None:

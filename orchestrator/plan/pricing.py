@@ -27,7 +27,6 @@ def find_price(
     today: str,
     pool: Pool | None = None,
     num_hosts: int = 1,
-    is_divisible: bool = False,
     instance: str = "",
     load_offers: Callable[[], Iterable[Offer]] = tuple,
 ) -> Price | Unpriced:
@@ -41,7 +40,6 @@ def find_price(
         today: `2026-11-21`.
         pool: pool of the trial; None: the hardware is not known to be rented.
         num_hosts: nodes of that pool that it holds.
-        is_divisible: its workers may be on any number of nodes; else one comes before cheaper ones together.
         instance: the device was asked for by its name, and it comes before cheaper ones; empty: by none.
         load_offers: reads the offers of all sellers, where a price needs them.
     """
@@ -57,7 +55,7 @@ def find_price(
         return listed
     if not prices.includes(prices.seller):
         listed = Unpriced(reason=f"prices.sellers leaves out {prices.seller}")
-    rank = partial(rank_price, is_divisible=is_divisible, instance=instance)
+    rank = partial(rank_price, instance=instance)
     offered = find_offer_prices(
         device.name, count, prices=prices, today=today, offers=load_offers(), num_hosts=num_hosts, rank=rank
     )
@@ -69,10 +67,11 @@ def find_price(
 
 
 def _with_elsewhere(ranked: Sequence[Price]) -> Price:
-    """Return the first price, beside the second and the one that is cheapest as a spot machine."""
+    """Return the first price, and beside it the second, the cheapest and the cheapest as a spot machine."""
     first, *others = ranked
+    cheapest = min(ranked, key=lambda one: one.usd_per_hour)
     spot = min(ranked, key=lambda one: one.usd_per_hour_as("spot") or math.inf)
-    shown = (*others[:1], *([spot] if spot.usd_per_hour_as("spot") else []))
+    shown = (*others[:1], cheapest, *([spot] if spot.usd_per_hour_as("spot") else []))
     return replace(first, elsewhere=tuple(one for one in dict.fromkeys(shown) if one != first))
 
 
@@ -212,23 +211,19 @@ class PriceBook:
         return self._find_price(placement.trial, pool=pool)
 
     def price_where_it_is(
-        self, device: str, count: int, *, num_hosts: int, is_divisible: bool = False, instance: str = ""
+        self, device: str, count: int, *, num_hosts: int, instance: str = ""
     ) -> Price | Unpriced:
         """Return the price of hardware that is not at hand: of the first pool that has it, if one does."""
         pool = next((pool for pool in self.pools.values() if pool.device.name == device), None)
         if pool and pool.device.kind != "cpu":
             num_hosts = max(num_hosts, math.ceil(count / pool.count))
-        how = {"num_hosts": num_hosts, "is_divisible": is_divisible, "instance": instance}
-        return self._find(self.devices[device], count, pool=pool, **how)
+        return self._find(self.devices[device], count, pool=pool, num_hosts=num_hosts, instance=instance)
 
     def price_of_absent(self, trial: TrialSpec) -> Price | Unpriced:
         """Return the same of a trial; devices that are not alike have no pool in common."""
         if trial.other_devices:
             return self._find_price(trial, pool=None)
-        num_hosts = trial.num_hosts
-        return self.price_where_it_is(
-            trial.device, trial.num_workers, num_hosts=num_hosts, is_divisible=num_hosts == 1
-        )
+        return self.price_where_it_is(trial.device, trial.num_workers, num_hosts=trial.num_hosts)
 
     def _find_price(self, trial: TrialSpec, *, pool: Pool | None) -> Price | Unpriced:
         counts = Counter(trial.devices) if trial.other_devices else {trial.device: trial.num_workers}

@@ -23,7 +23,7 @@ LISTED = replace(T4, instances={1: "t4-box"})
 UNLISTED = replace(T4, instances={})
 
 
-def find(device, *offers, count=1, num_hosts=1, of_pool=None, is_divisible=False, instance="", **changes):
+def find(device, *offers, count=1, num_hosts=1, of_pool=None, instance="", **changes):
     prices = price_list(**{"seller": "here", **changes})
     return find_price(
         device,
@@ -32,7 +32,6 @@ def find(device, *offers, count=1, num_hosts=1, of_pool=None, is_divisible=False
         today=TODAY,
         load_offers=lambda: offers,
         num_hosts=num_hosts,
-        is_divisible=is_divisible,
         instance=instance,
         pool=of_pool,
     )
@@ -87,15 +86,11 @@ def test_one_machine_that_holds_the_trial_comes_before_cheaper_ones_that_do_not(
     assert find(UNLISTED, offer(usd=1.0), count=2, num_hosts=2).nodes == 2
 
 
-def test_workers_that_may_be_divided_are_on_the_cheapest_machines():
+def test_cheaper_machines_together_are_shown_beside_one_that_holds_the_trial():
     small, large = offer(usd=1.0, count=4), offer(usd=9.0, count=8, seller="other")
-    found = find(UNLISTED, small, large, count=8, is_divisible=True)
-    assert (found.nodes, found.usd_per_hour) == (2, 2.0)
-    assert [one.usd_per_hour for one in found.elsewhere] == [9.0]
-    assert (
-        find(UNLISTED, small, replace(large, on_demand_usd_per_hour=1.5), count=8, is_divisible=True).nodes
-        == 1
-    )
+    found = find(UNLISTED, small, large, offer(usd=9.5, count=8, seller="third"), count=8)
+    assert (found.nodes, found.usd_per_hour) == (1, 9.0)
+    assert [(one.nodes, one.usd_per_hour) for one in found.elsewhere] == [(1, 9.5), (2, 2.0)]
 
 
 def test_an_instance_that_was_asked_for_comes_before_cheaper_ones():
@@ -105,9 +100,9 @@ def test_an_instance_that_was_asked_for_comes_before_cheaper_ones():
 
 
 def test_machines_have_equally_many_workers_each():
-    found = find(UNLISTED, offer(usd=1.0, count=4), count=6, is_divisible=True)
+    found = find(UNLISTED, offer(usd=1.0, count=4), count=6)
     assert (found.nodes, found.unused_devices) == (2, 2)
-    assert find(UNLISTED, offer(usd=1.0, count=3), count=8, is_divisible=True).nodes == 4
+    assert find(UNLISTED, offer(usd=1.0, count=3), count=8).nodes == 4
 
 
 def test_an_instance_that_this_host_is_has_the_price_of_the_list():
