@@ -7,15 +7,16 @@ LISTED = {"hypothetical": "list price"}
 
 
 def priced_as(price: Price) -> str:
-    """Format `n1-standard-8+1xT4 on demand in gcp us-central1, $0.73/h of 2026-08-20`, with marks, and the
-    next cheapest seller's price.
+    """Format `n1-standard-8+1xT4 on demand in gcp us-central1, $0.73/h of 2026-08-20`, with marks.
+
+    Each price that stands beside it is a further sentence.
     """
     parts = (
         f"{rented(price)} in {find_regions(price)}",
         f"${price.usd_per_hour:g}/h of {find_oldest(price)}",
         *(LISTED.get(mark, mark) for mark in find_marks(price)),
     )
-    return "; elsewhere ".join((", ".join(parts), *map(priced_as, price.elsewhere)))
+    return ". Elsewhere ".join((", ".join(parts), *map(priced_as, price.elsewhere)))
 
 
 def rented(price: Price) -> str:

@@ -232,7 +232,7 @@ def test_the_cheapest_setting_changes_with_the_sellers_and_is_one_answer(
     assert (advice.chosen, advice.winner.price.instance) == (reported.chosen, instance)
     page = outcome.report.read_text(encoding="utf-8")
     assert f"{instance} " in page
-    assert ("elsewhere Standard_NC4as_T4_v3 on demand in azure" in page) == (words == [])
+    assert ("Elsewhere Standard_NC4as_T4_v3 on demand in azure" in page) == (words == [])
 
 
 @pytest.mark.parametrize("name", ["tie", "predicted"])

@@ -52,7 +52,7 @@ def test_several_cheaper_machines_are_shown_beside_one_that_holds_all_workers(ca
     assert main([*words]) == 0
     out = " ".join(capsys.readouterr().out.split())
     assert "priced as g4dn.metal on demand in aws us-east-1, $7.824/h" in out
-    assert "elsewhere 2 x n1-standard-8+4xT4 on demand in gcp us-central1, $3.56/h of " in out
+    assert "Elsewhere 2 x n1-standard-8+4xT4 on demand in gcp us-central1, $3.56/h of " in out
     assert "the network between its machines is not in the time" not in out
     assert main([*words, "num_hosts=1,2"]) == 0
     out = " ".join(capsys.readouterr().out.split())

@@ -62,7 +62,7 @@ def test_a_device_at_two_sellers_has_both_prices_the_cheaper_first():
     offers = offer(usd=2.5), offer(usd=2.0, seller="other"), offer(usd=2.2, seller="other", instance="dear")
     found = find(UNLISTED, *offers)
     assert [one.seller for one in (found, *found.elsewhere)] == ["other", "shop"]
-    assert "; elsewhere shop-t4 on demand in shop us-east-1, $2.5/h of 2026-09-01" in priced_as(found)
+    assert ". Elsewhere shop-t4 on demand in shop us-east-1, $2.5/h of 2026-09-01" in priced_as(found)
     listed = replace(price_list().rows["here"]["t4-box"], spot_usd_per_hour=None)
     changes = {"sellers": ("all",), "rows": {"here": {"t4-box": listed}}}
     assert [one.instance for one in find(LISTED, *offers, **changes).elsewhere] == ["shop-t4"]
