@@ -34,11 +34,12 @@ def refresh(line: CommandLine, screen: Screen) -> int:
     if not sellers:
         raise ConfigError(f"sellers= names none; possible: {', '.join(SELLERS)}")
     file = _find_file(words)
-    kept, failures = refresh_offers(
+    failures = refresh_offers(
         file, sellers, url=words.get("url", CATALOGUE), find_device=_build_finder(_devices())
     )
+    known = load_known_offers(file).offers
     for seller in sellers:
-        offers = [offer for offer in kept.offers if offer.seller == seller]
+        offers = [offer for offer in known if offer.seller == seller]
         if seller not in failures:
             screen.line(_describe(seller, offers))
             continue

@@ -96,7 +96,7 @@ class TrainerInfo:
         spans_hosts: kinds of device on which it trains replicas on several hosts.
         one_host: kind of device -> the reason why its replicas stay on one host.
         over_hosts: kind of device -> a note on every result of several hosts.
-        options: option -> its possible values, the default first.
+        options: option -> its possible values, the default first; a default is not sent to a worker.
         run_on: kinds of device on which its authors have run it, of an accelerator a single one; a trial
             measured on another has a note.
         trains: False for the trainer that computes nothing and shows the cost of everything else.

@@ -57,7 +57,7 @@ def refresh_offers(
     url: str,
     find_device: FindDevice,
     most_seconds: float = MOST_SECONDS,
-) -> tuple[OfferList, dict[str, str]]:
+) -> dict[str, str]:
     """Fetch the catalogue of each seller; one that fails keeps its last offers.
 
     Args:
@@ -65,7 +65,7 @@ def refresh_offers(
         most_seconds: longest time for one seller.
 
     Returns:
-        The list as it is kept now, and seller -> why its offers are the last ones.
+        Seller -> why its offers are the last ones.
 
     Raises:
         ConfigError: the kept list cannot be read or written.
@@ -84,7 +84,7 @@ def refresh_offers(
             failures[seller] = str(error)
     if len(failures) < len(sellers):
         _keep(file, kept)
-    return kept, failures
+    return failures
 
 
 def import_offers(file: Path, source: Path, seller: str, *, find_device: FindDevice) -> tuple[Offer, ...]:

@@ -16,7 +16,7 @@ from orchestrator.core.trial_spec import TrialSpec
 from orchestrator.plan.offer_prices import find_offer_prices, rank_price
 from orchestrator.plan.rented_nodes import RentedNodes, build_price
 
-_NO_SELLER = "no other seller that counts is known to have one; `prices refresh` fetches more"
+_NO_SELLER = "no other seller that counts is known to have {what}; `prices refresh` fetches more"
 
 
 def find_price(
@@ -62,7 +62,8 @@ def find_price(
     if isinstance(listed, Price):
         offered = (listed, *offered)
     elif not offered:
-        return Unpriced(reason=f"{listed.reason}, and {_NO_SELLER}")
+        what = "a spot price of one" if prices.provisioning == "spot" else "one"
+        return Unpriced(reason=f"{listed.reason}, and {_NO_SELLER.format(what=what)}")
     return _with_elsewhere(sorted(offered, key=rank))
 
 

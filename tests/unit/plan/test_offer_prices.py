@@ -198,6 +198,8 @@ def test_without_a_price_anywhere_the_reason_names_the_refresh():
     assert find(UNLISTED).reason.endswith(
         "no other seller that counts is known to have one; `prices refresh` fetches more"
     )
+    without_spot = find(UNLISTED, offer(usd=1.0), provisioning="spot")
+    assert "no other seller that counts is known to have a spot price of one" in without_spot.reason
     assert find(UNLISTED, offer(usd=1.0), seller=None).reason.endswith("names no instance with 1 x t4")
     assert find(LISTED, region=None, rows={}, own={"t4": 2.0}).usd_per_hour == 2.0
 
