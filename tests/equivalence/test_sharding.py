@@ -12,7 +12,7 @@ TASKS = ["gpt2", "llama_style", "layers", "lora", "qlora"]
 
 pytestmark = [
     pytest.mark.more_except("gpt2", "lora"),
-    pytest.mark.slow_cases("qlora"),
+    pytest.mark.slow_cases("qlora", "llama_style"),
     pytest.mark.parametrize("task", TASKS),
 ]
 
@@ -29,8 +29,7 @@ def test_shards_are_trained_as_whole_weights_are(task: str, name: str) -> None:
     _require_same(outcomes(task)[name], alone, is_whole=not name.startswith("resumed"))
 
 
-@pytest.mark.slow_cases("llama_style", "layers", "lora")
-@pytest.mark.more
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MORE)
 def test_shards_of_any_number_are_trained_as_whole_weights_are(task: str, name: str) -> None:
     [alone] = outcomes(task)["alone"]

@@ -197,7 +197,7 @@ def test_shards_are_counted_by_their_part_and_what_is_gathered(counter):
     assert many.tensor_bytes < two.tensor_bytes < whole.tensor_bytes
 
 
-@pytest.mark.more
+@pytest.mark.slow
 def test_the_count_of_shards_is_near_that_of_the_allocator_in_two_processes(counter, tmp_path):
     peak = find_peak(SHARDED_STEPS, str(tmp_path / "store"))
     assert count_shards(counter, 2, size="small").tensor_bytes / peak == pytest.approx(1, abs=0.15)

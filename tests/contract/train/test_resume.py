@@ -90,8 +90,8 @@ class Striker(Unwatched):
 class Notifier(Unwatched):
     """Tells the only worker of the first attempt to leave, as soon as it heeds that."""
 
-    def __init__(self, relatives: Family) -> None:
-        self._relatives = relatives
+    def __init__(self, relatives: Family, *, after_seconds: float = 0.0) -> None:
+        self._relatives, self._after_seconds = relatives, after_seconds
 
     def started(self, attempt: Attempt) -> None:
         if attempt.number == 1:
@@ -100,6 +100,7 @@ class Notifier(Unwatched):
     def _notify(self) -> None:
         while not any(map(heeds_sigterm, self._relatives.workers())):
             time.sleep(0.01)
+        time.sleep(self._after_seconds)
         os.kill(*self._relatives.workers(), signal.SIGTERM)
 
 
@@ -213,7 +214,8 @@ def test_a_notice_to_leave_makes_a_checkpoint_at_once(
 def test_a_worker_that_ignores_sigterm_is_ended_after_its_grace(tmp_path: Path, relatives: Family) -> None:
     url = str(tmp_path / "checkpoints")
     checkpointing = Checkpointing(every_seconds=60.0, grace_seconds=0.5, url=url)
-    [left] = run(inline(), context(tmp_path, checkpointing=checkpointing), noop("hang"), Notifier(relatives))
+    hangs = Notifier(relatives, after_seconds=1.0)  # the steps before take microseconds
+    [left] = run(inline(), context(tmp_path, checkpointing=checkpointing), noop("hang"), hangs)
     assert (left.failure.kind, left.failure.message) == ("preempted", "rank 0 died of SIGALRM")
     assert kept_in(tmp_path) == []
 
