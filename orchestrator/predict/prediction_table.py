@@ -304,8 +304,10 @@ def find_notes(prediction: Prediction) -> tuple[str, ...]:
         f"without a price: {price.reason}" if isinstance(price, Unpriced) else f"priced as {priced_as(price)}"
     )
     is_split = isinstance(price, Price) and price.nodes > 1
-    split = ["the network between its machines is not in the time"] if is_split else []
-    return (step.source, *([step.past] if step.past else []), *split, priced)
+    left_out = ["the network between its machines is not in the time"] if is_split else []
+    if prediction.point.trainer_options.get("compile") == "on":
+        left_out.append("what trainer.compile=on saves is not in the time")
+    return (step.source, *([step.past] if step.past else []), *left_out, priced)
 
 
 def _how_to_measure(prediction: Prediction) -> str:

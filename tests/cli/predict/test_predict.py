@@ -61,6 +61,15 @@ def test_several_cheaper_machines_are_shown_beside_one_that_holds_all_workers(ca
     assert "the network between its machines is not in the time" in out
 
 
+def test_what_a_compiler_saves_is_named_as_left_out(capsys):
+    words = ("predict", "workload=resnet50", "device=h100", "precision=bf16", "trainer=torch_ddp")
+    note = "what trainer.compile=on saves is not in the time"
+    assert main([*words]) == 0
+    assert note not in capsys.readouterr().out
+    assert main([*words, "trainer.compile=on"]) == 0
+    assert note in capsys.readouterr().out
+
+
 BOOT = "Boot and install of a rented machine are not included (prices.start_seconds=[LOW,HIGH] adds them)."
 
 
