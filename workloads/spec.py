@@ -494,7 +494,7 @@ class ScriptSpec:
 
     @property
     def data_description(self) -> str:
-        """What is measured, for the script reads its data by itself."""
+        """Description of what is measured, for the script reads its data by itself."""
         return f"read by the script, which is measured in {'steps' if self.reports else _RUNS}"
 
     def find_data_key(self, _source: str) -> tuple[str, str]:
@@ -580,7 +580,7 @@ class Workload(TypeProtocol):
 
     @property
     def advice_on_blocks(self) -> str:
-        """How to make blocks known that can be computed again; empty where a declaration has them."""
+        """Advice on making blocks known that can be computed again; empty where a declaration has them."""
 
     @property
     def command(self) -> str:

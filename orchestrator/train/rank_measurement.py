@@ -1,4 +1,4 @@
-"""What a worker measures after its last step: (trained worker, times of its steps) -> its report."""
+"""Measurements of a worker after its last step: (trained worker, times of its steps) -> its result."""
 
 import os
 import time

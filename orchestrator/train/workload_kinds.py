@@ -1,4 +1,4 @@
-"""What differs in a worker by the kind of workload: the source of batches, and the process that trains."""
+"""Parts of a worker that differ by the kind of workload: source of batches, and the process that trains."""
 
 import resource
 import time

@@ -43,7 +43,7 @@ _SMALLEST = {
     "num_hidden_layers": 2,
     "max_position_embeddings": 64,
 }
-"""What is less of it in a dry run on a CPU."""
+"""Sizes of it that are smaller in a dry run on a CPU."""
 _JOBS = ("digits", "tiny_bert")
 _OWN_LOOP = "python train_mnist.py --batch-size {batch_size_per_worker} --precision {precision}"
 _HUGGING_FACE = """

@@ -68,7 +68,7 @@ class StepQuery:
 
     @property
     def is_transformer(self) -> bool:
-        """Whether published steps of its family have micro batches, shards and blocks computed again."""
+        """True if published steps of its family have micro batches, shards and blocks computed again."""
         return self.family in ("transformer", "adapters")
 
     @property
