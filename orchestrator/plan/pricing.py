@@ -68,10 +68,14 @@ def find_price(
 
 
 def _with_elsewhere(ranked: Sequence[Price]) -> Price:
-    """Return the first price, and beside it the second, the cheapest and the cheapest as a spot machine."""
+    """Return the first price, and beside it the second, the cheapest and the cheapest as spot machines.
+
+    Spot machines are no more than those of the first price.
+    """
     first, *others = ranked
     cheapest = min(ranked, key=lambda one: one.usd_per_hour)
-    spot = min(ranked, key=lambda one: one.usd_per_hour_as("spot") or math.inf)
+    alike = [one for one in ranked if one.nodes <= first.nodes]
+    spot = min(alike, key=lambda one: one.usd_per_hour_as("spot") or math.inf)
     shown = (*others[:1], cheapest, *([spot] if spot.usd_per_hour_as("spot") else []))
     return replace(first, elsewhere=tuple(one for one in dict.fromkeys(shown) if one != first))
 

@@ -60,6 +60,8 @@ def predict_spot_cost(
     """Predict it on the cheapest spot machines, beside the cheapest on demand, which another seller may have;
     None: the prices or the interruptions are unknown.
 
+    More machines than those of `price` do not count: the time of the training leaves out their network.
+
     Args:
         training: seconds of the whole training without interruptions.
         setup_seconds: launch and first step, once more after each interruption.
@@ -67,7 +69,7 @@ def predict_spot_cost(
     """
     if not isinstance(price, Price) or training.median <= 0:
         return None
-    sellers = (price, *price.elsewhere)
+    sellers = [one for one in (price, *price.elsewhere) if one.nodes <= price.nodes]
     rented = min(sellers, key=partial(_find_usd, provisioning="spot"))
     spot, on_demand = _find_usd(rented, "spot"), min(_find_usd(one, "on_demand") for one in sellers)
     if rented.interruptions_per_day is None or math.inf in (spot, on_demand):

@@ -29,6 +29,12 @@ def test_time_dollars_and_the_best_checkpoint_are_shown_with_what_they_stand_on(
     )
 
 
+def test_cheaper_spot_machines_together_do_not_count_beside_one_that_holds_the_training():
+    several = price(instance="small", seller="far", nodes=2, node_usd_per_hour=0.1, **STATED)
+    assert on_spot(elsewhere=(several,)) == on_spot()
+    assert on_spot(other_node_usd_per_hour=None, elsewhere=(several,)) is None
+
+
 def test_a_measured_checkpoint_and_a_stated_boot_are_shown_as_such():
     told = describe_spot(on_spot(checkpoint_seconds=2.0, start_seconds=(120.0, 600.0)))
     assert "(2.0 s each, measured)" in told
