@@ -58,9 +58,7 @@ def predict_spot_cost(
     checkpoint_seconds: float | None = None,
 ) -> SpotCost | None:
     """Predict it on the cheapest spot machines, beside the cheapest on demand, which another seller may have;
-    None: the prices or the interruptions are unknown.
-
-    More machines than those of `price` do not count: the time of the training leaves out their network.
+    None: the prices or the interruptions are unknown. More machines do not count: no time has their network.
 
     Args:
         training: seconds of the whole training without interruptions.
