@@ -15,10 +15,11 @@ from orchestrator.config.price_catalogue import FindDevice
 from orchestrator.core import codec
 from orchestrator.core.device import Device
 from orchestrator.core.errors import ConfigError, UnknownNameError
-from orchestrator.core.offer import Offer
+from orchestrator.core.offer import MARKETPLACES, Offer
 from orchestrator.pipeline.offer_files import (
     CATALOGUE,
     SELLERS,
+    describe_last,
     import_offers,
     load_known_offers,
     locate_offers,
@@ -35,16 +36,14 @@ def refresh(line: CommandLine, screen: Screen) -> int:
         raise ConfigError(f"sellers= names none; possible: {', '.join(SELLERS)}")
     file = _find_file(words)
     failures = refresh_offers(
-        file, sellers, url=words.get("url", CATALOGUE), find_device=_build_finder(_devices())
+        file, sellers, url=words.get("url", CATALOGUE), find_device=build_finder(_devices())
     )
     known = load_known_offers(file).offers
     for seller in sellers:
-        offers = [offer for offer in known if offer.seller == seller]
-        if seller not in failures:
-            screen.line(_describe(seller, offers))
-            continue
-        last = f"the last good list is used, of {offers[0].as_of}" if offers else "it has no earlier list"
-        screen.error(f"{failures[seller]}; {last}")
+        if seller in failures:
+            screen.error(f"{failures[seller]}; {describe_last(file, seller)}")
+        else:
+            screen.line(_describe(seller, [offer for offer in known if offer.seller == seller]))
     if len(failures) < len(sellers):
         screen.line(f"Prices: {file}")
     return NO_RESULT if failures else DONE
@@ -57,7 +56,7 @@ def import_file(line: CommandLine, screen: Screen) -> int:
         if not words.get(key):
             raise ConfigError(f"prices import needs {key}=…, as in: prices import file=vms.csv seller=lambda")
     file, seller = _find_file(words), words["seller"]
-    offers = import_offers(file, Path(words["file"]), seller, find_device=_build_finder(_devices()))
+    offers = import_offers(file, Path(words["file"]), seller, find_device=build_finder(_devices()))
     screen.line(_describe(seller, offers))
     screen.line(f"Prices: {file}")
     return DONE
@@ -82,9 +81,11 @@ def show(line: CommandLine, screen: Screen) -> int:
 
 def tabulate(offers: Sequence[Offer]) -> Table:
     """Show one row for each offer. Pure."""
+    hosts = dict.fromkeys(offer.seller for offer in offers if offer.seller in MARKETPLACES)
+    asked = f" No firm offer, but what a host asked: {', '.join(hosts)}." if hosts else ""
     return Table(
         title="Prices of sellers",
-        note="Dollars an hour of the whole instance, and the lower of the two for each device.",
+        note=f"Dollars an hour of the whole instance, and the lower of the two for each device.{asked}",
         columns=(
             Column(header="device", rank=Rank.SETTING),
             Column(header="seller", rank=Rank.SETTING),
@@ -96,6 +97,7 @@ def tabulate(offers: Sequence[Offer]) -> Table:
             Column(header="spot $/h", is_number=True, rank=Rank.COST),
             Column(header="$/device-hour", is_number=True, rank=Rank.COST),
             Column(header="date", rank=Rank.QUALITY),
+            Column(header="remark", rank=Rank.OTHER),
         ),
         rows=tuple(
             (
@@ -109,6 +111,7 @@ def tabulate(offers: Sequence[Offer]) -> Table:
                 _show(offer.spot_usd_per_hour),
                 f"{offer.cheapest_usd_per_device_hour:.3g}",
                 offer.as_of,
+                offer.note or UNKNOWN,
             )
             for offer in offers
         ),
@@ -118,7 +121,7 @@ def tabulate(offers: Sequence[Offer]) -> Table:
 def _select(
     offers: Iterable[Offer], words: Mapping[str, str], devices: Mapping[str, Device]
 ) -> tuple[Offer, ...]:
-    find = _build_finder(devices)
+    find = build_finder(devices)
     asked = [(name, find(name)) for name in _split(words.get("device", ""))]
     for name, device in asked:
         if device is None:
@@ -147,7 +150,8 @@ def _devices() -> Mapping[str, Device]:
     return devices_named(Path.cwd())
 
 
-def _build_finder(devices: Mapping[str, Device]) -> FindDevice:
+def build_finder(devices: Mapping[str, Device]) -> FindDevice:
+    """Return what finds the device that a name in a catalogue means; names of several devices mean none."""
     found: dict[str, str | None] = {}
 
     def find(name: str) -> str | None:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from omegaconf import DictConfig, OmegaConf
 
@@ -18,7 +18,9 @@ from orchestrator.core.errors import ConfigError, UnknownNameError
 from orchestrator.core.pool import Catalogue, Cluster, Pool
 from orchestrator.core.price import PriceList, PriceRow
 
-_CONVERTED = ("own", "confirm_spot", "regions", "as_of", "source")
+T = TypeVar("T")
+
+_CONVERTED = ("own", "short", "confirm_spot", "regions", "as_of", "source")
 """Keys of a price list that have another form there, or are those of rows."""
 
 
@@ -35,10 +37,12 @@ def convert_price_list(
     Raises:
         ConfigError: a price list cannot have these values.
     """
+    short = _rename_devices(plain["short"], load_devices, key="short")
     return PriceList(
         name=option,
         **{key: value for key, value in plain.items() if key not in _CONVERTED},
-        own=_rename_devices(plain["own"], load_devices),
+        own=_rename_devices(plain["own"], load_devices, key="own"),
+        short={name: tuple(there) for name, there in short.items()},
         confirmed_spot=plain["confirm_spot"],
         rows={
             region: {instance: _build_row(row) for instance, row in rows["instances"].items()}
@@ -48,10 +52,10 @@ def convert_price_list(
 
 
 def _rename_devices(
-    own: Mapping[str, float], load_devices: Callable[[], Mapping[str, Device]]
-) -> dict[str, float]:
-    devices = load_devices() if own else {}
-    return {_device(name, devices, key="device in prices.own:").name: usd for name, usd in own.items()}
+    values: Mapping[str, T], load_devices: Callable[[], Mapping[str, Device]], *, key: str
+) -> dict[str, T]:
+    devices = load_devices() if values else {}
+    return {_device(name, devices, key=f"device in prices.{key}:").name: one for name, one in values.items()}
 
 
 def _build_row(row: Mapping[str, Any]) -> PriceRow:

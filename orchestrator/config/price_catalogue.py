@@ -2,6 +2,7 @@
 
 import csv
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping
 
 from orchestrator.core.errors import ConfigError
@@ -14,14 +15,28 @@ _ZONE = "AvailabilityZone"
 FindDevice = Callable[[str], str | None]
 """Returns the device that a name means; None: unknown."""
 
-_NAMES: Mapping[str, str] = {
-    "A100": "a100_40",
-    "H100-SXM": "h100",
-    "H200-SXM": "h200",
-    "V100": "v100",
-    "Trainium": "",
+_GPU_INFO = "GpuInfo"
+
+_FORMS: Mapping[str, str] = {
+    "pcie": r"pcie|NC\d+ads_A100",
+    "nvl": r"nvl(?!ink)|NC\d+adi?s_H100",
 }
-"""Names of accelerators that mean another device in that catalogue, or none."""
+"""Form of a GPU -> what its instance or its description has where the name of the accelerator has none."""
+
+_NAMES: Mapping[tuple[str, str], Mapping[int, str]] = {
+    ("A100", ""): {40: "a100_40", 80: "a100_80"},
+    ("A100", "pcie"): {40: "a100_pcie_40", 80: "a100_pcie_80"},
+    ("A100-80GB", "pcie"): {80: "a100_pcie_80"},
+    ("A100-80GB-SXM", ""): {80: "a100_80"},
+    ("H100", "pcie"): {80: "h100_pcie"},
+    ("H100", "nvl"): {94: "h100_nvl"},
+    ("H100-SXM", ""): {80: "h100"},
+    ("H200", "nvl"): {141: ""},
+    ("H200-SXM", ""): {141: "h200"},
+    ("V100", ""): {16: "v100", 32: "v100_32"},
+    ("Trainium", ""): {32: ""},
+}
+"""Accelerator there and its form -> GiB of one -> its device, or none, where the name alone means another."""
 
 
 def read_catalogue(
@@ -59,9 +74,29 @@ def _rows_of_devices(
         if row.get(_CURRENCY, "USD") != "USD":
             raise ConfigError(f"line {rows.line_num}: its prices are in {row[_CURRENCY]}, not in USD")
         name = row["AcceleratorName"]
-        device = (_NAMES[name] if name in _NAMES else find_device(name)) if name else None
-        if device and row["InstanceType"] and (row["Price"] or row["SpotPrice"]):
-            yield row, device
+        if name and row["InstanceType"] and (row["Price"] or row["SpotPrice"]):
+            count = _read_number(row, "AcceleratorCount", rows.line_num) or 0.0
+            device = _find_device(row, name, count, find_device)
+            if device and not 0 < count < 1:  # a part of a device is none
+                yield row, device
+
+
+def _find_device(row: Mapping[str, str], name: str, count: float, find_device: FindDevice) -> str | None:
+    """Return the device of a row: catalogues give several the same name, and differ in that.
+
+    The description has the memory of one device, or of all together.
+    """
+    described = f"{row['InstanceType']} {row.get(_GPU_INFO) or ''}"
+    form = next((form for form, words in _FORMS.items() if re.search(words, described, re.I)), "")
+    devices = _NAMES.get((name, form)) or _NAMES.get((name, ""))
+    if devices is None:
+        return find_device(name)
+    found = re.search(r"SizeInMiB\D+(\d+)", described)
+    mib = float(found[1]) if found else 0.0
+    sizes = [
+        gib for size in (mib / max(count, 1), mib) for gib in devices if abs(size / 1024 - gib) < gib / 10
+    ]
+    return devices[sizes[0] if sizes else min(devices)]
 
 
 def _read_offer(
@@ -72,7 +107,8 @@ def _read_offer(
         raise ConfigError(
             f"line {line}: AcceleratorCount={row['AcceleratorCount']!r} is no number of devices"
         )
-    on_demand, spot = (_read_number(row, column, line) for column in ("Price", "SpotPrice"))
+    on_demand = _read_number(row, "Price", line)
+    spot = _read_number(row, "SpotPrice", line) or None  # vast writes 0.00 where it sells none
     try:
         return Offer(
             seller=seller,

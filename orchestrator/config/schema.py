@@ -334,6 +334,7 @@ class PricesConf:
         offer_regions: regions, or us, europe, asia, other, in which other sellers count; empty: all.
         discount: seller -> share that it takes off its prices on demand, 0.3 for 30%.
         own: device -> your own price of one of them in an hour, host included; 0: reserved.
+        short: device -> regions in which it is hard to get, which prices there are marked with.
         as_of: date of the rows of the same file that have none of their own.
         source: source of the rows of the same file that have none of their own.
         regions: region -> instance -> price.
@@ -354,6 +355,7 @@ class PricesConf:
     offer_regions: list[str] = field(default_factory=list)
     discount: dict[str, float] = field(default_factory=dict)
     own: dict[str, float] = field(default_factory=dict)
+    short: dict[str, list[str]] = field(default_factory=dict)
     as_of: str | None = None
     source: str | None = None
     regions: dict[str, RegionConf] = field(default_factory=dict)

@@ -7,22 +7,30 @@ from dataclasses import dataclass
 from typing import Literal
 
 from orchestrator.core.errors import ConfigError
-from orchestrator.core.price import PriceRow
+from orchestrator.core.price import PriceRow, is_day
 
 RegionGroup = Literal["us", "europe", "asia", "other"]
 
+_IN_EUROPE = "at|be|bg|ch|cz|de|dk|ee|es|fi|fr|gb|hr|hu|ie|is|it|lt|lv|nl|no|pl|pt|ro|se|si|sk|ua"
+_IN_ASIA = "ae|as|hk|id|il|in|jp|kr|my|ph|sa|sg|th|tw|vn"
+
 GROUPS: Mapping[RegionGroup, str] = {
-    "us": r"^us|(east|west|central)us\d?$",
-    "europe": r"^eu|europe|^(uk|france|germany|italy|sweden|norway|switzerland|spain|poland|austria)",
-    "asia": r"^(ap|me|il)-|asia|japan|korea|india|indonesia|malaysia|uae|qatar|israel",
+    "us": r"^us|(east|west|central)us\d?$|, us(,|$)",
+    "europe": r"^eu|europe|^(uk|france|germany|italy|sweden|norway|switzerland|spain|poland|austria|fin-)"
+    rf"|(^|, )({_IN_EUROPE})(,|$)",
+    "asia": r"^(ap|me|il)-|asia|japan|korea|india|indonesia|malaysia|uae|qatar|israel"
+    rf"|(^|, )({_IN_ASIA})(,|$)",
     "other": "",
 }
-"""Group of regions -> names of its regions at all sellers; the first that holds counts."""
+"""Group of regions -> names of its regions at all sellers, in small letters; the first that holds counts."""
+
+MARKETPLACES = frozenset({"vast", "runpod_community"})
+"""Sellers of what hosts of their own ask at a moment: no firm offer, and often taken when one wants it."""
 
 
 def find_group(region: str) -> RegionGroup:
     """Return the part of the world that a region is in, by its name."""
-    return next(group for group, names in GROUPS.items() if re.search(names, region))
+    return next(group for group, names in GROUPS.items() if re.search(names, region.lower()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +45,7 @@ class Offer:
         on_demand_usd_per_hour, spot_usd_per_hour: of the whole instance; None: not sold so.
         as_of: day of the figures, `2026-11-28`.
         source: address or file that they were read from.
+        note: caveat, as `short: stock was low`.
 
     Raises:
         ConfigError: figures that no price can have.
@@ -52,8 +61,11 @@ class Offer:
     spot_usd_per_hour: float | None
     as_of: str
     source: str
+    note: str | None = None
 
     def __post_init__(self) -> None:
+        if not is_day(self.as_of):
+            raise ConfigError(f"{self.instance} has as_of={self.as_of!r}, which is no day")
         on_demand, spot = self.on_demand_usd_per_hour, self.spot_usd_per_hour
         for name, usd in (("price", on_demand), ("spot price", spot)):
             if usd is not None and not 0 < usd < math.inf:
@@ -69,6 +81,7 @@ class Offer:
             spot_usd_per_hour=self.spot_usd_per_hour,
             as_of=self.as_of,
             source=self.source,
+            note=self.note,
         )
 
     @property

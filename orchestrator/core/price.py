@@ -18,6 +18,10 @@ A higher fraction shows that a catalogue lists a discounted price as the on-dema
 """
 
 
+SHORT = "short: "
+"""Start of a note on what is hard to get there."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PriceRow:
     """Price of one instance per hour: its accelerators and their host together.
@@ -60,6 +64,7 @@ class PriceList:
         offer_regions: regions, or groups of them, in which offers of other sellers count; empty: all.
         discount: seller -> share that is taken off its prices on demand.
         own: device -> own price of one of them in an hour, host included; 0: it is reserved, and paid anyway.
+        short: device -> regions in which it is hard to get.
 
     Raises:
         ConfigError: a figure, day or name that cannot be, or a spot price like a catalogue's error.
@@ -82,6 +87,7 @@ class PriceList:
     offer_regions: tuple[str, ...] = ()
     discount: Mapping[str, float] = field(default_factory=dict)
     own: Mapping[str, float] = field(default_factory=dict)
+    short: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._check_words()
@@ -135,7 +141,7 @@ class PriceList:
         for provisioning, usd in (("on_demand", on_demand), ("spot", spot)):
             if usd is not None and not 0 < usd < math.inf:
                 raise ConfigError(f"{where}: {provisioning}={usd} must be above 0 and finite")
-        if not _is_day(row.as_of):
+        if not is_day(row.as_of):
             raise ConfigError(f"{where}: as_of={row.as_of!r} must be a day, as in 2026-08-20")
         if not row.source:
             raise ConfigError(f"{where}: a price needs a source")
@@ -201,7 +207,7 @@ class Price:
 
     def __post_init__(self) -> None:
         for name in ("as_of", "priced_on"):
-            if not _is_day(getattr(self, name)):
+            if not is_day(getattr(self, name)):
                 raise RecordError(f"price of {self.instance}: {name}={getattr(self, name)!r} is not a date")
         is_free = self.is_reserved and self.node_usd_per_hour == 0
         for name in ("nodes", *(() if is_free else ("node_usd_per_hour",)), "billing_seconds"):
@@ -257,7 +263,8 @@ class Unpriced:
     reason: str
 
 
-def _is_day(text: str) -> bool:
+def is_day(text: str) -> bool:
+    """Return whether it is a day as `2026-08-20`."""
     try:
         return date.fromisoformat(text).isoformat() == text
     except ValueError:

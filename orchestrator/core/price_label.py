@@ -1,6 +1,7 @@
 """A price in words: what is rented, where, for how much, and what is to know of it. Pure."""
 
-from orchestrator.core.price import Price
+from orchestrator.core.offer import MARKETPLACES
+from orchestrator.core.price import SHORT, Price
 
 LISTED = {"hypothetical": "list price"}
 """Mark of a price -> its words beside a price; that dollars are hypothetical is shown once."""
@@ -52,5 +53,7 @@ def find_marks(price: Price) -> tuple[str, ...]:
         "old": price.is_old,
         "re-priced": price.is_repriced,
         "reserved": price.is_reserved,
+        "marketplace": any(row.seller in MARKETPLACES for row in price.rented),
+        "short": any(SHORT in (row.note or "") for row in price.rented),
     }
     return tuple(mark for mark, holds in marks.items() if holds)

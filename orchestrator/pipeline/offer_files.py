@@ -45,7 +45,11 @@ def load_offers(file: Path) -> OfferList:
     """
     try:
         content = read_content(file)
-        return codec.from_json(OfferList, content) if content else OfferList()
+        known = codec.from_json(OfferList, content) if content else OfferList()
+        newest = max((offer.as_of for offer in known.offers), default="")
+        if newest > _today():
+            raise ConfigError(f"it has a price of {newest}, which lies in the future")
+        return known
     except (OSError, RecordError, ConfigError) as error:
         raise ConfigError(f"{file} is no list of prices ({error}); remove it, and refresh them") from error
 
@@ -102,9 +106,15 @@ def import_offers(file: Path, source: Path, seller: str, *, find_device: FindDev
         offers = _read(read_content(source), seller, day, source=str(source), find_device=find_device)
     except (OSError, ConfigError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
-        raise ConfigError(f"file={source}: {reason}; the prices are as they were") from error
+        raise ConfigError(f"file={source}: {reason}; {describe_last(file, seller)}") from error
     _keep(file, load_offers(file).override(offers))
     return offers
+
+
+def describe_last(file: Path, seller: str) -> str:
+    """Return which list of a seller stays where a newer one cannot be used."""
+    days = [offer.as_of for offer in load_known_offers(file).offers if offer.seller == seller]
+    return f"the last good list is used, of {max(days)}" if days else "it has no earlier list"
 
 
 def _fetch(address: str, most_seconds: float) -> bytes:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterable
 
 from orchestrator.core.errors import UnknownNameError
-from orchestrator.core.offer import GROUPS, Offer, find_group
+from orchestrator.core.offer import GROUPS, MARKETPLACES, Offer, find_group
 from orchestrator.core.price import Price, PriceList
 from orchestrator.plan.rented_nodes import RentedNodes, build_price
 
@@ -30,6 +30,7 @@ def find_offer_prices(
             least = max(num_hosts, math.ceil(count / offer.count))
             nodes = next((nodes for nodes in range(least, count) if count % nodes == 0), least)
             rented = RentedNodes(
+                device=device,
                 instance=offer.instance,
                 nodes=nodes,
                 region=offer.region,
@@ -43,16 +44,18 @@ def find_offer_prices(
     return tuple(cheapest.values())
 
 
-def rank_price(price: Price | None, *, instance: str) -> tuple[float, ...]:
+def rank_price(price: Price | None, *, instance: str, sellers: Iterable[str]) -> tuple[float, ...]:
     """Return what prices of the same hardware are ordered by: one machine before several, then dollars.
 
     No prediction has the network between machines, so that a time and the price of several do not belong
-    together where one machine holds the trial. A named instance comes before all others.
+    together where one machine holds the trial. A named instance comes before all others, and a firm offer
+    before that of a marketplace which is not among the named sellers.
     """
     if price is None:
         return (math.inf,)
     is_other = price.instance.lower() != instance.lower()
-    return is_other, price.nodes, price.usd_per_hour
+    is_unsure = price.seller in MARKETPLACES and price.seller not in sellers
+    return is_other, price.nodes, is_unsure, price.usd_per_hour
 
 
 def require_known_sellers(prices: PriceList, load_offers: Callable[[], Iterable[Offer]]) -> None:

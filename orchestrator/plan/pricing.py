@@ -55,7 +55,7 @@ def find_price(
         return listed
     if not prices.includes(prices.seller):
         listed = Unpriced(reason=f"prices.sellers leaves out {prices.seller}")
-    rank = partial(rank_price, instance=instance)
+    rank = partial(rank_price, instance=instance, sellers=prices.sellers or ())
     offered = find_offer_prices(
         device.name, count, prices=prices, today=today, offers=load_offers(), num_hosts=num_hosts, rank=rank
     )
@@ -155,6 +155,7 @@ def find_node_prices(placement: Placement, price: Price) -> tuple[Price, ...]:
 
 def _in_pool(pool: Pool, num_hosts: int) -> RentedNodes:
     return RentedNodes(
+        device=pool.device.name,
         instance=pool.instance,
         nodes=num_hosts,
         region=parse_region(pool.zone),
@@ -172,6 +173,7 @@ def _rented_on_request(device: Device, count: int, *, prices: PriceList) -> Rent
         )
     instance, nodes = device.instances[max(holding)], count // max(holding)
     return RentedNodes(
+        device=device.name,
         instance=instance,
         nodes=nodes,
         region=str(prices.region),

@@ -3,15 +3,16 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from orchestrator.core.price import Price, PriceList, PriceRow, Provisioning
+from orchestrator.core.price import SHORT, Price, PriceList, PriceRow, Provisioning
 
 _OTHER: Mapping[Provisioning, Provisioning] = {"on_demand": "spot", "spot": "on_demand"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RentedNodes:
-    """Nodes that a trial rents."""
+    """Nodes that a trial rents for devices of a name."""
 
+    device: str
     instance: str
     nodes: int
     region: str
@@ -37,6 +38,8 @@ def build_price(
     if usd is None:
         return None
     discount = f"after a discount of {100 * share:g}%" if share else None
+    is_short = rented.region in prices.short.get(rented.device, ())
+    short = f"{SHORT}prices.short names {rented.region}" if is_short else None
     return Price(
         prices=prices.name,
         instance=rented.instance,
@@ -48,7 +51,7 @@ def build_price(
         as_of=row.as_of,
         priced_on=today,
         source=row.source,
-        note="; ".join(filter(None, (row.note, discount))) or None,
+        note="; ".join(filter(None, (row.note, discount, short))) or None,
         billing_seconds=prices.billing_seconds,
         max_age_days=prices.max_age_days,
         is_hypothetical=rented.is_hypothetical,

@@ -263,9 +263,9 @@ def note_lines(predictions: Sequence[Prediction]) -> tuple[str, ...]:
 
     A refusal has the command that measures the first of its points.
     """
-    first = {note: one for one in reversed(predictions) for note in find_notes(one)}
+    first = {find_notes(one)[0]: one for one in reversed(predictions)}
     return tuple(
-        f"{number}  {note}{_how_to_measure(first[note])}"
+        f"{number}  {note}{_how_to_measure(first[note]) if note in first else ''}"
         for note, number in _number_notes(predictions).items()
     )
 
@@ -298,11 +298,13 @@ def _number_notes(predictions: Iterable[Prediction]) -> Mapping[str, int]:
 def find_notes(prediction: Prediction) -> tuple[str, ...]:
     """Return what the step stands on, how good that kind has been, and its price; or why it is refused."""
     step, price = prediction.step, prediction.price
-    if isinstance(step, Refusal):
-        return ("does not fit: " + step.reason if _is_too_large(prediction) else step.reason,)
+    if isinstance(step, Refusal) and _is_too_large(prediction):
+        return (f"does not fit: {step.reason}",)
     priced = (
         f"without a price: {price.reason}" if isinstance(price, Unpriced) else f"priced as {priced_as(price)}"
     )
+    if isinstance(step, Refusal):
+        return (step.reason, *([] if isinstance(price, Unpriced) else [priced]))
     is_split = isinstance(price, Price) and price.nodes > 1
     left_out = ["the network between its machines is not in the time"] if is_split else []
     if prediction.point.trainer_options.get("compile") == "on":

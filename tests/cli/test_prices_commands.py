@@ -127,7 +127,7 @@ def test_a_catalogue_that_cannot_be_used_leaves_the_last_good_list_and_shows_it(
 
 
 def test_without_a_network_a_first_refresh_shows_that_there_is_no_earlier_list(site: Site, capsys) -> None:
-    assert main(["prices", "refresh", "sellers=lambda", "url=http://127.0.0.1:1"]) == 1
+    assert main(["prices", "refresh", "sellers=cudo", "url=http://127.0.0.1:1"]) == 1
     (line,) = capsys.readouterr().err.splitlines()
     assert "Connection refused" in line
     assert line.endswith("it has no earlier list")
@@ -180,7 +180,9 @@ def test_a_file_is_imported_with_the_day_of_its_last_change(site: Site, tmp_path
     [
         (["import", "file=absent.csv", "seller=lambda"], "file=absent.csv: No such file or directory"),
         (["import", "file=vms.csv"], "prices import needs seller=…"),
-        (["import", "file=late.csv", "seller=lambda"], "which lies in the future"),
+        (["import", "file=late.csv", "seller=lambda"], "in the future; today is 2"),
+        (["import", "file=late.csv", "seller=lambda"], "; the last good list is used, of 2026-10-10"),
+        (["import", "file=late.csv", "seller=cudo"], "; it has no earlier list"),
         (["list", "device=h999"], "unknown device 'h999'"),
         (["list", "spot=yes"], "spot=yes is not possible; choose true or false"),
         (["refresh", "sellers=[]"], "sellers= names none; possible: aws, azure, lambda"),
@@ -195,14 +197,30 @@ def test_a_wrong_request_is_one_line(site: Site, tmp_path: Path, capsys, words, 
     assert reason in line
 
 
+@pytest.mark.parametrize(
+    ("day", "reason"),
+    [("2199-01-01", "it has a price of 2199-01-01, which lies in the future"), ("soon", "which is no day")],
+)
+def test_kept_prices_of_a_day_that_cannot_be_are_refused_in_one_line(site, capsys, day, reason) -> None:
+    refresh(site)
+    kept = Path("outputs/prices.json")
+    today = json.loads(kept.read_text())["offers"][0]["as_of"]
+    kept.write_text(kept.read_text().replace(today, day))
+    capsys.readouterr()
+    assert main(["prices", "list", "device=h100"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert reason in line
+    assert "remove it, and refresh them" in line
+
+
 def test_without_a_network_the_list_that_comes_along_is_shown_with_its_age(site: Site, capsys) -> None:
     assert main(["prices", "list", "device=h100"]) == 0
     *_, told = capsys.readouterr().out.splitlines()
-    assert told.startswith("Prices of azure are of 2026-06-18, more than 30 days old; `prices refresh`")
+    assert told.startswith("Prices of gcp are of 2026-08-20, more than 30 days old; `prices refresh`")
 
 
 def test_imported_prices_take_the_place_of_those_that_come_along(site: Site, tmp_path, capsys) -> None:
-    assert list_offers(capsys, "device=h100", "sellers=aws") == [
+    assert list_offers(capsys, "device=h100", "region=us-east-1", "sellers=aws") == [
         ("aws", "p5.4xlarge", 6.88),
         ("aws", "p5.48xlarge", 55.04),
     ]
@@ -212,5 +230,78 @@ def test_imported_prices_take_the_place_of_those_that_come_along(site: Site, tmp
 
 
 def test_a_device_without_any_known_price_gives_one_line_and_exit_1(site: Site, capsys) -> None:
-    assert main(["prices", "list", "device=rtx_4090"]) == 1
-    assert "no known price is of device=rtx_4090; `prices refresh` fetches more" in capsys.readouterr().out
+    assert main(["prices", "list", "device=gaudi3"]) == 1
+    assert "no known price is of device=gaudi3; `prices refresh` fetches more" in capsys.readouterr().out
+
+
+HOSTS = "InstanceType,AcceleratorName,AcceleratorCount,vCPUs,MemoryGiB,GpuInfo,Price,SpotPrice,Region"
+PODS = (
+    "InstanceType,AcceleratorName,AcceleratorCount,vCPUs,MemoryGiB,"
+    "Region,SpotPrice,Price,AvailabilityZone,GpuInfo"
+)
+ZONES = f"{HOSTS},AvailabilityZone,Arch"
+UPSTREAM = (
+    "InstanceType,UpstreamCloudId,vCPUs,MemoryGiB,AcceleratorName,AcceleratorCount,"
+    "GpuInfo,Region,Price,SpotPrice"
+)
+SHAPES = {
+    "aws": (
+        ZONES,
+        "c1.medium,,,2.0,1.7,,0.158,0.0501,ap-northeast-1,apne1-az1,i386",
+        "gr6f.4xlarge,L4,0.5,16.0,128.0,\"{'Gpus': [{'Name': 'L4', 'Count': 0, 'GpuPartitionSize': 0.5, "
+        "'MemoryInfo': {'SizeInMiB': 11444}}]}\",1.066,0.3056,us-east-2,use2-az2,x86_64",
+        "g6.xlarge,L4,1.0,4.0,16.0,\"{'Gpus': [{'Name': 'L4', 'Count': 1, 'MemoryInfo': "
+        "{'SizeInMiB': 22888}}]}\",0.8048,0.35,us-east-2,use2-az2,x86_64",
+    ),
+    "vast": (
+        HOSTS,
+        "1x-RTX_4090-32-65536,RTX4090,1,32,64.0,\"{'Gpus': [{'Name': 'RTX4090', 'Count': 1, 'MemoryInfo': "
+        '{\'SizeInMiB\': 24564}}]}",0.40,0.00,"Germany, DE, EU"',
+    ),
+    "runpod": (
+        PODS,
+        "1x_RTX5090_SECURE,RTX5090,1.0,8.0,117.0,SE,0.9,0.9,EU-SE-1,\"{'Gpus': [{'Name': 'RTX 5090', "
+        "'Count': 1, 'MemoryInfo': {'SizeInMiB': 32}}], 'TotalGpuMemoryInMiB': 32}\"",
+    ),
+    "verda": (
+        UPSTREAM,
+        '1B200.30V,1B200.30V,30.0,184.0,B200,1.0,"{""Gpus"": [{""Name"": ""B200"", ""Count"": 1, '
+        '""MemoryInfo"": {""SizeInMiB"": 184320}}]}",FIN-03,4.89,1.712',
+        '8RTXPRO6000.240V,8RTXPRO6000.240V,240.0,720.0,RTX-PRO-6000,8.0,"{""Gpus"": []}",FIN-03,,4.732',
+    ),
+    "oci": (
+        f"{HOSTS},AvailabilityZone",
+        "BM.GPU.MI300X.8,MI300X,8,224,2048,\"{'Gpus': [{'Name': 'MI300X', 'Count': 8, 'MemoryInfo': "
+        "{'SizeInMiB': 196608}}]}\",48,,us-ashburn-1,US-ASHBURN-1-AD-1",
+    ),
+    "lambda": (HEAD, "gpu_1x_a6000,A6000,1.0,14.0,100.0,0.8,us-east-1,,"),
+    "nebius": (
+        HEAD,
+        "cpu-e2_2vcpu-8gb,,0,2,8,0.0496,eu-north1,,",
+        "gpu-h200-sxm_8gpu,H200,8,128,1600,28.00,eu-north1,\"{'Gpus': [{'Name': 'H200', 'Count': 8, "
+        "'MemoryInfo': {'SizeInMiB': 144384}}]}\",11.60",
+    ),
+}
+"""Seller -> rows as its catalogue has them, with what was once read wrongly in them."""
+
+
+@pytest.mark.more
+def test_the_catalogues_of_all_sellers_are_read_from_their_place(site: Site, capsys) -> None:
+    site.files |= {
+        f"{FOLDER}/{seller}/vms.csv": "\n".join((*rows, "")).encode() for seller, rows in SHAPES.items()
+    }
+    assert refresh(site, ",".join(SHAPES)) == 0
+    assert list_offers(capsys, f"sellers={','.join(SHAPES)}") == [
+        ("verda", "1B200.30V", 4.89),
+        ("nebius", "gpu-h200-sxm_8gpu", 28.0),
+        ("aws", "g6.xlarge", 0.8048),
+        ("oci", "BM.GPU.MI300X.8", 48.0),
+        ("vast", "1x-RTX_4090-32-65536", 0.4),
+        ("runpod", "1x_RTX5090_SECURE", 0.9),
+        ("lambda", "gpu_1x_a6000", 0.8),
+        ("verda", "8RTXPRO6000.240V", None),
+    ]
+    main(["prices", "list", "device=l4,rtx_4090", "sellers=aws,vast"])
+    told = capsys.readouterr().out
+    assert "use2-az2" in told
+    assert "No firm offer, but what a host asked: vast." in told

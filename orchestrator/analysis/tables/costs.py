@@ -20,6 +20,8 @@ MARKS: Mapping[str, str] = {
     "old": "older than prices.max_age_days when it was looked up",
     "re-priced": "not the price stored with the records, but one requested for this report",
     "reserved": "paid anyway, as prices.own states, and counted as 0",
+    "marketplace": "asked by a host of its own at a moment, no firm offer",
+    "short": "hard to get, as its remark has it",
 }
 """Note on a cost that is marked so."""
 

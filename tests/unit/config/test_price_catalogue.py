@@ -40,10 +40,48 @@ def test_a_zone_is_kept_and_columns_may_have_another_order() -> None:
         "m_1,Magic 9000,1,4,16,0.2,north,,",
         ",H100,1,,,9.8,north,,3",
         "h_1,H100,1,16,200,,north,,",
+        "gr6f.4xlarge,H100,0.5,16,128,1.066,us-east-2,,0.3056",
     ],
 )
 def test_what_has_no_known_device_no_instance_or_no_price_is_left_out(row: str) -> None:
     assert [offer.device for offer in read(row, "l_1,L40S,1,8,32,1.5,north,,")] == ["l40s"]
+
+
+def test_a_spot_price_of_0_is_none() -> None:
+    (offer,) = read('1x-H100_SXM-32-65536,H100,1,32,64.0,2.65,"France, FR, EU",,0.00')
+    assert (offer.on_demand_usd_per_hour, offer.spot_usd_per_hour) == (2.65, None)
+
+
+def describe(name: str, mib: int, count: int = 1) -> str:
+    return f"\"{{'Gpus': [{{'Name': '{name}', 'Count': {count}, 'MemoryInfo': {{'SizeInMiB': {mib}}}}}]}}\""
+
+
+@pytest.mark.parametrize(
+    ("instance", "name", "count", "info", "device"),
+    [
+        ("p4d.24xlarge", "A100", 8, describe("A100", 40960, 8), "a100_40"),
+        ("8x-A100_SXM4-32-65536", "A100", 8, describe("A100", 655360, 8), "a100_80"),
+        ("2x-A100_SXM4-32-65536", "A100", 2, describe("A100", 81920, 2), "a100_40"),
+        ("1x-A100_PCIE-32-65536", "A100", 1, describe("A100", 81920), "a100_pcie_80"),
+        ("1x_A100-80GB_SECURE", "A100-80GB", 1, describe("A100 PCIe", 80), "a100_pcie_80"),
+        ("1x_A100-80GB-SXM_SECURE", "A100-80GB-SXM", 1, describe("A100 SXM", 80), "a100_80"),
+        ("Standard_NC24ads_A100_v4", "A100-80GB", 1, "", "a100_pcie_80"),
+        ("1x-H100_NVL-32-65536", "H100", 1, describe("H100", 95830), "h100_nvl"),
+        ("Standard_NC80adis_H100_v5", "H100", 2, "", "h100_nvl"),
+        ("gpu_1x_h100_pcie", "H100", 1, describe("H100", 81920), "h100_pcie"),
+        ("gpu_8x_h100_sxm5", "H100", 8, describe("H100", 81920), "h100"),
+        ("Standard_ND96isr_H100_v5", "H100", 8, "", "h100"),
+        ("1x-H200_NVL-32-65536", "H200", 1, describe("H200", 143771), None),
+        ("8x-Tesla_V100-32-65536", "V100", 8, describe("V100", 131072, 8), "v100"),
+        ("trn1.2xlarge", "Trainium", 1, "", None),
+    ],
+)
+def test_one_name_of_several_devices_is_kept_apart_by_instance_and_memory(
+    instance: str, name: str, count: int, info: str, device: str | None
+) -> None:
+    other = "l_1,L40S,1,8,32,1.5,north,,"
+    offers = read(f"{instance},{name},{count},16,200,9,north,{info},", other)
+    assert [offer.device for offer in offers] == [*([device] if device else []), "l40s"]
 
 
 @pytest.mark.parametrize(
@@ -52,11 +90,12 @@ def test_what_has_no_known_device_no_instance_or_no_price_is_left_out(row: str) 
         ("h_1,H100,1,16,200,0,north,,", "line 2: h_1 has a price of 0, which is not above 0"),
         ("h_1,H100,1,16,200,-2.5,north,,", "line 2: h_1 has a price of -2.5, which is not above 0"),
         ("h_1,H100,1,16,200,inf,north,,", "line 2: h_1 has a price of inf, which is not above 0"),
-        ("h_1,H100,1,16,200,2,north,,0.0", "line 2: h_1 has a spot price of 0, which is not above 0"),
+        ("h_1,H100,1,16,200,2,north,,-1", "line 2: h_1 has a spot price of -1, which is not above 0"),
         ("h_1,H100,1,16,200,2,north,,3", "line 2: h_1 has a spot price of 3, above 2 on demand"),
         ("h_1,H100,1,16,200,EUR 2,north,,", "line 2: Price='EUR 2' is no number"),
         ("h_1,H100,1,16,200,nan,north,,", "line 2: Price='nan' is no number"),
-        ("h_1,H100,0.5,16,200,2,north,,", "line 2: AcceleratorCount='0.5' is no number of devices"),
+        ("h_1,H100,1.5,16,200,2,north,,", "line 2: AcceleratorCount='1.5' is no number of devices"),
+        ("h_1,H100,,16,200,2,north,,", "line 2: AcceleratorCount='' is no number of devices"),
         ("h_1,H100,1,16,20", "line 2 has another number of cells than the first"),
         ("h_1,H100,1,16,200,2,north,,1,9", "line 2 has another number of cells than the first"),
         ("cpu_4,,,4,16,0.2,north,,", "it has no price of a known device"),

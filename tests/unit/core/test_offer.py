@@ -15,10 +15,37 @@ def test_offers_take_the_place_of_those_of_their_seller_alone() -> None:
 @pytest.mark.parametrize(
     ("group", "regions"),
     [
-        ("us", ("us-east-1", "us-central1", "eastus2", "westus", "southcentralus", "us-south-1")),
+        (
+            "us",
+            (
+                "us-east-1",
+                "us-central1",
+                "eastus2",
+                "westus",
+                "southcentralus",
+                "us-south-1",
+                "US",
+                "Ohio, US, NA",
+            ),
+        ),
         ("europe", ("eu-west-1", "eu-north1", "europe-west4", "northeurope", "swedencentral", "uksouth")),
-        ("asia", ("ap-south-1", "asia-east1", "southeastasia", "japaneast", "uaenorth")),
-        ("other", ("ca-central-1", "brazilsouth", "australia-southeast1", "southafricanorth")),
+        ("europe", ("FIN-03", "CZ", "Germany, DE, EU", "Czechia, CZ", "Ukraine, UA")),
+        (
+            "asia",
+            ("ap-south-1", "asia-east1", "southeastasia", "japaneast", "uaenorth", "JP", "Taiwan, TW, AS"),
+        ),
+        (
+            "other",
+            (
+                "ca-central-1",
+                "brazilsouth",
+                "australia-southeast1",
+                "southafricanorth",
+                "CA",
+                "Quebec, CA",
+                "region unstated",
+            ),
+        ),
     ],
 )
 def test_regions_of_all_sellers_have_a_group(group: str, regions: tuple[str, ...]) -> None:

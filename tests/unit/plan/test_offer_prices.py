@@ -99,6 +99,24 @@ def test_an_instance_that_was_asked_for_comes_before_cheaper_ones():
     assert (found.instance, found.elsewhere[0].usd_per_hour) == ("asked", 0.5)
 
 
+def test_a_firm_offer_comes_before_a_cheaper_one_of_a_marketplace_which_stands_beside_it():
+    firm, asked = offer(usd=2.0), offer(usd=0.5, seller="vast")
+    found = find(UNLISTED, asked, firm, sellers=("all",))
+    assert (found.seller, [one.seller for one in found.elsewhere]) == ("shop", ["vast"])
+    assert ", marketplace" in priced_as(found)
+    assert "marketplace" not in find_marks(found)
+    assert find(UNLISTED, asked, firm, sellers=("vast", "shop")).seller == "vast"
+    assert find_marks(find(UNLISTED, asked)) == ("hypothetical", "marketplace")
+
+
+def test_what_is_short_by_its_catalogue_or_the_user_is_marked_with_a_remark():
+    found = find(UNLISTED, offer(note="short: stock was low"))
+    assert (find_marks(found)[-1], found.note) == ("short", "short: stock was low")
+    stated = find(UNLISTED, offer(), short={"t4": ("us-east-1",)})
+    assert (find_marks(stated)[-1], stated.note) == ("short", "short: prices.short names us-east-1")
+    assert find(UNLISTED, offer(), short={"t4": ("eu-west-1",), "h100": ("us-east-1",)}).note is None
+
+
 def test_machines_have_equally_many_workers_each():
     found = find(UNLISTED, offer(usd=1.0, count=4), count=6)
     assert (found.nodes, found.unused_devices) == (2, 2)

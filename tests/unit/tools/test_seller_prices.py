@@ -2,6 +2,8 @@
 
 import json
 
+import price_sources
+import pytest
 import seller_prices
 from price_builders import offer
 from repository import ROOT
@@ -35,32 +37,124 @@ func init() {
 """
 
 
-def read(text, devices):
-    found = seller_prices.find_offers("shop", ("host/repository", "0123456789"), "prices.go", text, devices)
+INDEX_HEAD = (
+    "date,collected_at,source,provider,segment,pricing,gpu_model,sku,region,geo,gpu_count,usd_per_hour,"
+    "usd_per_gpu_hour,sample_size\n"
+)
+
+
+def read(source, text, devices):
+    found = price_sources.find_generated_offers("shop", source, text, devices)
     return [(one.instance, one.region, one.count, one.on_demand_usd_per_hour, one.as_of) for one in found]
 
 
 def test_generated_tables_of_both_programs_are_read():
-    assert read(AWS, {"g6.12xlarge": ("l4", 4)}) == [
+    assert read(price_sources.AWS, AWS, {"g6.12xlarge": ("l4", 4)}) == [
         ("g6.12xlarge", "us-east-1", 4, 4.6016, "2026-07-20"),
     ]
-    assert read(AZURE, seller_prices.AZURE_DEVICES) == [
+    assert read(price_sources.AZURE, AZURE, price_sources.AZURE_DEVICES) == [
         ("Standard_NC4as_T4_v3", "eastus", 1, 0.526, "2026-06-18"),
         ("Standard_NC4as_T4_v3", "westus", 1, 0.631, "2026-06-18"),
     ]
 
 
+def index(*rows):
+    lines = (f"2026-10-10,T,s,{row},1" for row in rows)
+    return [
+        (one.seller, one.instance, one.region, one.count, one.on_demand_usd_per_hour, one.spot_usd_per_hour)
+        for one in price_sources.find_index_offers(INDEX_HEAD + "\n".join(lines))
+    ]
+
+
+def test_both_prices_of_an_instance_are_one_offer():
+    azure = "Microsoft Azure,h,{},MI300X,ND_MI300X,eastus2,NA,8,{},1"
+    assert index(azure.format("on_demand", "48.0"), azure.format("spot", "8.87")) == [
+        ("azure", "ND_MI300X", "eastus2", 8, 48.0, 8.87)
+    ]
+
+
+def test_a_price_of_one_gpu_is_that_of_the_machines_that_are_sold():
+    assert index("Nebius,n,on_demand,B200,HGX B200,global,Global,1,8.5,8.5") == [
+        ("nebius", "8 x HGX B200", "region unstated", 8, 68.0, None)
+    ]
+    pods = index("RunPod Secure Cloud,n,on_demand,L40S,NVIDIA L40S,global,Global,1,1.09,1.09")
+    assert [(one[3], one[4]) for one in pods] == [(1, 1.09), (2, 2.18), (4, 4.36), (8, 8.72)]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        "Vast.ai,m,on_demand,L40S,median-offer,global,Global,1,0.6,0.6",
+        "RunPod Community Cloud,m,on_demand,MI300X,AMD,global,Global,1,0.5,0.5",
+        "Oracle Cloud,h,on_demand,H100,BM.GPU.H100.8,global,Global,1,10.0,10.0",
+        "RunPod Secure Cloud,n,on_demand,B300,NVIDIA B300 MIG,global,Global,1,0.5,0.5",
+    ],
+)
+def test_medians_placeholders_parts_and_unknown_devices_are_left_out(row):
+    assert index(row) == []
+
+
+def feed(**changes):
+    row = {
+        "currency": "USD",
+        "gpu_count": 1,
+        "gpu_key": "RTX 4090 24GB",
+        "gpu_model_raw": "RTX 4090",
+        "gpu_partition": None,
+        "notes": "verified host, reliability 0.985",
+        "price_total_hr_usd": 0.3,
+        "pricing_type": "on-demand",
+        "provider": "vastai",
+        "region": "Ukraine, UA",
+    } | changes
+    return [*price_sources.find_feed_offers(json.dumps({"offers": [row]}))]
+
+
+def test_an_offer_of_a_host_has_its_region():
+    (found,) = feed()
+    assert (found.seller, found.instance, found.region) == ("vast", "1 x RTX 4090", "Ukraine, UA")
+
+
+def test_a_pod_of_hosts_is_another_seller_than_one_of_the_cloud_itself_and_a_low_stock_is_noted():
+    secure = feed(provider="runpod", notes="secure cloud; stock Low; up to 8 GPUs", region=None)
+    assert {(one.seller, one.region, one.note) for one in secure} == {
+        ("runpod", "region unstated", "short: stock was low")
+    }
+    community = feed(provider="runpod", notes="community cloud; stock High; up to 8 GPUs")
+    assert {(one.seller, one.note) for one in community} == {("runpod_community", None)}
+
+
+@pytest.mark.parametrize(
+    "changes", [{"currency": "EUR"}, {"gpu_partition": "MIG 1g.24gb"}, {"provider": "scaleway"}]
+)
+def test_other_currencies_and_parts_of_a_gpu_are_left_out(changes):
+    assert feed(**changes) == []
+
+
+def test_the_newest_row_of_an_instance_in_a_region_counts():
+    old, new = offer(usd=1.0), offer(usd=2.0, as_of="2026-10-10")
+    assert seller_prices.select_newest((new, old)) == seller_prices.select_newest((old, new)) == (new,)
+
+
 def test_google_rows_of_the_table_are_those_of_its_price_list():
     shipped = codec.from_json(OfferList, (ROOT / "conf/prices/sellers.json").read_bytes()).offers
-    expected = seller_prices.select_cheapest(seller_prices.find_google_offers(shipped_catalogue()))
+    expected = seller_prices.select_cheapest(price_sources.find_google_offers(shipped_catalogue()))
     assert {one for one in shipped if one.seller == "gcp"} == set(expected)
 
 
-def test_the_table_is_small_and_each_row_has_source_and_licence_or_price_list():
+def test_the_table_is_small_and_each_row_has_a_source_at_a_commit():
     file = ROOT / "conf/prices/sellers.json"
-    assert file.stat().st_size < 64_000
-    sources = {one["seller"]: one["source"] for one in json.loads(file.read_bytes())["offers"]}
-    assert all("Apache-2.0" in sources[seller] and " @" in sources[seller] for seller in ("aws", "azure"))
+    assert file.stat().st_size < 110_000
+    rows = json.loads(file.read_bytes())["offers"]
+    assert all(" @" in row["source"] for row in rows)
+    licences = {row["source"].rpartition(", ")[2] for row in rows if row["seller"] != "gcp"}
+    assert licences == {"Apache-2.0", "MIT"}
+
+
+@pytest.mark.parametrize("device", ["rtx_3090", "rtx_4090", "rtx_5090", "rtx_a6000", "mi355x", "gb200"])
+def test_devices_that_few_sellers_have_are_in_the_table(device: str) -> None:
+    rows = json.loads((ROOT / "conf/prices/sellers.json").read_bytes())["offers"]
+    assert any(row["device"] == device for row in rows)
 
 
 def test_the_cheapest_of_a_seller_and_group_stays_for_each_number_of_devices() -> None:

@@ -135,15 +135,27 @@ def test_a_rehearsal_has_neither_cost_nor_price():
 
 
 def test_marks_of_a_price_are_shown_with_what_they_mean():
-    marked = price(is_hypothetical=True, max_age_days=1, is_repriced=True, is_reserved=True, note="spot only")
+    marked = price(
+        is_hypothetical=True,
+        max_age_days=1,
+        is_repriced=True,
+        is_reserved=True,
+        seller="vast",
+        note="short: stock was low",
+    )
     table = tables([record(price=marked)])["Prices"]
     (row,) = collect_rows(table)
-    assert row["what to know"] == "list price; old; re-priced; reserved; spot only"
+    assert (
+        row["what to know"]
+        == "list price; old; re-priced; reserved; marketplace; short; short: stock was low"
+    )
     assert all(
         f"{LISTED.get(mark, mark).capitalize()}: {meaning}." in table.note for mark, meaning in MARKS.items()
     )
     assert "Old" not in tables([record(price=price())])["Prices"].note
-    assert compute_bill([record(price=marked)]).endswith("node-seconds (old, re-priced, reserved).")
+    assert compute_bill([record(price=marked)]).endswith(
+        "node-seconds (old, re-priced, reserved, marketplace, short)."
+    )
 
 
 def test_one_price_that_was_looked_up_on_two_days_is_one_row():
