@@ -42,6 +42,12 @@ def test_the_usual_list_is_that_of_all_sellers_on_demand():
     assert not load(SWEEP, working_directory=ROOT).reprices
 
 
+def test_what_is_short_is_stated_by_any_name_of_a_device():
+    assert prices_of("prices.short={H100: [us-east1, us-west1]}").short == {"h100": ("us-east1", "us-west1")}
+    with pytest.raises(ConfigError, match=r"^unknown device in prices\.short: 'h999'"):
+        prices_of("prices.short={h999: [us-east1]}")
+
+
 def test_a_region_on_the_command_line_restricts_other_sellers_to_that_part_of_the_world():
     assert prices_of("prices.region=europe-west4").offer_regions == ("europe",)
     words = "prices.region=europe-west4", "prices.offer_regions=[us]"

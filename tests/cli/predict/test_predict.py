@@ -290,7 +290,7 @@ def test_an_input_that_the_network_cannot_take_is_a_refusal_beside_others(workin
         ),
     )
     assert isinstance(large.step, Estimate)
-    assert prediction_table([small]).rows[0][5:] == (*(UNKNOWN,) * 3, "refused", "1")
+    assert prediction_table([small]).rows[0][5:] == (*(UNKNOWN,) * 3, "refused", "1,2")
 
 
 def test_a_refusal_still_has_its_roofline(working_directory):
