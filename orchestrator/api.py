@@ -42,13 +42,13 @@ from orchestrator.commands.arguments import parsed_arguments
 from orchestrator.commands.doctor import load_diagnosis
 from orchestrator.commands.predict import split_order
 from orchestrator.commands.prediction_documents import prediction_document
-from orchestrator.core.diagnosis import Diagnosis
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.estimate import Refusal
 from orchestrator.core.placement import Plan
 from orchestrator.core.settings import Rerun, Settings
 from orchestrator.pipeline.predictions import advised, predicted
 from orchestrator.pipeline.report import SweepReport
+from orchestrator.plan.machine_state import Diagnosis
 from orchestrator.predict.prediction_table import (
     Prediction,
     input_lines,

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from orchestrator.config.price_catalogue import FindDevice, read_catalogue
-from orchestrator.core.offer import Offer
 from orchestrator.core.pool import Catalogue
 from orchestrator.core.price import SHORT
+from orchestrator.plan.offer import Offer
 
 UNSTATED = "region unstated"
 """Region of an offer where the seller publishes none."""

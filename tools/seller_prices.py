@@ -19,8 +19,8 @@ import price_sources as sources
 from orchestrator.commands.prices import build_finder
 from orchestrator.config.cluster import load_cluster
 from orchestrator.core import codec
-from orchestrator.core.offer import Offer, find_group
 from orchestrator.core.pool import Catalogue
+from orchestrator.plan.offer import Offer, find_group
 
 ROOT = Path(__file__).parents[1]
 TABLE = ROOT / "conf/prices/sellers.json"

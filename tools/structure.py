@@ -47,13 +47,13 @@ class Figure:
 
 
 LIMITS: Mapping[str, tuple[float, float]] = {
-    "lines of orchestrator/ outside extensions/": (53_490, 43_000),
+    "lines of orchestrator/ outside extensions/": (53_472, 43_000),
     "functions named X_of": (2, 2),
     "functions of more than 50 lines": (5, 5),
     "functions used in one place, %": (32, 25),
     "modules that import private parts of Ray": (1, 1),
     "modules that ask for a kind of workload": (1, 1),
-    "files in one folder": (29, 24),
+    "files in one folder": (24, 24),
     "odd docstrings, %": (0.1, 1.5),
     "odd docs of attributes, %": (0.1, 1.5),
     "odd names of tests, %": (0.1, 1.5),

@@ -9,9 +9,9 @@ from orchestrator.commands.catalogue.sweeps import JSON
 from orchestrator.commands.command_line import DONE, NO_RESULT, CommandLine
 from orchestrator.config.loader import devices_named, load
 from orchestrator.core import codec
-from orchestrator.core.diagnosis import Diagnosis
 from orchestrator.pipeline.doctor import diagnose
 from orchestrator.pipeline.leftovers import clear_leftovers
+from orchestrator.plan.machine_state import Diagnosis
 from orchestrator.terminal.diagnosis import describe_machine
 from orchestrator.terminal.screen import Screen
 

@@ -8,8 +8,7 @@ from orchestrator.analysis.recommendation.jobs.length import JobLength
 from orchestrator.core import codec
 from orchestrator.core.estimate import Estimate, Refusal
 from orchestrator.core.interval import Spread
-from orchestrator.core.price import Unpriced
-from orchestrator.core.price_label import find_marks
+from orchestrator.core.price import Unpriced, find_marks
 from orchestrator.predict.memory_need import MemoryNeed
 from orchestrator.predict.prediction_table import Prediction
 

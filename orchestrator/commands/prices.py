@@ -15,7 +15,7 @@ from orchestrator.config.price_catalogue import FindDevice
 from orchestrator.core import codec
 from orchestrator.core.device import Device
 from orchestrator.core.errors import ConfigError, UnknownNameError
-from orchestrator.core.offer import MARKETPLACES, Offer
+from orchestrator.core.price import MARKETPLACES
 from orchestrator.pipeline.offer_files import (
     CATALOGUE,
     SELLERS,
@@ -25,6 +25,7 @@ from orchestrator.pipeline.offer_files import (
     locate_offers,
     refresh_offers,
 )
+from orchestrator.plan.offer import Offer
 from orchestrator.terminal.screen import Screen
 
 

@@ -36,11 +36,11 @@ from orchestrator.core.budget import Budget
 from orchestrator.core.device import Device
 from orchestrator.core.errors import FAILURE_KINDS, NEVER_RETRIED, ConfigError
 from orchestrator.core.objective import Objective
-from orchestrator.core.offer import find_group
 from orchestrator.core.pool import Cluster
 from orchestrator.core.search import Search
 from orchestrator.core.settings import Checkpointing, Compiling, Deadlines, Settings, TrainerSettings
 from orchestrator.core.sweep import Point, Sweep
+from orchestrator.plan.offer import find_group
 
 _USUAL_COMPILER = ".venv-tpu-compile/bin/python"
 

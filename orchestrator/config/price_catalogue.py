@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 
 from orchestrator.core.errors import ConfigError
-from orchestrator.core.offer import Offer
+from orchestrator.plan.offer import Offer
 
 COLUMNS = ("InstanceType", "AcceleratorName", "AcceleratorCount", "Price", "Region", "SpotPrice")
 _CURRENCY = "Currency"

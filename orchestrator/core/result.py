@@ -10,8 +10,7 @@ from orchestrator.core.memory_fit import NoFit, Verdict
 from orchestrator.core.peaks import Calibration, Peaks
 from orchestrator.core.placement import Placement, Provenance
 from orchestrator.core.price import Price, Unpriced
-from orchestrator.core.target import TargetRun
-from orchestrator.core.trial_progress import Pruning
+from orchestrator.core.trial_progress import Pruning, TargetRun
 from orchestrator.core.trial_spec import SCHEMA_VERSION, TrialSpec
 from orchestrator.core.work_share import BatchShare, KernelLink, KernelMove, KernelShare
 

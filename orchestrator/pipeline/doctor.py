@@ -11,7 +11,6 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from orchestrator.core.device import Device, DeviceKind
-from orchestrator.core.diagnosis import Diagnosis, GpuState, HostState, PlaceState, ServiceState, TrainerState
 from orchestrator.core.errors import ConfigError, PlacementError
 from orchestrator.core.printable import without_secrets
 from orchestrator.core.settings import Settings
@@ -24,6 +23,14 @@ from orchestrator.execute.trial.host_usage import host_use
 from orchestrator.pipeline.leftovers import describe_leftovers
 from orchestrator.plan.compatibility import reason_against_card
 from orchestrator.plan.diagnosis import list_checks
+from orchestrator.plan.machine_state import (
+    Diagnosis,
+    GpuState,
+    HostState,
+    PlaceState,
+    ServiceState,
+    TrainerState,
+)
 from orchestrator.record.tracking.mlflow_answer import require_address
 from orchestrator.train.environment import cpu_model
 from orchestrator.train.registry import trainer_info

@@ -5,7 +5,7 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
-from orchestrator.core.diagnosis import Leftovers
+from orchestrator.plan.machine_state import Leftovers
 from orchestrator.record.error_files import error_folder, find_errors
 from orchestrator.train.process.temp_dirs import find_abandoned, parent_folder
 

@@ -9,7 +9,7 @@ from orchestrator.config.places import find_shipped_folder
 from orchestrator.config.price_catalogue import FindDevice, read_catalogue
 from orchestrator.core import codec
 from orchestrator.core.errors import ConfigError, RecordError
-from orchestrator.core.offer import Offer, OfferList
+from orchestrator.plan.offer import Offer, OfferList
 from orchestrator.record.fsync import read_content, write_synced
 from workloads.data.download import DownloadError, download
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from orchestrator.core.device import Device
-from orchestrator.core.diagnosis import Check, Diagnosis, GpuState, HostState, PlaceState, TrainerState
+from orchestrator.plan.machine_state import Check, Diagnosis, GpuState, HostState, PlaceState, TrainerState
 
 _LEAST_FREE_BYTES = 5e9
 _MOST_LOAD_PER_CORE = 0.5

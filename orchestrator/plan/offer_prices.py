@@ -4,8 +4,8 @@ import math
 from collections.abc import Callable, Iterable
 
 from orchestrator.core.errors import UnknownNameError
-from orchestrator.core.offer import GROUPS, MARKETPLACES, Offer, find_group
-from orchestrator.core.price import Price, PriceList
+from orchestrator.core.price import MARKETPLACES, Price, PriceList
+from orchestrator.plan.offer import GROUPS, Offer, find_group
 from orchestrator.plan.rented_nodes import RentedNodes, build_price
 
 

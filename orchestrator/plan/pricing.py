@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from orchestrator.core.device import Device
-from orchestrator.core.offer import Offer
 from orchestrator.core.placement import Placement, Plan
 from orchestrator.core.pool import Pool, parse_region
 from orchestrator.core.price import Price, PriceList, Unpriced
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.trial_spec import TrialSpec
+from orchestrator.plan.offer import Offer
 from orchestrator.plan.offer_prices import find_offer_prices, rank_price
 from orchestrator.plan.rented_nodes import RentedNodes, build_price
 

@@ -14,7 +14,7 @@ from orchestrator.core.placement import Aim, FullTraining
 from orchestrator.core.price import Price, Unpriced
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.sweep import Point
-from orchestrator.core.target import Target
+from orchestrator.core.trial_progress import Target
 from orchestrator.plan.inputs import describe_input
 from orchestrator.plan.planner import build_full_training
 from workloads.spec import Workload

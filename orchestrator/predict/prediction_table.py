@@ -26,8 +26,7 @@ from orchestrator.analysis.tables.machine_start import describe_start
 from orchestrator.analysis.tables.price_age import describe_age_together
 from orchestrator.core.estimate import Estimate, Refusal
 from orchestrator.core.interval import Spread
-from orchestrator.core.price import Price, Unpriced
-from orchestrator.core.price_label import find_marks, priced_as
+from orchestrator.core.price import Price, Unpriced, find_marks, priced_as
 from orchestrator.core.sweep import Point
 from orchestrator.predict.jobs import describe_job
 from orchestrator.predict.memory_need import MemoryNeed

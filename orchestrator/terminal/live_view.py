@@ -20,8 +20,7 @@ from orchestrator.analysis.metrics.cost import compute_bill
 from orchestrator.analysis.metrics.definitions import collect_metrics
 from orchestrator.core.interval import compute_spread
 from orchestrator.core.placement import Attempt, Plan, task_name
-from orchestrator.core.price import Price
-from orchestrator.core.price_label import find_marks
+from orchestrator.core.price import Price, find_marks
 from orchestrator.core.printable import cut, printable
 from orchestrator.core.result import TrialRecord
 from orchestrator.execute.executor import TrialCallback

@@ -8,8 +8,7 @@ import time
 from functools import partial
 
 from orchestrator.core import codec
-from orchestrator.core.target import Target
-from orchestrator.core.trial_progress import TrialProgress, TrialStage
+from orchestrator.core.trial_progress import Target, TrialProgress, TrialStage
 from orchestrator.train.failures import classify_kind, format_cause
 from orchestrator.train.measurement import loop
 from orchestrator.train.measurement.counters import Meter, build_meter, no_meter

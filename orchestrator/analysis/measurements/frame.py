@@ -8,8 +8,7 @@ from orchestrator.analysis.measurements.noise import describe_noise
 from orchestrator.analysis.measurements.setting import Setting, build_setting, plain_setting
 from orchestrator.analysis.metrics.cost import COSTS, bill_of_all, find_attempts, price_label
 from orchestrator.analysis.metrics.definitions import METRICS, collect_metrics
-from orchestrator.core.price import Price
-from orchestrator.core.price_label import find_marks
+from orchestrator.core.price import Price, find_marks
 from orchestrator.core.result import TrainResult, TrialRecord, find_variables, find_versions, latest
 from orchestrator.core.trial_spec import point_id, setting_id
 

@@ -5,8 +5,7 @@ from dataclasses import dataclass, fields
 from types import MappingProxyType
 
 from orchestrator.analysis.metrics.metric import Metric
-from orchestrator.core.price import Price
-from orchestrator.core.price_label import find_marks, priced_as
+from orchestrator.core.price import Price, find_marks, priced_as
 from orchestrator.core.result import TrainResult, TrialRecord, latest
 
 _MILLION = 1e6

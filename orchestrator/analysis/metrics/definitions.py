@@ -19,7 +19,7 @@ from orchestrator.analysis.metrics.utilisation import (
 )
 from orchestrator.core.interval import Interval
 from orchestrator.core.result import TrainResult, TrialRecord
-from orchestrator.core.target import Evaluation
+from orchestrator.core.trial_progress import Evaluation
 from orchestrator.core.trial_spec import AXES
 
 _IN_A_REHEARSAL = ("final_loss",)

@@ -10,8 +10,7 @@ from orchestrator.analysis.table import Column, Rank, Table
 from orchestrator.analysis.tables.machine_start import describe_start
 from orchestrator.core.estimate import Estimate, Forecast, Refusal
 from orchestrator.core.interval import Spread
-from orchestrator.core.price import Price, Unpriced
-from orchestrator.core.price_label import priced_as
+from orchestrator.core.price import Price, Unpriced, priced_as
 from orchestrator.core.trial_spec import TrialSpec
 
 PREDICTED = "Predicted"

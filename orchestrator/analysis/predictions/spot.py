@@ -6,10 +6,9 @@ from functools import partial
 
 from orchestrator.analysis.formatting import about, digits_for, duration, number
 from orchestrator.analysis.predictions.forecasts import scaled
+from orchestrator.analysis.predictions.spot_training import SpotTraining, predict_spot
 from orchestrator.core.interval import Spread, exactly
-from orchestrator.core.price import Price, Provisioning, Unpriced
-from orchestrator.core.price_label import describe_machines, find_regions
-from orchestrator.core.spot import SpotTraining, predict_spot
+from orchestrator.core.price import Price, Provisioning, Unpriced, describe_machines, find_regions
 
 _SECONDS_PER_HOUR = 3600
 _SECONDS_PER_DAY = 86_400

@@ -23,7 +23,7 @@ from orchestrator.analysis.table import Column, Table
 from orchestrator.core.deciding import find_deciding
 from orchestrator.core.interval import Spread, compute_spread
 from orchestrator.core.result import TrialRecord, environment_key, find_variables, find_versions
-from orchestrator.core.target import Target, TargetRun
+from orchestrator.core.trial_progress import Target, TargetRun
 
 _NOT_REACHED = "not reached"
 _NAMED = {"workload": "workload", "device": "device", "trainer": "trainer", "precision": "precision"}

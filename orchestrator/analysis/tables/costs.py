@@ -9,8 +9,7 @@ from orchestrator.analysis.measurements.setting import Namer
 from orchestrator.analysis.metrics.cost import Bill, bill_of_all, price_label
 from orchestrator.analysis.table import Column, Rank, Table
 from orchestrator.analysis.tables.price_age import describe_age_together
-from orchestrator.core.price import Price, Unpriced
-from orchestrator.core.price_label import LISTED, find_marks, find_oldest, find_regions, rented
+from orchestrator.core.price import LISTED, Price, Unpriced, find_marks, find_oldest, find_regions, rented
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.trial_spec import TrialSpec, representative, setting_id
 

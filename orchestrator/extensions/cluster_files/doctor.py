@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from orchestrator.core.diagnosis import Check, ServiceState
 from orchestrator.core.pool import Catalogue, Cluster, Pool, Provider
 from orchestrator.core.price import Price
+from orchestrator.plan.machine_state import Check, ServiceState
 from orchestrator.plan.pricing import find_price
 from orchestrator.terminal.diagnosis import format_line
 from orchestrator.train.registry import trainers

@@ -6,8 +6,7 @@ from itertools import pairwise
 from orchestrator.core.codec import to_plain
 from orchestrator.core.inventory import HostUsage
 from orchestrator.core.memory_fit import NoFit
-from orchestrator.core.price import Price
-from orchestrator.core.price_label import priced_as
+from orchestrator.core.price import Price, priced_as
 from orchestrator.core.result import TrialRecord
 from orchestrator.record.tracking.axes import format_value
 from orchestrator.record.tracking.keys import LONGEST_TAG, keys_of_names

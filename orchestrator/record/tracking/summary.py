@@ -7,8 +7,7 @@ from typing import Literal
 from orchestrator.core.deciding import find_deciding, repeat_key
 from orchestrator.core.interval import compute_spread
 from orchestrator.core.placement import task_name
-from orchestrator.core.price import Price
-from orchestrator.core.price_label import priced_as
+from orchestrator.core.price import Price, priced_as
 from orchestrator.core.result import TrialRecord, latest
 from orchestrator.record.tracking.keys import keys_of_names
 from orchestrator.record.tracking.tracker import LoggedRecord

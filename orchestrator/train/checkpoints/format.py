@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from orchestrator.core import codec
 from orchestrator.core.errors import RecordError
-from orchestrator.core.target import Evaluation
+from orchestrator.core.trial_progress import Evaluation
 from workloads.script.file_hash import hash_whole
 
 VERSION = 1

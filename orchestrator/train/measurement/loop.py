@@ -11,8 +11,7 @@ from typing import Annotated
 
 from orchestrator.core.errors import TrialError
 from orchestrator.core.interval import median_interval
-from orchestrator.core.target import TargetRun
-from orchestrator.core.trial_progress import TrialProgress, TrialStage
+from orchestrator.core.trial_progress import TargetRun, TrialProgress, TrialStage
 from orchestrator.core.trial_spec import TimingSpec
 from orchestrator.train.checkpoints.format import Checkpoint, TrainingProgress
 from orchestrator.train.checkpoints.schedule import CheckpointScheduler

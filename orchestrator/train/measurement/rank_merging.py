@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any, TypeVar, get_type_hints
 
-from orchestrator.core.target import TargetRun
+from orchestrator.core.trial_progress import TargetRun
 
 T = TypeVar("T")
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from orchestrator.core.errors import TrialError
-from orchestrator.core.target import Evaluation, Target, TargetRun
+from orchestrator.core.trial_progress import Evaluation, Target, TargetRun
 
 
 class TargetEvaluator:

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 
 from orchestrator.core.result import Failure, TrainResult
-from orchestrator.core.target import Evaluation
+from orchestrator.core.trial_progress import Evaluation
 from orchestrator.train.rank_result import RankResult
 
 _LOSS_TOLERANCE = 1e-5  # relative: some ten roundings of float32

@@ -14,8 +14,7 @@ from orchestrator.core.objective import FASTEST
 from orchestrator.core.placement import Cached, Plan
 from orchestrator.core.result import Failure
 from orchestrator.core.search import Search
-from orchestrator.core.target import Evaluation, Target, TargetRun
-from orchestrator.core.trial_progress import TrialProgress
+from orchestrator.core.trial_progress import Evaluation, Target, TargetRun, TrialProgress
 from orchestrator.core.trial_spec import TimingSpec
 from orchestrator.execute.scheduling.queue import Queue
 from orchestrator.search.sweep_search import SweepSearch

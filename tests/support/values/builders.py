@@ -5,7 +5,7 @@ from typing import Any
 from orchestrator.core.inventory import HostUsage
 from orchestrator.core.placement import Placement
 from orchestrator.core.result import DeviceFacts, TrainResult, TrialRecord
-from orchestrator.core.target import Evaluation, Target, TargetRun
+from orchestrator.core.trial_progress import Evaluation, Target, TargetRun
 from orchestrator.core.trial_spec import TimingSpec, TrialSpec, trial_id
 
 

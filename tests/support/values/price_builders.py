@@ -3,8 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
-from orchestrator.core.offer import Offer
 from orchestrator.core.price import Price, PriceList, PriceRow
+from orchestrator.plan.offer import Offer
 
 
 def price_row(on_demand: float | None = 3.0, spot: float | None = 1.0, **changes: Any) -> PriceRow:

@@ -4,7 +4,7 @@ import pytest
 
 from orchestrator.config.price_catalogue import read_catalogue
 from orchestrator.core.errors import ConfigError
-from orchestrator.core.offer import Offer
+from orchestrator.plan.offer import Offer
 
 HEAD = "InstanceType,AcceleratorName,AcceleratorCount,vCPUs,MemoryGiB,Price,Region,GpuInfo,SpotPrice"
 DEVICES = {"H100": "h100", "L40S": "l40s"}

@@ -6,7 +6,7 @@ import pytest
 from builders import pursuit
 
 from orchestrator.core.codec import from_json, to_json
-from orchestrator.core.target import Evaluation, TargetRun
+from orchestrator.core.trial_progress import Evaluation, TargetRun
 
 
 def test_the_first_evaluation_that_is_good_enough_counts_though_later_ones_dip():

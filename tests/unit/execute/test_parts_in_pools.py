@@ -14,8 +14,7 @@ from orchestrator.analysis.metrics.cost import compute_bill
 from orchestrator.core import codec
 from orchestrator.core.budget import CostRate, Spend
 from orchestrator.core.placement import Attempt
-from orchestrator.core.price import Price, Unpriced
-from orchestrator.core.price_label import priced_as
+from orchestrator.core.price import Price, Unpriced, priced_as
 from orchestrator.execute.scheduling.capacity import fits_now
 from orchestrator.execute.scheduling.queue import Queue
 from orchestrator.plan.pricing import PriceBook, find_node_prices

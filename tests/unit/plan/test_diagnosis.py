@@ -5,8 +5,15 @@ from dataclasses import replace
 import pytest
 from plan_builders import T4, device
 
-from orchestrator.core.diagnosis import Diagnosis, GpuState, HostState, PlaceState, ServiceState, TrainerState
 from orchestrator.plan.diagnosis import list_checks
+from orchestrator.plan.machine_state import (
+    Diagnosis,
+    GpuState,
+    HostState,
+    PlaceState,
+    ServiceState,
+    TrainerState,
+)
 
 DEVICES = {"cpu": device(), "t4": replace(T4, tdp_watts=70.0)}
 HOST = HostState(

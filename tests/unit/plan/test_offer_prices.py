@@ -13,8 +13,7 @@ from orchestrator.analysis.formatting import UNKNOWN
 from orchestrator.analysis.tables.costs import prices_table
 from orchestrator.core import codec
 from orchestrator.core.errors import ConfigError, RecordError
-from orchestrator.core.price import Price, Unpriced
-from orchestrator.core.price_label import find_marks, priced_as
+from orchestrator.core.price import Price, Unpriced, find_marks, priced_as
 from orchestrator.plan.offer_prices import require_known_sellers
 from orchestrator.plan.pricing import find_price
 

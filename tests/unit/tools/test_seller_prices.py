@@ -10,7 +10,7 @@ from repository import ROOT
 from shipped_devices import shipped_catalogue
 
 from orchestrator.core import codec
-from orchestrator.core.offer import OfferList
+from orchestrator.plan.offer import OfferList
 
 AWS = """
 // generated at 2026-07-20T13:44:30Z for us-east-1

@@ -9,10 +9,10 @@ from orchestrator import api
 from orchestrator.analysis.findings import collect_findings
 from orchestrator.commands.sweep import PlanPreview
 from orchestrator.core.budget import Budget, BudgetStatus, Spend
-from orchestrator.core.diagnosis import Check, Diagnosis, HostState, TrainerState
 from orchestrator.core.objective import FASTEST
 from orchestrator.core.placement import Plan, Skipped
 from orchestrator.pipeline.report import write_report
+from orchestrator.plan.machine_state import Check, Diagnosis, HostState, TrainerState
 
 UNCAPPED = BudgetStatus(budget=Budget(), spent=Spend())
 

@@ -15,8 +15,7 @@ from orchestrator.analysis.recommendation.answer.answer import (
 )
 from orchestrator.analysis.recommendation.model.candidate import CandidateSetting, Job
 from orchestrator.analysis.tables.machine_start import describe_start
-from orchestrator.core.price import Price
-from orchestrator.core.price_label import find_regions, rented
+from orchestrator.core.price import Price, find_regions, rented
 from orchestrator.core.printable import command_text
 from orchestrator.plan.cache import OWN_DOING
 

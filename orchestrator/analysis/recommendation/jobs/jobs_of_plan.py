@@ -33,7 +33,7 @@ from orchestrator.core.estimate import Estimate, Forecast, Refusal, StepPrior
 from orchestrator.core.objective import Objective
 from orchestrator.core.placement import Aim, Plan
 from orchestrator.core.result import TrialRecord, find_variables, find_versions
-from orchestrator.core.target import Target
+from orchestrator.core.trial_progress import Target
 from orchestrator.core.trial_spec import TrialSpec, point_id, trial_id
 
 _OF_JOB = ("workload", "workload_options", "workload_version", "data")

@@ -12,7 +12,7 @@ from orchestrator.core.errors import FailureKind
 from orchestrator.core.placement import Aim
 from orchestrator.core.price import Price, Unpriced
 from orchestrator.core.result import TrainResult, TrialRecord, environment_key
-from orchestrator.core.target import Evaluation
+from orchestrator.core.trial_progress import Evaluation
 from orchestrator.core.trial_spec import TrialSpec
 
 FATAL: tuple[FailureKind, ...] = ("diverged", "oom")

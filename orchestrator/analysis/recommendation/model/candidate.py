@@ -10,9 +10,8 @@ from orchestrator.core.errors import FailureKind
 from orchestrator.core.estimate import EstimateProvenance, Refusal, StepPrior
 from orchestrator.core.interval import compute_spread
 from orchestrator.core.placement import Aim
-from orchestrator.core.price import Price, Unpriced
-from orchestrator.core.price_label import find_marks
-from orchestrator.core.target import Target
+from orchestrator.core.price import Price, Unpriced, find_marks
+from orchestrator.core.trial_progress import Target
 
 _SECONDS_PER_HOUR = 3600
 _LEAST_USD_PER_SECOND = 1e-12

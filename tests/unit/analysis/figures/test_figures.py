@@ -18,7 +18,7 @@ from orchestrator.analysis.measurements.measured import find_measured
 from orchestrator.analysis.recommendation.figures.throughput import throughput_figures
 from orchestrator.analysis.recommendation.figures.tradeoff import find_front, tradeoff_figures
 from orchestrator.analysis.report.figures import build_figures, name_rows
-from orchestrator.core.target import Evaluation, Target, TargetRun
+from orchestrator.core.trial_progress import Evaluation, Target, TargetRun
 
 
 def findings(records, **changes):

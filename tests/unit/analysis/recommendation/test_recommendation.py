@@ -22,7 +22,7 @@ from orchestrator.core.objective import Objective
 from orchestrator.core.placement import Aim
 from orchestrator.core.price import Unpriced
 from orchestrator.core.result import Failure
-from orchestrator.core.target import Evaluation
+from orchestrator.core.trial_progress import Evaluation
 
 
 def answer(records, objective=None, **planned):

@@ -9,8 +9,7 @@ from orchestrator.analysis.formatting import UNKNOWN
 from orchestrator.analysis.report.headline import list_sentences
 from orchestrator.analysis.report.method import describe_method
 from orchestrator.analysis.tables.costs import MARKS
-from orchestrator.core.price import Unpriced
-from orchestrator.core.price_label import LISTED
+from orchestrator.core.price import LISTED, Unpriced
 from orchestrator.core.result import Failure
 
 FAILED = Failure(kind="oom", message="killed")

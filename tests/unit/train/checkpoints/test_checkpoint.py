@@ -8,7 +8,7 @@ from builders import trial_spec
 
 from orchestrator.core.codec import to_json
 from orchestrator.core.errors import RecordError
-from orchestrator.core.target import Evaluation
+from orchestrator.core.trial_progress import Evaluation
 from orchestrator.core.trial_spec import trial_id
 from orchestrator.train.checkpoints.format import ARRAYS, META, Meta, TrainingProgress, read, read_meta, write
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from queue_trainer import QueueTrainer, split_phases
 
-from orchestrator.core.target import Target
+from orchestrator.core.trial_progress import Target
 from orchestrator.core.trial_spec import TimingSpec
 from orchestrator.train.checkpoints.format import Checkpoint, TrainingProgress
 from orchestrator.train.checkpoints.schedule import CheckpointScheduler

@@ -6,7 +6,7 @@ import pytest
 from queue_trainer import ONE_PHASE, QueueTrainer, split_phases
 
 from orchestrator.core.errors import TrialError
-from orchestrator.core.target import Target
+from orchestrator.core.trial_progress import Target
 from orchestrator.core.trial_spec import TimingSpec
 from orchestrator.train.measurement.counters import no_meter
 from orchestrator.train.measurement.loop import LoopTimes, run

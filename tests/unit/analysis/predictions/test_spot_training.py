@@ -6,7 +6,7 @@ from statistics import fmean
 
 import pytest
 
-from orchestrator.core.spot import (
+from orchestrator.analysis.predictions.spot_training import (
     SpotTraining,
     expect_seconds,
     find_checkpoint_interval,

@@ -3,7 +3,7 @@
 import pytest
 from price_builders import offer
 
-from orchestrator.core.offer import OfferList, find_group
+from orchestrator.plan.offer import OfferList, find_group
 
 
 def test_offers_take_the_place_of_those_of_their_seller_alone() -> None:

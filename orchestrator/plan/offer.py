@@ -24,9 +24,6 @@ GROUPS: Mapping[RegionGroup, str] = {
 }
 """Group of regions -> names of its regions at all sellers, in small letters; the first that holds counts."""
 
-MARKETPLACES = frozenset({"vast", "runpod_community"})
-"""Sellers of what hosts of their own ask at a moment: no firm offer, and often taken when one wants it."""
-
 
 def find_group(region: str) -> RegionGroup:
     """Return the part of the world that a region is in, by its name."""
