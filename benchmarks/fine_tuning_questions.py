@@ -409,14 +409,14 @@ def _name_workload(model: str, method: str, length: int, folder: Path) -> str:
     path = folder / model
     if not path.exists():
         path.mkdir()
-        (path / "config.json").write_text(json.dumps(_describe(_SIZES[model])))
+        (path / "config.json").write_text(json.dumps(describe_model(_SIZES[model])))
     return (
         f"workload=causal_lm workload.model={path} workload.method={method} workload.dtype=bfloat16 "
         f"workload.sequence_length={length}"
     )
 
 
-def _describe(size: Size) -> dict[str, object]:
+def describe_model(size: Size) -> dict[str, object]:
     """Return the `config.json` of a model of that size."""
     return {
         "architectures": ["LlamaForCausalLM"],

@@ -72,33 +72,17 @@ def _job(job: JobCost, length: JobLength) -> dict[str, Any]:
 
 def step_document(step: Estimate | Refusal) -> dict[str, Any]:
     """Make the keys of the time of a step."""
-    if isinstance(step, Refusal):
-        return {
-            "provenance": "refused",
-            "step_seconds": None,
-            "source": None,
-            "past_hits": None,
-            "refusal": step,
-        }
+    found = None if isinstance(step, Refusal) else step
     return {
-        "provenance": step.provenance,
-        "step_seconds": Spread(median=step.likely, low=step.low, high=step.high),
-        "source": step.source,
-        "past_hits": step.past or None,
-        "refusal": None,
+        "provenance": found.provenance if found else "refused",
+        "step_seconds": found and Spread(median=found.likely, low=found.low, high=found.high),
+        "source": found and found.source,
+        "past_hits": (found and found.past) or None,
+        "refusal": None if found else step,
     }
 
 
 def _memory(need: MemoryNeed) -> dict[str, Any]:
-    return {
-        "provenance": "predicted",
-        "least_bytes": need.least_bytes,
-        "capacity_bytes": need.capacity_bytes,
-        "fits": need.fits,
-        "largest_batch": need.largest_batch,
-        "weight_bytes": need.weight_bytes,
-        "gradient_bytes": need.gradient_bytes,
-        "slot_bytes": need.slot_bytes,
-        "activation_bytes": need.activation_bytes,
-        "gathered_bytes": need.gathered_bytes,
-    }
+    names = ("least_bytes", "capacity_bytes", "fits", "is_tight", "largest_batch", "added_bytes")
+    parts = (f"{part}_bytes" for part in ("weight", "gradient", "slot", "activation", "gathered"))
+    return {"provenance": "predicted", **{name: getattr(need, name) for name in (*names, *parts)}}

@@ -13,7 +13,7 @@ from orchestrator.compile.step import (
     with_smaller_batch,
     with_smaller_micro_batch,
 )
-from orchestrator.core.memory_fit import NoFit, TensorCount
+from orchestrator.core.memory_fit import EXCHANGE_BYTES, NoFit, TensorCount
 from orchestrator.train.capture.request import CaptureRequest
 
 _MODULE = "orchestrator.train.capture.torch_tensors"
@@ -73,6 +73,7 @@ class GpuTensorCounter:
             bucket_bytes=gradient_bytes if step.replicas > 1 and step.shards == 1 else 0,
             staged_bytes=STAGED_BYTES // step.replicas,
             capacity_bytes=round(step.device.memory_bytes),
+            exchange_bytes=EXCHANGE_BYTES if step.replicas > 1 else 0,
         )
 
     def _key(self, step: StepProgram) -> str:

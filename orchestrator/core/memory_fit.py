@@ -2,13 +2,20 @@
 
 from dataclasses import dataclass
 
+from orchestrator.core.interval import Spread
+
 _GIB, _MIB = 2**30, 2**20
-
-
 _COUNTED = "(predicted by counting)"
 
-_CONTEXT_BYTES = 512 * _MIB
-"""CUDA's context and its libraries; 0.3 to 0.5 GB by PyTorch's documentation and users' reports."""
+LEAST_CONTEXT_BYTES, CONTEXT_BYTES = 256 * _MIB, 512 * _MIB
+"""CUDA's context, since CUDA 11.7 loads kernels when they are needed (pytorch/pytorch issue 107667)."""
+
+EXCHANGE_BYTES = 544 * _MIB
+"""Buffers of NCCL: 544 MiB of two A100, 688 MiB of four (NVIDIA/nccl issue 964)."""
+
+_KEPT, _KEPT_EITHER_WAY = 1.22, 1.25
+"""What PyTorch's allocator keeps over the tensors of a step, and the factor to both sides of its 90%
+interval, by published steps of large language models: docs/findings/prediction_accuracy.md."""
 
 _MARGIN = 1.15
 """Workspaces of cuDNN, fragmentation of the allocator. On an H100 the allocator's peak was 1.15 times the
@@ -19,7 +26,7 @@ _LEAST_SHARE = 0.94
 """Share of the count that a step takes at least. There the peak was 0.954 times the count for BERT: its
 operations on the CPU, which are counted, keep more."""
 
-_DRIVER_SHARE = 0.94
+DRIVER_SHARE = 0.94
 """Share of the capacity that the driver leaves: 15,360 of 16,384 MiB on a T4 with ECC."""
 
 
@@ -58,7 +65,7 @@ class MemoryFit:
         return f"a step needs {needed}, {device} grants a replica {granted}{smaller} {source}"
 
 
-def _size(num_bytes: int) -> str:
+def _size(num_bytes: float) -> str:
     return f"{num_bytes / _GIB:.2f} GiB" if num_bytes >= _GIB else f"{num_bytes / _MIB:.1f} MiB"
 
 
@@ -71,6 +78,7 @@ class TensorCount:
         bucket_bytes: copies of the gradients that the exchange between replicas keeps; 0 for one replica.
         staged_bytes: most bytes of batches that are put on the GPU before the first step.
         capacity_bytes: memory of the GPU.
+        exchange_bytes: buffers of the exchange between replicas outside of PyTorch's allocator.
         batch_that_fits: a smaller global batch that is sure to fit, if this one does not and one was found.
         micro_batch_that_fits: the same of a micro batch, with the whole batch.
         settings_that_fit: words of other settings that are sure to fit, where no micro batch is; empty: none
@@ -81,21 +89,38 @@ class TensorCount:
     bucket_bytes: int
     staged_bytes: int
     capacity_bytes: int
+    exchange_bytes: int = 0
     batch_that_fits: int | None = None
     micro_batch_that_fits: int | None = None
     settings_that_fit: str = ""
 
     @property
+    def needed_bytes(self) -> int:
+        """Bytes of all tensors."""
+        return self.tensor_bytes + self.bucket_bytes
+
+    @property
+    def used_bytes(self) -> Spread:
+        """Bytes that the GPU shows as used, if it has them: with all that CUDA and the allocator add."""
+        added = CONTEXT_BYTES + self.exchange_bytes
+        likely = _KEPT * self.needed_bytes
+        return Spread(
+            median=likely + added,
+            low=max(self.needed_bytes, likely / _KEPT_EITHER_WAY) + added,
+            high=likely * _KEPT_EITHER_WAY + added,
+        )
+
+    @property
     def fits(self) -> bool:
-        """Return whether the tensors alone may fit; False is sure."""
-        return _LEAST_SHARE * (self.tensor_bytes + self.bucket_bytes) <= self.capacity_bytes
+        """Return whether the tensors may fit beside CUDA's context; False is sure."""
+        least = _LEAST_SHARE * self.needed_bytes + LEAST_CONTEXT_BYTES + self.exchange_bytes
+        return least <= self.capacity_bytes
 
     @property
     def is_tight(self) -> bool:
         """Return whether it is open that everything fits: tensors, their margin, batches, CUDA's context."""
-        tensors = self.tensor_bytes + self.bucket_bytes
-        most = _MARGIN * tensors + self.staged_bytes + _CONTEXT_BYTES
-        return self.fits and most > _DRIVER_SHARE * self.capacity_bytes
+        added = self.staged_bytes + CONTEXT_BYTES + self.exchange_bytes
+        return self.fits and _MARGIN * self.needed_bytes + added > DRIVER_SHARE * self.capacity_bytes
 
     @property
     def is_sure_to_fit(self) -> bool:
@@ -104,11 +129,15 @@ class TensorCount:
 
     def words(self, device: str) -> str:
         """Describe in one line how much memory the step takes on a device."""
-        needed, granted = _size(self.tensor_bytes + self.bucket_bytes), _size(self.capacity_bytes)
+        needed, granted, used = _size(self.needed_bytes), _size(self.capacity_bytes), self.used_bytes
         if not self.fits:
             return f"the tensors of a step need {needed}, {device} has {granted}{self._smaller} {_COUNTED}"
         verdict = "tight" if self.is_tight else "fits"
-        return f"{verdict}: the tensors of a step take {needed} of the {granted} of {device} {_COUNTED}"
+        shown = f"{_size(used.median)} [{_size(used.low)}, {_size(used.high)}]"
+        return (
+            f"{verdict}: the tensors of a step take {needed} of the {granted} of {device} {_COUNTED}; with "
+            f"CUDA and what PyTorch's allocator keeps it shows {shown} (predicted from published steps)"
+        )
 
     @property
     def _smaller(self) -> str:

@@ -26,7 +26,7 @@ from orchestrator.core.trial_spec import TrialSpec
 from orchestrator.pipeline.compilation import find_compiled_steps
 from orchestrator.pipeline.components import build_price_book, find_repeated_words, list_command_words
 from orchestrator.pipeline.preflight import build_inventory, find_data, load_ledgers
-from orchestrator.plan.compatibility import reason_against
+from orchestrator.plan.compatibility import find_reason_against_settings, reason_against
 from orchestrator.plan.inputs import apply_published_size, describe_input
 from orchestrator.plan.lighter_settings import list_lighter_settings
 from orchestrator.plan.planner import build_full_training
@@ -89,10 +89,9 @@ class PredictionInputs:
 
     @property
     def points(self) -> Iterable[Point]:
-        """Points of the sweep, once per hardware and data source."""
-        return {
-            (self.identity(point), point.data_source): point for point in self.settings.sweep.points
-        }.values()
+        """Points of the sweep, once per hardware and data source; refused ones apart."""
+        points = self.settings.sweep.points
+        return {(self.identity(one), one.data_source, _find_refusal(one)): one for one in points}.values()
 
     def corrected_by(self, own: Iterable[StepMeasurement]) -> Correction:
         """Correct the published estimates by own measurements."""
@@ -379,12 +378,17 @@ def find_inputs(settings: Settings) -> PredictionInputs:
     )
 
 
-def _step_query(point: Point) -> StepQuery | Refusal:
-    """Build the query of a point's step; refuse an input size that the workload does not accept."""
-    reason = unsuitable(point)
-    if reason is not None:
+def _find_refusal(point: Point) -> Refusal | None:
+    """Refuse an input size that the workload does not accept, and settings that no trainer trains."""
+    if reason := unsuitable(point):
         return Refusal(reason=reason, to_measure="another size")
-    return StepQuery(
+    reason = find_reason_against_settings(point)
+    return Refusal(reason=reason, to_measure="it with other settings") if reason else None
+
+
+def _step_query(point: Point) -> StepQuery | Refusal:
+    """Build the query of a point's step, or refuse it."""
+    return _find_refusal(point) or StepQuery(
         spec=build_workload(point),
         device=point.device,
         precision=point.precision,

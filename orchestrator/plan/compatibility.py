@@ -63,9 +63,7 @@ def _reasons(point: Point, trainer: TrainerInfo) -> Iterator[str | None]:
     yield _trains_own_code(point, trainer)
     yield _takes_unequal_devices(point, trainer)
     yield _has_memory_settings(point, trainer)
-    yield _can_accumulate(point)
-    yield _can_recompute(point)
-    yield _can_shard(point)
+    yield find_reason_against_settings(point)
     devices = {device.name: device for device in (point.device, *point.other_devices)}
     yield from (rule(point, device, trainer) for device in devices.values() for rule in _DEVICE_RULES)
     yield _a_target_needs_training(point, trainer)
@@ -88,6 +86,11 @@ def _has_memory_settings(point: Point, trainer: TrainerInfo) -> str | None:
         return f"a script decides itself what it holds at once; leave {missing[0]} out"
     why = f" ({_NO_SHARDS[trainer.name]})" if missing[0] == "sharding" and trainer.name in _NO_SHARDS else ""
     return f"{trainer.name} has no {missing[0]}{why}; choose trainer=torch_ddp, or leave it out"
+
+
+def find_reason_against_settings(point: Point) -> str | None:
+    """Explain why no trainer trains a point with its settings of memory; None: one may."""
+    return _can_accumulate(point) or _can_recompute(point) or _can_shard(point)
 
 
 def _can_accumulate(point: Point) -> str | None:

@@ -26,13 +26,12 @@ def calibration_table(device: Device, benchmark: DeviceBenchmark) -> Table:
         )
         for precision, rate in benchmark.flops_per_second.items()
     ]
-    memory, exchange = benchmark.memory_bytes_per_second, benchmark.exchange_bytes_per_second
-    if memory is not None:
-        peak = device.memory_bytes_per_second
-        rows.append(("memory", "", "", f"{number(memory / _GIGA)} GB/s", _share(memory, peak)))
-    if exchange is not None:
-        peak = device.link_bytes_per_second
-        rows.append(("exchange", "", "", f"{number(exchange / _GIGA)} GB/s", _share(exchange, peak)))
+    for name, rate, peak in (
+        ("memory", benchmark.memory_bytes_per_second, device.memory_bytes_per_second),
+        ("exchange", benchmark.exchange_bytes_per_second, device.link_bytes_per_second),
+    ):
+        if rate is not None:
+            rows.append((name, "", "", f"{number(rate / _GIGA)} GB/s", _share(rate, peak)))
     return Table(
         title=f"Measured on {benchmark.driver_name}",
         note=(
@@ -72,7 +71,7 @@ _MEANING = {
 
 def breakdown_table(prediction: Prediction, parts: StepBreakdown, *, has_bars: bool) -> Table:
     """One row a part that takes time, in ms and as a share of their sum."""
-    whole = _sum_parts(parts)
+    whole = sum(seconds for _, seconds in _items(parts))
     headers = ("part", "ms", "share", *(("",) if has_bars else ()), "meaning")
     return Table(
         title=_title(prediction),
@@ -83,7 +82,7 @@ def breakdown_table(prediction: Prediction, parts: StepBreakdown, *, has_bars: b
                 name,
                 number(_MS * seconds, digits=_DIGITS),
                 share(seconds / whole),
-                *((_bar(seconds / whole),) if has_bars else ()),
+                *(("#" * round(_WIDTH * seconds / whole),) if has_bars else ()),
                 _MEANING[name],
             )
             for name, seconds in _items(parts)
@@ -142,11 +141,3 @@ def _title(prediction: Prediction) -> str:
 
 def _items(parts: StepBreakdown) -> tuple[tuple[str, float], ...]:
     return tuple((part.name, getattr(parts, part.name)) for part in fields(parts))
-
-
-def _sum_parts(parts: StepBreakdown) -> float:
-    return sum(seconds for _, seconds in _items(parts))
-
-
-def _bar(part: float) -> str:
-    return "#" * round(_WIDTH * part)

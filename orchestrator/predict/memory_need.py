@@ -12,6 +12,7 @@ from collections.abc import Set
 from dataclasses import dataclass
 
 from orchestrator.core.device import Device
+from orchestrator.core.memory_fit import DRIVER_SHARE, EXCHANGE_BYTES, LEAST_CONTEXT_BYTES
 from orchestrator.core.trial_spec import DEFAULT_MEMORY, MemorySettings, Recomputation
 from orchestrator.train.precision import PRECISIONS
 from workloads.layers import Dense, Embedding
@@ -37,6 +38,7 @@ class MemoryNeed:
         share: samples of one replica.
         passes: micro batches of a replica; from the second on, gradients are held beside activations.
         capacity_bytes: memory of the device; None: unknown, or a TPU, where the compiler has it.
+        added_bytes: least that CUDA's context and the exchange between replicas take beside all of these.
     """
 
     weight_bytes: int
@@ -49,6 +51,7 @@ class MemoryNeed:
     passes: int
     capacity_bytes: float | None
     gathered_bytes: int = 0
+    added_bytes: int = 0
 
     @property
     def least_bytes(self) -> int:
@@ -60,28 +63,39 @@ class MemoryNeed:
         return held + max(backward, self.gradient_bytes)
 
     @property
+    def room_bytes(self) -> float | None:
+        """Bytes that the device has at most beside those that are added; None: unknown."""
+        return None if self.capacity_bytes is None else self.capacity_bytes - self.added_bytes
+
+    @property
     def fits(self) -> bool | None:
         """Return False where it is sure that the step does not fit; None without a capacity."""
-        return None if self.capacity_bytes is None else self.least_bytes <= self.capacity_bytes
+        return None if self.room_bytes is None else self.least_bytes <= self.room_bytes
+
+    @property
+    def is_tight(self) -> bool:
+        """Return whether the step may not fit, although the least bytes do: the driver keeps some memory."""
+        kept = (1 - DRIVER_SHARE) * (self.capacity_bytes or 0)
+        return bool(self.fits) and self.least_bytes + kept > (self.room_bytes or 0)
 
     @property
     def largest_batch(self) -> int | None:
         """Largest global batch of one pass for which the least bytes fit, 0: none; None: unknown."""
-        if self.capacity_bytes is None or not self.sample_bytes:
+        if self.room_bytes is None or not self.sample_bytes:
             return None
         fixed = self.weight_bytes + self.slot_bytes
-        if fixed + self.gradient_bytes > self.capacity_bytes:
+        if fixed + self.gradient_bytes > self.room_bytes:
             return 0
         fixed += self.gathered_bytes + (self.gradient_bytes if self.passes > 1 else 0)
-        return max(0, int((self.capacity_bytes - fixed) // self.sample_bytes)) * self.replicas
+        return max(0, int((self.room_bytes - fixed) // self.sample_bytes)) * self.replicas
 
     @property
     def largest_micro_batch(self) -> int | None:
         """Largest part of a share that divides it and has room at least, 0: none; None: unknown."""
-        if self.capacity_bytes is None or not self.sample_bytes:
+        if self.room_bytes is None or not self.sample_bytes:
             return None
         fixed = self.weight_bytes + self.slot_bytes + self.gradient_bytes + self.gathered_bytes
-        most = min(int((self.capacity_bytes - fixed) // self.sample_bytes), self.share // 2)
+        most = min(int((self.room_bytes - fixed) // self.sample_bytes), self.share // 2)
         return next((size for size in range(most, 0, -1) if self.share % size == 0), 0)
 
 
@@ -102,7 +116,9 @@ def count_memory_need(
     if spec.networks:
         phase = spec.phases[-1]
         names = phase.optimizers
-        weights = sum(_num_parameters(spec.networks[name]) for name in names)
+        weights = sum(
+            math.prod(shape) for name in names for shape in network_parameters(spec.networks[name]).values()
+        )
         slots = sum(count_slots(how) * num_weights(spec.networks[name]) for name, how in names.items())
         learns_backwards = not isinstance(phase.protocol, ContrastiveDivergence)
         gradients = sum(num_weights(spec.networks[name]) for name in names) if learns_backwards else 0
@@ -131,12 +147,8 @@ def count_memory_need(
         passes=passes,
         capacity_bytes=device.memory_bytes,
         gathered_bytes=round(_WEIGHT_BYTES * gathered) if shards > 1 else 0,
+        added_bytes=LEAST_CONTEXT_BYTES + (EXCHANGE_BYTES if replicas > 1 else 0),
     )
-
-
-def _num_parameters(network: Network) -> int:
-    """Count the parameters, those that no gradient changes too."""
-    return sum(map(math.prod, network_parameters(network).values()))
 
 
 def _count_gathered(network: Network) -> int:

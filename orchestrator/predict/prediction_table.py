@@ -37,32 +37,17 @@ _MS = 1e3
 _SAMPLES = 1e6
 _SECONDS_PER_HOUR = 3600
 _GIB = 2**30
-_MEMORY, _NOTES = "least GiB", "notes"
-_HEADERS = (
-    ("workload", False),
-    ("device", False),
-    ("precision", False),
-    ("batch", True),
-    ("workers", True),
-    ("predicted ms [90%]", True),
-    ("tokens/s", True),
-    ("$/M samples [90%]", True),
-    ("$/M tokens", True),
-    (_MEMORY, True),
-    ("90% interval", False),
-    (_NOTES, False),
+_COLUMNS = (
+    *(Column(header=header, rank=Rank.SETTING) for header in ("workload", "device", "precision")),
+    *(Column(header=header, rank=Rank.SETTING, is_number=True) for header in ("batch", "workers")),
+    Column(header="predicted ms [90%]", rank=Rank.RATE, is_number=True, is_bracketed=True),
+    Column(header="tokens/s", rank=Rank.RATE, is_number=True),
+    Column(header="$/M samples [90%]", rank=Rank.COST, is_number=True, is_bracketed=True),
+    Column(header="$/M tokens", rank=Rank.COST, is_number=True),
+    Column(header="least GiB", rank=Rank.QUALITY, is_number=True),
+    *(Column(header=header, rank=Rank.REPEATS) for header in ("90% interval", "notes")),
 )
-_RANKS = {
-    "predicted ms [90%]": Rank.RATE,
-    "$/M samples [90%]": Rank.COST,
-    "tokens/s": Rank.RATE,
-    "$/M tokens": Rank.COST,
-    _MEMORY: Rank.QUALITY,
-    "90% interval": Rank.REPEATS,
-    _NOTES: Rank.REPEATS,
-}
 _OF_TOKENS = ("tokens/s", "$/M tokens")  # of language models alone
-_BRACKETED = ("predicted ms [90%]", "$/M samples [90%]")
 _NOTE = (
     "Predicted or compiled (docs/how_to/compiled.md), not measured. Brackets: 90% interval, also as a factor "
     "either way. Dollars are of the steps alone, without set-up. Least GiB is a lower bound. Notes are below."
@@ -204,19 +189,10 @@ def prediction_table(predictions: Sequence[Prediction]) -> Table:
     """One row a point."""
     numbers = _number_notes(predictions)
     has_tokens = any(one.tokens_per_sample is not None for one in predictions)
-    headers = [header for header in _HEADERS if has_tokens or header[0] not in _OF_TOKENS]
     return Table(
         title="Predicted",
         note=" ".join(filter(None, (_NOTE, start_line(predictions), _describe_age(predictions)))),
-        columns=tuple(
-            Column(
-                header=header,
-                is_number=is_number,
-                rank=_RANKS.get(header, Rank.SETTING),
-                is_bracketed=header in _BRACKETED,
-            )
-            for header, is_number in headers
-        ),
+        columns=tuple(one for one in _COLUMNS if has_tokens or one.header not in _OF_TOKENS),
         rows=tuple(_row(prediction, numbers, has_tokens=has_tokens) for prediction in predictions),
     )
 
@@ -308,6 +284,8 @@ def find_notes(prediction: Prediction) -> tuple[str, ...]:
     left_out = ["the network between its machines is not in the time"] if is_split else []
     if prediction.point.trainer_options.get("compile") == "on":
         left_out.append("what trainer.compile=on saves is not in the time")
+    if prediction.memory and prediction.memory.is_tight:
+        left_out.append(f"tight, may not fit: {_memory(prediction.memory)} GiB at least; `plan` counts it")
     return (step.source, *([step.past] if step.past else []), *left_out, priced)
 
 

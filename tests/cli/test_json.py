@@ -27,7 +27,7 @@ PREDICTION = {
 }
 MEMORY = {
     *("provenance", "least_bytes", "capacity_bytes", "fits", "largest_batch", "weight_bytes"),
-    *("gradient_bytes", "slot_bytes", "activation_bytes", "gathered_bytes"),
+    *("gradient_bytes", "slot_bytes", "activation_bytes", "gathered_bytes", "added_bytes", "is_tight"),
 }
 
 

@@ -121,8 +121,7 @@ def _placed_row(
     placement: Placement, build_name: Namer, memory: Mapping[str, Verdict | NoFit]
 ) -> tuple[str, ...]:
     notes = where_or_why_not(placement, memory)
-    state = {"measured": "measure", "rehearsed": "rehearse"}[placement.provenance]
-    return state, build_name(placement.trial), notes, placement.trial_id
+    return _STATES[placement.provenance], build_name(placement.trial), notes, placement.trial_id
 
 
 def _cached_row(cached: Cached, build_name: Namer) -> tuple[str, ...]:

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 
 from orchestrator.core.estimate import CompiledStep, Estimate, NotCompiled
-from orchestrator.core.trial_spec import TrialSpec
 from orchestrator.plan.memory import MemoryKey, memory_key
 from orchestrator.predict.step_time.estimator import CompiledOf
 
@@ -17,12 +16,8 @@ _HOST_FACTOR = 3.0
 
 def estimates_from(steps: Mapping[MemoryKey, CompiledStep | NotCompiled]) -> CompiledOf:
     """Return the estimate of a trial with a compiled step."""
-
-    def find_compiled_estimate(trial: TrialSpec) -> Estimate | None:
-        step = steps.get(memory_key(trial))
-        return compiled_estimate(step) if isinstance(step, CompiledStep) else None
-
-    return find_compiled_estimate
+    found = {key: compiled_estimate(step) for key, step in steps.items() if isinstance(step, CompiledStep)}
+    return lambda trial: found.get(memory_key(trial))
 
 
 def compiled_estimate(step: CompiledStep) -> Estimate:

@@ -97,6 +97,7 @@ def count(request: CaptureRequest) -> dict[str, int]:
     """
     mode = FakeTensorMode(allow_non_fake_inputs=True)
     step = (NativeStep if request.is_native else DeclaredStep)(request, partial(without_data, mode))
+    _update_as_on_gpus(step.optimizers)
     with mode, LiveStorages() as live:
         if request.shards > 1:
             _shard(step, live, request.shards)
@@ -109,6 +110,13 @@ def count(request: CaptureRequest) -> dict[str, int]:
         "tensor_bytes": live.peak_bytes,
         "gradient_bytes": sum(gradient.nbytes for gradient in gradients if gradient is not None),
     }
+
+
+def _update_as_on_gpus(optimizers: Iterable[torch.optim.Optimizer]) -> None:
+    """Update all weights at once, as PyTorch does on a GPU, where it is open: Adam holds a copy of them."""
+    for group in (group for optimizer in optimizers for group in optimizer.param_groups):
+        if group.get("foreach", False) is None and not group.get("fused"):
+            group["foreach"] = True
 
 
 def _shard(step: DeclaredStep | NativeStep, live: LiveStorages, count: int) -> None:

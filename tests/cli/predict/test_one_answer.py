@@ -16,10 +16,11 @@ from mlflow import MlflowClient
 from orchestrator.analysis.recommendation.answer.summary import format_sentence
 from orchestrator.commands import sweep as verbs
 from orchestrator.config.loader import load
+from orchestrator.core.estimate import Refusal
 from orchestrator.core.result import Failure
 from orchestrator.core.trial_spec import trial_id
 from orchestrator.pipeline.components import build_price_book
-from orchestrator.pipeline.predictions import advised
+from orchestrator.pipeline.predictions import advised, predicted
 from orchestrator.pipeline.tracking import build_outline, logged
 from orchestrator.plan.pricing import priced
 from orchestrator.record.ledger import Ledger
@@ -233,6 +234,31 @@ def test_the_cheapest_setting_changes_with_the_sellers_and_is_one_answer(
     page = outcome.report.read_text(encoding="utf-8")
     assert f"{instance} " in page
     assert ("Elsewhere Standard_NC4as_T4_v3 on demand in azure" in page) == (words == [])
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("workload=llama_style", "workload.size=tiny", "sharding=full", "trainer.compile=on"),
+        ("workload=resnet18", "workload.image_size=32", "micro_batch_size=8"),
+        ("workload=mnist_cnn", "activation_checkpointing=full"),
+    ],
+)
+def test_settings_that_no_trainer_trains_are_refused_by_plan_and_predict_alike(words, working_directory):
+    every = ["+sweep=single", "device=v100", "trainer=torch_ddp", "precision=fp16", *words]
+    settings = load([*every, "tracking=none", "compile=off"], working_directory=working_directory)
+    (skipped,) = verbs.plan(settings, console=Console(quiet=True)).plan.skipped
+    (prediction,) = predicted(every, working_directory=working_directory)
+    assert isinstance(prediction.step, Refusal)
+    assert prediction.step.reason == skipped.reason
+
+
+def test_a_setting_is_answered_beside_one_that_no_trainer_trains(working_directory):
+    words = ["workload=llama_style", "workload.size=tiny", "device=v100", "precision=fp16", "sharding=full"]
+    found = predicted([*words, "trainer.compile=off,on"], working_directory=working_directory)
+    refused = [one.step for one in found if isinstance(one.step, Refusal)]
+    assert len(found) == 2
+    assert [one.reason.startswith("sharded weights are not compiled") for one in refused].count(True) == 1
 
 
 @pytest.mark.parametrize("name", ["tie", "predicted"])

@@ -23,7 +23,7 @@ from orchestrator.compile.tensors import GpuTensorCounter
 from orchestrator.config.loader import devices_named
 from orchestrator.core import codec
 from orchestrator.core.errors import ConfigError
-from orchestrator.core.memory_fit import MemoryFit, NoFit, TensorCount
+from orchestrator.core.memory_fit import CONTEXT_BYTES, EXCHANGE_BYTES, MemoryFit, NoFit, TensorCount
 from orchestrator.core.placement import Plan
 from orchestrator.core.settings import Compiling
 from orchestrator.core.trainer import TrainerEnvironment
@@ -221,9 +221,10 @@ def counted(tensors: float, *, capacity: float = 16, buckets: float = 0) -> Tens
             "tight: the tensors of a step take 14.50 GiB of the 16.00 GiB of v100",
         ),
         (
-            counted(16.9),  # BERT took 0.954 times its count on an H100
-            "tight: the tensors of a step take 16.90 GiB of the 16.00 GiB of v100",
+            counted(16.7),  # BERT took 0.954 times its count on an H100
+            "tight: the tensors of a step take 16.70 GiB of the 16.00 GiB of v100",
         ),
+        (counted(16.8), "the tensors of a step need 16.80 GiB, v100 has 16.00 GiB"),  # beside the context
         (counted(17.1), "the tensors of a step need 17.10 GiB, v100 has 16.00 GiB"),
         (
             counted(15, buckets=2.1),
@@ -236,8 +237,20 @@ def counted(tensors: float, *, capacity: float = 16, buckets: float = 0) -> Tens
     ],
 )
 def test_a_gpu_fits_is_tight_or_does_not_fit(count, words):
-    assert count.words("v100") == f"{words} (predicted by counting)"
+    told, _, used = count.words("v100").partition("; with CUDA and what PyTorch's allocator keeps it shows ")
+    assert told == f"{words} (predicted by counting)"
     assert count.fits == ("need" not in words)
+    assert bool(used) == count.fits
+
+
+def test_what_a_gpu_shows_is_more_than_its_tensors_and_has_an_interval():
+    used = counted(10).used_bytes
+    assert 10 * GIB + CONTEXT_BYTES <= used.low < used.median < used.high
+    assert "it shows 12.70 GiB [10.50 GiB, 15.75 GiB] (predicted from published steps)" in counted(10).words(
+        "v100"
+    )
+    several = replace(counted(10), exchange_bytes=EXCHANGE_BYTES).used_bytes
+    assert several.median - used.median == EXCHANGE_BYTES
 
 
 def test_tensors_that_take_all_but_the_context_are_tight():
