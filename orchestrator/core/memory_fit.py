@@ -14,8 +14,7 @@ EXCHANGE_BYTES = 544 * _MIB
 """Buffers of NCCL: 544 MiB of two A100, 688 MiB of four (NVIDIA/nccl issue 964)."""
 
 _KEPT, _KEPT_EITHER_WAY = 1.22, 1.25
-"""What PyTorch's allocator keeps over the tensors of a step, and the factor to both sides of its 90%
-interval, by published steps of large language models: docs/findings/prediction_accuracy.md."""
+"""What PyTorch's allocator keeps over tensors, with its 90% interval: findings/prediction_accuracy.md."""
 
 _MARGIN = 1.15
 """Workspaces of cuDNN, fragmentation of the allocator. On an H100 the allocator's peak was 1.15 times the
