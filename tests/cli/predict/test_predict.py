@@ -270,7 +270,7 @@ def test_the_source_names_the_published_steps_with_most_in_common(working_direct
         (
             ("workload=vgg16", "workload.image_size=32", "device=t4", "global_batch_size=65536"),
             "a replica needs at least 47.6 GiB, t4 has 16.0 GiB (predicted by counting)",
-            "global_batch_size=21785 or micro_batch_size=16384 at most",
+            "global_batch_size=21439 or micro_batch_size=16384 at most",
         ),
     ],
 )
