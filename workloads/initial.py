@@ -4,6 +4,7 @@ Canonical names are `<network>.<node index>.<parameter>`, in the layouts of `sha
 """
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +25,12 @@ _EMBEDDING_DEVIATION = 0.05 / math.sqrt(3)  # Keras draws uniformly from [-0.05,
 
 
 def initial_weights(network: Network, seed: int) -> State:
-    """Draw kernels in node order from one generator: `<node index>.<parameter>` -> array.
+    """Return all that `draw_weights` yields."""
+    return dict(draw_weights(network, seed))
+
+
+def draw_weights(network: Network, seed: int) -> Iterator[tuple[str, Array]]:
+    """Draw kernels in node order from one generator: `<node index>.<parameter>` and its array.
 
     `he`: variance 2 / fan_in (He et al. 2015, "Delving Deep into Rectifiers", eq. 10). `glorot`: variance
     2 / (fan_in + fan_out) (Glorot and Bengio 2010, "Understanding the difficulty of training deep feedforward
@@ -33,11 +39,9 @@ def initial_weights(network: Network, seed: int) -> State:
     deviation 0.01 (Hinton 2010, "A Practical Guide to Training Restricted Boltzmann Machines", section 8).
     """
     random = np.random.default_rng(seed)
-    return {
-        f"{index}.{name}": _initial(name, shape, node.layer, random)
-        for index, (node, inputs) in enumerate(zip(network.nodes, find_input_shapes(network), strict=True))
-        for name, shape in list_parameters(node.layer, inputs).items()
-    }
+    for index, (node, inputs) in enumerate(zip(network.nodes, find_input_shapes(network), strict=True)):
+        for name, shape in list_parameters(node.layer, inputs).items():
+            yield f"{index}.{name}", _initial(name, shape, node.layer, random)
 
 
 def _initial(name: str, shape: Shape, layer: Layer, random: np.random.Generator) -> Array:

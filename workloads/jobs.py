@@ -1,7 +1,7 @@
 """Training jobs in a user's own PyTorch or Keras code: results of `build(options)`. Imports no framework."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -65,6 +65,8 @@ class TorchJob(_Job):
         load_model: the model is on the meta device, which takes no memory, and this makes it with its
             weights when a training starts: the same every time, so that checkpoints leave out weights that
             are not trained. None: the model has its weights.
+        iterate_weights: likewise, but yields (name, tensor) for all parameters and buffers, so that replicas
+            with `sharding=full` never hold all of them.
         blocks: classes of the repeated modules of the model; none: those that a Hugging Face model names in
             `_no_split_modules`, else the class that is repeated most.
         files: files that the job was built from; where their content changes it is another trial.
@@ -84,11 +86,17 @@ class TorchJob(_Job):
     accumulation_steps: int = 1
     clip_norm: float | None = None
     load_model: Callable[[], Any] | None = None
+    iterate_weights: Callable[[], Iterable[tuple[str, Any]]] | None = None
     blocks: tuple[type[Any], ...] = ()
     files: tuple[Path, ...] = ()
     tokens_per_sample: float | None = None
     unchecked: tuple[str, ...] = ()
     network: Network | None = None
+
+    @property
+    def has_weights(self) -> bool:
+        """Whether the model is built with its weights; otherwise they are made when a training starts."""
+        return self.load_model is None and self.iterate_weights is None
 
     @property
     def optimizers(self) -> tuple[Any, ...]:

@@ -26,8 +26,7 @@ def measure_rank(worker: ReadyWorker, times: loop.LoopTimes) -> RankResult:
     trainer, job, data, process = worker.trainer, worker.job, worker.data, worker.process
     packages = worker.info.packages
     quality, evaluation_seconds = _evaluate(trainer, limit=_REHEARSED_SAMPLES if job.rehearsal else None)
-    state = trainer.state()
-    _require_finite(state)
+    trained = _hash_finite(trainer.state())
     device, samples = trainer.device_facts(), trainer.samples
     exchange_seconds = _compare_exchange(worker, times) if data.staged else ()
     pipeline_rate = None if job.rehearsal else data.measure_rate()
@@ -58,7 +57,7 @@ def measure_rank(worker: ReadyWorker, times: loop.LoopTimes) -> RankResult:
         peak_host_bytes=peak_host_bytes,
         exchange_seconds=exchange_seconds,
         product_seconds=product_seconds,
-        unmoved=_find_unmoved(worker, hash_arrays(state)),
+        unmoved=_find_unmoved(worker, trained),
         device=device,
         versions={
             **framework_versions(packages),
@@ -99,11 +98,14 @@ def _compare_exchange(worker: ReadyWorker, times: loop.LoopTimes) -> tuple[tuple
     )
 
 
-def _require_finite(state: Mapping[str, Any]) -> None:
-    """Raise TrialError, `diverged`, for weights that are not numbers: held-out data need not show them."""
-    for name, array in state.items():
+def _hash_finite(state: Mapping[str, Any]) -> Digests:
+    """Return digests. Raise TrialError, `diverged`, for weights that are not numbers."""
+    digests: dict[str, bytes] = {}
+    for name, array in state.items():  # each made once: shards are gathered
         if not np.isfinite(array).all():
             raise TrialError("diverged", f"the weights {name} are not all finite after the last step")
+        digests |= hash_arrays({name: array})
+    return digests
 
 
 def _evaluate(trainer: Trainer, *, limit: int | None) -> tuple[dict[str, float], float]:

@@ -181,7 +181,8 @@ class Trainer(Protocol):
     def state(self) -> Mapping[str, Any]:
         """Trained parameters as numpy arrays by canonical name (`workloads/initial.py`).
 
-        To be called on every rank. Rank 0's are whole; another one may give what it holds of them.
+        To be called on every rank. Rank 0's are whole; another one may give what it holds of them. Shards are
+        gathered when their array is asked for, before the next step and by all ranks in the same order.
         """
 
     def checkpoint(self) -> Mapping[str, Any]:

@@ -35,6 +35,10 @@ class _UnpackedProduct(torch.autograd.Function):
         return gradients[0] @ ctx.unpack(), None
 
 
+PARTS = ("weight", "scales", "scale_offset", "scales_of_scales", "codes_of_scales")
+"""Tensors of a packed weight, by their names in a layer."""
+
+
 class FourBitLinear(nn.Linear):
     """A linear layer with a packed weight, two values in a byte.
 
@@ -44,10 +48,9 @@ class FourBitLinear(nn.Linear):
     def __init__(self, layer: nn.Linear) -> None:
         nn.Module.__init__(self)  # of the other class only the name is needed: peft puts adapters beside it
         self.in_features, self.out_features = layer.in_features, layer.out_features
-        parts = _shape_parts(layer.weight) if layer.weight.is_meta else _pack(layer.weight.detach())
-        self.weight, self.scales, self.scale_offset, self.scales_of_scales, self.codes_of_scales = map(
-            _freeze, parts
-        )
+        parts = _shape_parts(layer.weight) if layer.weight.is_meta else pack(layer.weight.detach())
+        for name, part in zip(PARTS, parts, strict=True):
+            setattr(self, name, _freeze(part))
         self.bias = None if layer.bias is None else _freeze(layer.bias.detach())
 
     def forward(self, inputs: Tensor) -> Tensor:
@@ -102,8 +105,8 @@ def pack_linear_layers(model: nn.Module, *, name: str) -> None:
         model.set_submodule(path, FourBitLinear(layer))
 
 
-def _pack(weights: Tensor) -> tuple[Tensor, ...]:
-    """Return packed weights, scales, the offset of the scales, scales of scales, and what codes mean."""
+def pack(weights: Tensor) -> tuple[Tensor, ...]:
+    """Return the `PARTS` of weights: packed, scales, the offset of the scales, theirs, what codes mean."""
     packed, state = import_library("bitsandbytes.functional").quantize_4bit(
         weights, blocksize=_BLOCK, compress_statistics=True, quant_type=_TYPE
     )

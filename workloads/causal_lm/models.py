@@ -13,6 +13,7 @@ import torch
 from torch import nn
 
 from workloads.causal_lm.libraries import import_library
+from workloads.causal_lm.weights import find_stored
 from workloads.families.transformer import Size
 from workloads.jobs import JobError
 from workloads.llama_style.spec import build_network
@@ -98,18 +99,32 @@ def list_files(model: str) -> tuple[Path, ...]:
     return (Path(found),)
 
 
-def build_model(model: str, config: Any, *, dtype: torch.dtype, is_empty: bool = False) -> nn.Module:
-    """Build a model with the weights of its folder or name, with random ones where it has none.
+def build_empty_model(config: Any, *, dtype: torch.dtype) -> nn.Module:
+    """Build a model without weights, on the meta device."""
+    with torch.device("meta"):
+        auto = import_library("transformers").AutoModelForCausalLM
+        return auto.from_config(config, dtype=dtype)  # type: ignore[no-any-return]  # transformers' own
 
-    Args:
-        is_empty: make the shapes alone, on the current device.
-    """
+
+def load_model(model: str, *, dtype: torch.dtype) -> nn.Module:
+    """Load a model with the weights of its folder or name."""
     auto = import_library("transformers").AutoModelForCausalLM
     folder = Path(model).expanduser()
-    has_weights = not folder.is_dir() or bool(_find_weights(folder))
-    if is_empty or not has_weights:
-        return auto.from_config(config, dtype=dtype)  # type: ignore[no-any-return]  # transformers' own
     return _load(auto, str(folder) if folder.is_dir() else model, dtype=dtype)  # type: ignore[no-any-return]
+
+
+def find_weight_files(model: str, empty: nn.Module) -> dict[str, Path] | None:
+    """Return the file of each weight, none for a folder without weights, whose weights are drawn.
+
+    None: they have to be loaded as a whole, from a name or from files with other names of weights.
+    """
+    folder = Path(model).expanduser()
+    if not folder.is_dir():
+        return None
+    if not _find_weights(folder):
+        return {}
+    stored = find_stored(folder)
+    return stored if stored.keys() >= {name for name, _ in empty.named_parameters()} else None
 
 
 def add_adapters(model: nn.Module, *, rank: int, targets: Sequence[str]) -> nn.Module:

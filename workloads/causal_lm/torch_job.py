@@ -1,9 +1,10 @@
 """A training of a Hugging Face causal language model: all of its weights, or adapters beside them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import exp
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -13,14 +14,17 @@ from torch.nn.functional import cross_entropy, pad
 from workloads.causal_lm.four_bit import pack_linear_layers
 from workloads.causal_lm.models import (
     add_adapters,
-    build_model,
+    build_empty_model,
     describe_network,
     find_length,
+    find_weight_files,
     list_files,
+    load_model,
     read_config,
 )
 from workloads.causal_lm.options import Options
 from workloads.causal_lm.texts import read_samples
+from workloads.causal_lm.weights import NamedTensors, iterate_weights
 from workloads.jobs import JobError, TorchJob
 
 _IGNORED = -100  # target of padding
@@ -31,17 +35,19 @@ Batch = dict[str, Tensor]
 
 
 def build(options: Options) -> TorchJob:
-    """Build the job with its model on the meta device; `load_model` makes the weights."""
+    """Build the job with its model on the meta device; its weights are made when a training starts."""
     _require_options(options)
     config = read_config(options.model)
     length = find_length(config, options.sequence_length, model=options.model)
     samples = read_samples(options, length=length, vocabulary=config.get_text_config().vocab_size)
-    with torch.device("meta"):
-        model = _build(config, options, is_empty=True)
+    model = build_empty_model(config, dtype=getattr(torch, options.dtype))
+    stored = find_weight_files(options.model, model)
+    model = _adapt(model, options)
     held_out = [samples.held_out[index] for index in range(min(_MOST_HELD_OUT, len(samples.held_out)))]
     return TorchJob(
         model=model,
-        load_model=partial(_build, config, options),
+        load_model=partial(_load, options) if stored is None else None,
+        iterate_weights=None if stored is None else partial(_iterate_weights, config, options, stored),
         loss=compute_loss,
         optimizer=_build_optimizer(model, options),
         data=samples.training,
@@ -96,9 +102,17 @@ class _Evaluation:
         return {"held_out_loss": mean, "perplexity": exp(min(mean, 700.0))}
 
 
-def _build(config: Any, options: Options, *, is_empty: bool = False) -> nn.Module:
-    """Build the model with its adapters, if it gets some; an empty one on the current device."""
-    model = build_model(options.model, config, dtype=getattr(torch, options.dtype), is_empty=is_empty)
+def _load(options: Options) -> nn.Module:
+    return _adapt(load_model(options.model, dtype=getattr(torch, options.dtype)), options)
+
+
+def _iterate_weights(config: Any, options: Options, stored: Mapping[str, Path]) -> NamedTensors:
+    base, adapted = (build_empty_model(config, dtype=getattr(torch, options.dtype)) for _ in range(2))
+    return iterate_weights(base, _adapt(adapted, options), stored)
+
+
+def _adapt(model: nn.Module, options: Options) -> nn.Module:
+    """Pack a model, and put adapters into it, where the method asks for that."""
     if options.method == "full":
         return model
     if options.method == "qlora":

@@ -34,6 +34,7 @@ class TorchBatches:
     Attributes:
         staged: False, because batches are made while the training goes on.
         wait_seconds: time for which steps waited for batches.
+        fills: False leaves a model empty that `fill_weights` can fill.
         num_held_out: None, because a job evaluates itself.
     """
 
@@ -55,6 +56,7 @@ class TorchBatches:
         self._pins = pins
         self._passes = passes
         self.wait_seconds = 0.0
+        self.fills = True
 
     def load(self) -> TorchJob:
         """Build the job from the seed: equal weights on every rank.
@@ -68,7 +70,8 @@ class TorchBatches:
         torch.manual_seed(self._seed)
         self.job = self._build()
         require_trainable(self.job)
-        load_weights(self.job)
+        if self.fills or self.job.iterate_weights is None:
+            load_weights(self.job)
         count = self.num_train_samples
         if count is not None and self.global_batch_size > count:
             raise JobError(

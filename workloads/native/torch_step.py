@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from workloads.jobs import JobError, TorchJob
+from workloads.with_torch.shards import shard_like
 
 
 class JobLoss(nn.Module):
@@ -101,6 +102,9 @@ def replace_tensors(
 
 def load_weights(job: TorchJob) -> None:
     """Give a model on the meta device its weights. Raises JobError for a loaded model of another form."""
+    if job.iterate_weights is not None:
+        replace_tensors(job.model, job.optimizers, lambda tensor: torch.empty_like(tensor, device="cpu"))
+        fill_weights(job)
     if job.load_model is None:
         return
     model = job.load_model()
@@ -109,6 +113,22 @@ def load_weights(job: TorchJob) -> None:
     # Of equal modules the order is that in which `replace_tensors` asks for others.
     loaded = iter(_list_distinct(model))
     replace_tensors(job.model, job.optimizers, lambda _: next(loaded).detach())
+
+
+def fill_weights(job: TorchJob) -> None:
+    """Overwrite tensors with those of `iterate_weights`, or their shards. Raises JobError for others."""
+    assert job.iterate_weights is not None, "the job has such weights"
+    tensors = {**dict(job.model.named_parameters()), **dict(job.model.named_buffers())}
+    with torch.no_grad():
+        for name, values in job.iterate_weights():
+            if name not in tensors or values.shape != tensors[name].shape:
+                raise JobError(
+                    f"iterate_weights yields {name} {[*values.shape]}, which the model does not have"
+                )
+            tensor = tensors.pop(name)
+            tensor.copy_(shard_like(values, tensor))
+    if tensors:
+        raise JobError(f"iterate_weights leaves out {', '.join(sorted(tensors))}")
 
 
 def without_data(mode: FakeTensorMode, tensor: Tensor) -> Tensor:

@@ -104,7 +104,8 @@ def build_module(layer: Layer, inputs: Shape) -> nn.Module:
         case TiedDense():
             return TiedLogits(layer)
         case Custom():
-            made: nn.Module = resolve_name(layer.torch)(**dict(layer.arguments))
+            with torch.device("cpu"):  # its buffers have values that no one else knows
+                made: nn.Module = resolve_name(layer.torch)(**dict(layer.arguments))
             return made
         case _:
             return _without_weights(layer)

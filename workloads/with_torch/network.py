@@ -1,13 +1,13 @@
 """Builds a network in PyTorch; twin of `with_keras/network.py`."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
 from functools import partial
 
 import torch
 from torch import Tensor, nn
 
-from workloads.initial import State, initial_weights
+from workloads.initial import Array, State, draw_weights
 from workloads.network import INPUT, Network
 from workloads.sequence_layers import TiedDense
 from workloads.shapes import find_input_shapes
@@ -150,7 +150,7 @@ def build(network: Network, seed: int | None) -> TorchNetwork:
         with torch.device("meta"):
             return TorchNetwork(network)
     model = TorchNetwork(network)
-    load_state(model, initial_weights(network, seed))
+    load_state(model, draw_weights(network, seed))
     return model
 
 
@@ -168,7 +168,9 @@ def copy_state(model: TorchNetwork) -> State:
     return {name: weight.array() for name, weight in named_weights(model).items()}
 
 
-def load_state(model: TorchNetwork, state: State) -> None:
-    """Overwrite them with a state of canonical names and layout."""
-    for name, weight in named_weights(model).items():
-        weight.load(state[name])
+def load_state(model: TorchNetwork, state: Iterable[tuple[str, Array]]) -> None:
+    """Overwrite all of them, one after the other, with arrays of canonical names and layout."""
+    weights = named_weights(model)
+    for name, array in state:
+        weights.pop(name).load(array)
+    assert not weights, f"the state lacks {sorted(weights)}"

@@ -69,8 +69,7 @@ class TorchDdpTrainer:
         self._workload = workload
         self._device = load_device(job)
         set_float32_rounding(precision, self._device)
-        self._networks = Networks(workload, job.trial.seed)
-        self._place_networks()
+        self._networks = self._build_networks()
         self._networks.recompute_blocks(job.trial.memory_settings.activation_checkpointing)
         self._first_product = FirstProduct(self._networks)
         join(job, device=self._device, listener=listener)
@@ -183,8 +182,8 @@ class TorchDdpTrainer:
         """Leave the process group, if there is one; what holds it lives until the process ends."""
         leave(self)
 
-    def _place_networks(self) -> None:
-        self._networks.to(self._device)
+    def _build_networks(self) -> Networks:
+        return Networks(self._workload, self._job.trial.seed).to(self._device)
 
     def _replicate(self, losses: nn.Module) -> nn.Module:
         """Let the ranks sum gradients in the backward pass of the losses.

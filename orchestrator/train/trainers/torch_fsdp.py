@@ -1,20 +1,23 @@
 """Data-parallel training with sharded weights, gradients and optimizer state, by PyTorch's FSDP2.
 
 A block is gathered from all replicas before it computes and freed behind it. Gradients are reduced with
-every micro batch, so that a replica never holds all of them.
+every micro batch, so that a replica never holds all of them. Nor does it hold all weights at the start: their
+shards have memory before the weights are drawn or read, one after the other.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from typing import Any
 
-import torch
-import torch.distributed as dist
 from torch import nn
-from torch.distributed.device_mesh import DeviceMesh
-from torch.distributed.fsdp import FSDPModule, fully_shard
 
 from orchestrator.train.trainer import WorkerJob
 from orchestrator.train.trainers.torch_ddp_trainer import TorchDdpTrainer
+from workloads.initial import draw_weights
 from workloads.spec import WorkloadSpec
+from workloads.with_torch.module_shards import reshard, shard
+from workloads.with_torch.network import load_state, named_weights
+from workloads.with_torch.shards import GatheredArrays
+from workloads.with_torch.training import Networks
 
 
 class TorchFsdpTrainer(TorchDdpTrainer):
@@ -24,10 +27,11 @@ class TorchFsdpTrainer(TorchDdpTrainer):
     """
 
     def prepare(self, workload: WorkloadSpec, job: WorkerJob) -> None:
-        """Prepare as `torch_ddp`, and shard the networks block by block; they are on the host until then."""
+        """Prepare as `torch_ddp`, shard the networks block by block, and draw the weights of the shards."""
         super().prepare(workload, job)
         for _, network in self._networks.named():
             shard(network, network.make_blocks(), self._device)
+            load_state(network, draw_weights(network.spec, job.trial.seed))
 
     def evaluate(self, limit: int | None) -> Mapping[str, float]:
         """Evaluate the whole set on each rank, block by block as in a step."""
@@ -36,33 +40,15 @@ class TorchFsdpTrainer(TorchDdpTrainer):
             reshard(network)
         return quality
 
-    def _place_networks(self) -> None:
-        """Leave the networks on the host."""
+    def state(self) -> Mapping[str, Any]:
+        """Parameters by canonical name, each gathered when it is asked for."""
+        named = [(name, named_weights(network)) for name, network in self._networks.named()]
+        return GatheredArrays(
+            {f"{name}.{key}": weight.array for name, weights in named for key, weight in weights.items()}
+        )
+
+    def _build_networks(self) -> Networks:
+        return Networks(self._workload, None)
 
     def _replicate(self, losses: nn.Module) -> nn.Module:
         return losses
-
-
-def shard(module: nn.Module, blocks: Sequence[nn.Module], device: torch.device) -> None:
-    """Shard blocks, and as one more part the rest of a module, over all ranks.
-
-    Parameters become other objects, of which each rank holds its part of the first axis.
-    """
-    assert dist.group.WORLD is not None, "several replicas have a group"
-    mesh = DeviceMesh.from_group(dist.group.WORLD, device.type)
-    for weight in module.parameters():
-        weight.data = weight.data.contiguous()  # FSDP2 refuses channels_last
-    in_blocks: set[nn.Parameter] = set()
-    for block in blocks:
-        fully_shard(block, mesh=mesh)
-        in_blocks.update(block.parameters())
-    fully_shard(module, mesh=mesh, ignored_params=in_blocks)
-    for part in module.modules():
-        if isinstance(part, FSDPModule):
-            part.set_force_sum_reduction_for_comms(dist.get_backend() == "gloo")  # which has no mean
-
-
-def reshard(module: nn.Module) -> None:
-    """Free what a forward pass without a backward pass leaves gathered."""
-    assert isinstance(module, FSDPModule), "it was sharded"
-    module.reshard()

@@ -56,7 +56,7 @@ import sys
 import torch
 import torch.distributed as dist
 from torch.profiler import ProfilerActivity, profile
-from orchestrator.train.trainers.torch_fsdp import shard
+from workloads.with_torch.module_shards import shard
 from workloads.registry import workload
 from workloads.with_torch.training import Losses, Networks, build_optimizer
 

@@ -1,30 +1,36 @@
 """Data-parallel training of a user's own PyTorch job with sharded weights, gradients and optimizer state."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from typing import Any
 
-import torch
 import torch.distributed as dist
 from torch import nn
 from torch.distributed.fsdp import FSDPModule
 
 from orchestrator.train.trainer import WorkerJob
 from orchestrator.train.trainers.native.torch_ddp import NativeTorchDdpTrainer
-from orchestrator.train.trainers.torch_fsdp import reshard, shard
+from orchestrator.train.trainers.native.torch_job import find_makers
 from workloads.native.torch_blocks import find_blocks
 from workloads.native.torch_data import TorchBatches
+from workloads.native.torch_step import fill_weights
 from workloads.spec import NativeSpec
+from workloads.with_torch.module_shards import replace_weights, reshard, shard
+from workloads.with_torch.shards import GatheredArrays
 
 
 class NativeTorchFsdpTrainer(NativeTorchDdpTrainer):
     """The job's own model, loss, optimizer and scheduler over shards, as `TorchFsdpTrainer`."""
 
     def setup(self, workload: NativeSpec, job: WorkerJob, batches: TorchBatches) -> None:
-        """Set up as `torch_ddp`, and shard the model block by block; it is on the host until then."""
+        """Set up as `torch_ddp`, shard the model block by block, and fill shards that have no values yet."""
+        batches.fills = False
         super().setup(workload, job, batches)
         names = {weight: name for name, weight in self._loss_of.named_parameters()}
         shard(self._loss_of, find_blocks(self._job.model, self._job.blocks), self._device)
         shards = dict(self._loss_of.named_parameters())
-        _replace_weights(self._job.optimizers, {weight: shards[name] for weight, name in names.items()})
+        replace_weights(self._job.optimizers, {weight: shards[name] for weight, name in names.items()})
+        if self._job.iterate_weights is not None:
+            fill_weights(self._job)
 
     def evaluate(self, limit: int | None) -> Mapping[str, float]:
         """Evaluate the whole set on each rank, with the moving statistics of the first: those of checkpoints.
@@ -39,17 +45,12 @@ class NativeTorchFsdpTrainer(NativeTorchDdpTrainer):
         reshard(self._loss_of)
         return quality
 
+    def state(self) -> Mapping[str, Any]:
+        """Trained weights by their names in the model, each gathered when it is asked for."""
+        return GatheredArrays(find_makers(self._job.model))
+
     def _place_model(self) -> None:
         """Leave the model on the host."""
 
     def _replicate(self) -> nn.Module:
         return self._loss_of
-
-
-def _replace_weights(
-    optimizers: Iterable[torch.optim.Optimizer], shards: Mapping[nn.Parameter, nn.Parameter]
-) -> None:
-    """Put shards in the place of the weights of optimizers that have taken no step."""
-    for optimizer in optimizers:
-        for group in optimizer.param_groups:
-            group["params"] = [shards.get(weight, weight) for weight in group["params"]]

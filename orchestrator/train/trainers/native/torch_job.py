@@ -1,7 +1,8 @@
 """Shared parts of the torch trainers of native jobs: update, quality, and checkpoints."""
 
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -35,11 +36,13 @@ def compute_quality(job: TorchJob) -> dict[str, float]:
 
 def copy_state(model: nn.Module) -> dict[str, npt.NDArray[Any]]:
     """Copies of the trained weights, as `model.<name>`."""
-    return {
-        f"model.{name}": _copy_array(weight)
-        for name, weight in model.named_parameters()
-        if weight.requires_grad
-    }
+    return {name: make() for name, make in find_makers(model).items()}
+
+
+def find_makers(model: nn.Module) -> dict[str, Callable[[], npt.NDArray[Any]]]:
+    """Return what makes each of these copies."""
+    weights = model.named_parameters()
+    return {f"model.{name}": partial(_copy_array, one) for name, one in weights if one.requires_grad}
 
 
 def copy_arrays(job: TorchJob, rest: Mapping[str, Any]) -> dict[str, npt.NDArray[Any]]:
@@ -103,12 +106,12 @@ def _shard_slots(optimizers: Iterable[torch.optim.Optimizer]) -> None:
 def _find_tensors(job: TorchJob) -> dict[str, torch.Tensor]:
     """Parameters and buffers by name; one that modules share has its first name.
 
-    Weights that are not trained are left out where `load_model` makes them again.
+    Weights that are not trained are left out where they are made again.
     """
     weights = {
         name: weight
         for name, weight in job.model.named_parameters()
-        if weight.requires_grad or job.load_model is None
+        if weight.requires_grad or job.has_weights
     }
     return weights | dict(job.model.named_buffers())
 

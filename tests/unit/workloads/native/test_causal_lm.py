@@ -11,7 +11,7 @@ import torch
 from orchestrator.train.capture.request import CaptureRequest
 from orchestrator.train.capture.torch_tensors import count
 from orchestrator.train.trainers.native.torch_job import copy_arrays, put_back
-from workloads.causal_lm import libraries, models
+from workloads.causal_lm import libraries, models, torch_job
 from workloads.causal_lm.options import Options
 from workloads.causal_lm.texts import read_samples
 from workloads.causal_lm.torch_job import build, collate, compute_loss
@@ -250,3 +250,76 @@ def test_a_loaded_model_with_weights_of_other_names_is_refused() -> None:
     )
     with pytest.raises(JobError, match="load_model makes another model than the job's"):
         load_weights(job)
+
+
+GPT2 = {
+    "architectures": ["GPT2LMHeadModel"],
+    "model_type": "gpt2",
+    "n_layer": 2,
+    "n_head": 4,
+    "n_embd": 32,
+    "n_positions": 32,
+    "tie_word_embeddings": True,
+}
+
+
+def store_weights(folder: str) -> torch.nn.Module:
+    """Write the weights of a model into its folder, and return the model."""
+    stored: torch.nn.Module = libraries.import_library("transformers").AutoModelForCausalLM.from_config(
+        models.read_config(folder), dtype=torch.float32
+    )
+    stored.save_pretrained(folder)
+    return stored
+
+
+@pytest.mark.parametrize(
+    ("method", "config"),
+    [("full", CONFIG), ("lora", CONFIG), ("qlora", {**CONFIG, "tie_word_embeddings": True}), ("full", GPT2)],
+)
+def test_weights_that_are_read_by_block_are_those_of_a_whole_load(
+    tmp_path: Path, method: str, config: Mapping[str, object]
+) -> None:
+    model = write_model(tmp_path / "stored", **config)
+    store_weights(model)
+    by_block, _ = load(model=model, method=method)
+    assert by_block.load_model is None
+    whole = torch_job._load(Options(model=model, method=method))
+    tensors = dict(whole.named_parameters()) | dict(whole.named_buffers())
+    found = dict(by_block.model.named_parameters()) | dict(by_block.model.named_buffers())
+    assert found.keys() == tensors.keys()
+    for name in found:
+        assert "lora_A" in name or torch.equal(found[name], tensors[name]), name
+
+
+def test_drawn_weights_have_the_deviations_of_the_library(tmp_path: Path) -> None:
+    model = write_model(tmp_path / "drawn", **GPT2)
+    stored = store_weights(write_model(tmp_path / "stored", **GPT2))
+    drawn, _ = load(model=model)
+    for (name, ours), theirs in zip(drawn.model.named_parameters(), stored.parameters(), strict=True):
+        assert ours.std().item() == pytest.approx(theirs.std().item(), rel=0.2), name
+
+
+def test_weights_with_other_names_are_loaded_as_a_whole(tmp_path: Path) -> None:
+    model = write_model(tmp_path / "stored")
+    store_weights(model)
+    (tmp_path / "stored/model.safetensors").rename(tmp_path / "stored/pytorch_model.bin")
+    assert build(Options(model=model)).load_model is not None
+
+
+def test_yielded_weights_that_the_model_does_not_have_are_refused() -> None:
+    with torch.device("meta"):
+        model = torch.nn.Linear(2, 2)
+
+    def make_job(*weights: tuple[str, torch.Tensor]) -> TorchJob:
+        return TorchJob(
+            model=model,
+            loss=lambda model, batch: model(batch).sum(),
+            optimizer=torch.optim.SGD(model.parameters(), lr=0.1),
+            data=[torch.ones(2)],
+            iterate_weights=lambda: weights,
+        )
+
+    with pytest.raises(JobError, match=r"yields weight \[3, 2\], which the model does not have"):
+        load_weights(make_job(("weight", torch.ones(3, 2))))
+    with pytest.raises(JobError, match="leaves out bias"):
+        load_weights(make_job(("weight", torch.ones(2, 2))))
