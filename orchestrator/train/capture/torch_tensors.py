@@ -6,87 +6,26 @@ step. The storages that live at once are those of a GPU, except for the workspac
 
 import json
 import sys
-import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch._subclasses.fake_tensor import FakeTensorMode
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_flatten
 
 from orchestrator.core import codec
 from orchestrator.train.capture.declared_step import DeclaredStep
 from orchestrator.train.capture.native_step import NativeStep
 from orchestrator.train.capture.request import CaptureRequest, refusals
 from orchestrator.train.precision import PRECISIONS, Precision
+from workloads.native.torch_depth import count_all, find_equal_list, mark_parts
+from workloads.native.torch_live import LiveStorages
 from workloads.native.torch_step import without_data
 
-_ALIGNMENT_BYTES = 512  # of an allocation on a GPU: PyTorch, c10/cuda/CUDACachingAllocator.cpp, kMinBlockSize
-
-
-class LiveStorages(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch's own class
-    """The bytes of all storages that an operation has touched and that are alive, and the most there were.
-
-    Attributes:
-        shards: replicas over which storages are sharded that are noted from now on.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]  # likewise
-        self.shards = 1
-        self.peak_bytes = 0
-        self._bytes = 0
-        self._held_bytes = 0
-        self._sizes: dict[int, int] = {}
-
-    def restart(self) -> None:
-        """Forget the most that there were."""
-        self.peak_bytes = self._bytes
-
-    def hold(self, num_bytes: int) -> None:
-        """Add bytes of which no operation is seen, in the place of those that were added before."""
-        self._grow(num_bytes - self._held_bytes)
-        self._held_bytes = num_bytes
-
-    def shard(self, tensor: Tensor, count: int) -> None:
-        """Count this replica's part of a tensor's storage alone."""
-        storage = tensor.untyped_storage()
-        self._note(tensor)
-        size = _align(-(-storage.nbytes() // count))
-        self._grow(size - self._sizes[storage._cdata])
-        self._sizes[storage._cdata] = size
-
-    def __torch_dispatch__(self, operation: Any, _types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Run an operation, and note the storages of its inputs and outputs."""
-        named = kwargs or {}
-        output = operation(*args, **named)
-        for value in tree_flatten((args, named, output))[0]:
-            if isinstance(value, Tensor):
-                self._note(value)
-        return output
-
-    def _note(self, tensor: Tensor) -> None:
-        storage = tensor.untyped_storage()
-        key = storage._cdata
-        if key not in self._sizes:
-            self._sizes[key] = _align(-(-storage.nbytes() // self.shards))
-            self._grow(self._sizes[key])
-            weakref.finalize(storage, self._forget, key)
-
-    def _forget(self, key: int) -> None:
-        self._bytes -= self._sizes.pop(key)
-
-    def _grow(self, num_bytes: int) -> None:
-        self._bytes += num_bytes
-        self.peak_bytes = max(self.peak_bytes, self._bytes)
-
-
-def _align(num_bytes: int) -> int:
-    return -(-num_bytes // _ALIGNMENT_BYTES) * _ALIGNMENT_BYTES
+_GRADIENTS = "gradients"
+"""Name of a count: all other ones are of parts of a step."""
 
 
 def count(request: CaptureRequest) -> dict[str, int]:
@@ -95,20 +34,12 @@ def count(request: CaptureRequest) -> dict[str, int]:
     Args:
         request: its batch is that of one replica.
     """
-    mode = FakeTensorMode(allow_non_fake_inputs=True)
-    step = (NativeStep if request.is_native else DeclaredStep)(request, partial(without_data, mode))
-    _update_as_on_gpus(step.optimizers)
-    with mode, LiveStorages() as live:
-        if request.shards > 1:
-            _shard(step, live, request.shards)
-        for _ in range(2):  # the first one makes the optimizers' state and the first gradients
-            live.restart()
-            step.take(step.batch(_empty), autocast=_autocast(PRECISIONS[request.precision]))
-    weights = (weight for one in step.optimizers for group in one.param_groups for weight in group["params"])
-    gradients = (weight.grad for weight in weights)
+    whole = StepCount(request)
+    blocks = find_equal_list(whole.step.module, whole.step.list_blocks()) if request.is_native else None
+    counts = whole() if blocks is None else count_few_blocks(whole, blocks) or StepCount(request)()
     return {
-        "tensor_bytes": live.peak_bytes,
-        "gradient_bytes": sum(gradient.nbytes for gradient in gradients if gradient is not None),
+        "tensor_bytes": max(size for part, size in counts.items() if part != _GRADIENTS),
+        "gradient_bytes": counts[_GRADIENTS],
     }
 
 
@@ -117,6 +48,54 @@ def _update_as_on_gpus(optimizers: Iterable[torch.optim.Optimizer]) -> None:
     for group in (group for optimizer in optimizers for group in optimizer.param_groups):
         if group.get("foreach", False) is None and not group.get("fused"):
             group["foreach"] = True
+
+
+def count_few_blocks(count: "StepCount", blocks: nn.ModuleList) -> Mapping[str, int] | None:
+    """Count each part of a step from a few of its equal blocks; None where their counts show a difference."""
+    # Before the model begins, the gradients of the last step live until they are freed.
+    count.step.module.register_forward_pre_hook(lambda *_: count.live.begin("forward"))
+    mark_parts(blocks, count.live.begin)
+    for optimizer in count.step.optimizers:
+        optimizer.register_step_pre_hook(lambda *_: count.live.begin("update"))
+    try:
+        return count_all(blocks, count.step.optimizers, count)
+    except Exception:  # noqa: BLE001  a user's model that needs all of its blocks
+        return None
+
+
+class StepCount:
+    """Counts of a step on tensors without data: the most bytes of each of its parts, and of gradients.
+
+    Attributes:
+        live: the storages of its tensors.
+    """
+
+    def __init__(self, request: CaptureRequest) -> None:
+        self._request = request
+        self._mode = FakeTensorMode(allow_non_fake_inputs=True)
+        self._is_steady = False
+        place = partial(without_data, self._mode)
+        self.step = NativeStep(request, place) if request.is_native else DeclaredStep(request, place)
+        _update_as_on_gpus(self.step.optimizers)
+        self.live = LiveStorages()
+        if request.shards > 1:
+            with self._mode, self.live:
+                _shard(self.step, self.live, request.shards)
+
+    def __call__(self) -> Mapping[str, int]:
+        """Take a step; the first one makes the optimizers' state and gradients, and is taken again."""
+        with self._mode, self.live:
+            for _ in range(1 if self._is_steady else 2):
+                self.live.restart()
+                autocast = _autocast(PRECISIONS[self._request.precision])
+                self.step.take(self.step.batch(_empty), autocast=autocast)
+        self._is_steady = True
+        weights = (
+            weight for one in self.step.optimizers for group in one.param_groups for weight in group["params"]
+        )
+        gradients = (weight.grad for weight in weights)
+        size = sum(gradient.nbytes for gradient in gradients if gradient is not None)
+        return {**self.live.peaks, _GRADIENTS: size}
 
 
 def _shard(step: DeclaredStep | NativeStep, live: LiveStorages, count: int) -> None:

@@ -1,11 +1,13 @@
 """Tensors of real steps, counted without data, against steps that are really taken on this CPU."""
 
+import json
 import os
 import subprocess
 import sys
 from dataclasses import replace
 
 import pytest
+from memory_peaks import CONFIG
 from repository import ROOT
 
 from orchestrator.compile.child import Limits
@@ -16,6 +18,7 @@ from orchestrator.core.memory_fit import NoFit, TensorCount
 from orchestrator.core.trainer import TrainerEnvironment
 from orchestrator.core.trial_spec import MemorySettings
 from orchestrator.train.capture.request import CaptureRequest
+from workloads.registry import find_origin
 
 MIB = 2**20
 DEVICES = devices_named(ROOT)
@@ -258,3 +261,34 @@ def test_an_unknown_workload_is_one_line(counter):
     fit = counter.find_fit(step("no_such_workload"))
     assert isinstance(fit, NoFit)
     assert fit.reason.startswith("the step of torch_ddp cannot be traced: ")
+
+
+@pytest.mark.more
+@pytest.mark.parametrize(
+    ("method", "checkpointing", "shards", "micro_batch"),
+    [("full", "none", 1, 0), ("full", "full", 4, 2), ("lora", "selective", 4, 0), ("qlora", "full", 1, 2)],
+)
+@pytest.mark.parametrize("shape", [{}, {"vocab_size": 64, "hidden_size": 128, "num_hidden_layers": 9}])
+def test_the_count_of_a_few_equal_blocks_is_that_of_all(
+    tmp_path, method, checkpointing, shards, micro_batch, shape
+):
+    pytest.importorskip("peft")
+    from orchestrator.train.capture.torch_tensors import StepCount, count_few_blocks
+    from workloads.native.torch_depth import find_equal_list
+
+    (tmp_path / "config.json").write_text(json.dumps({**CONFIG, **shape}))
+    request = CaptureRequest(
+        workload="causal_lm",
+        workload_options={"model": str(tmp_path), "method": method, "dtype": "bfloat16"},
+        precision="bf16",
+        global_batch_size=4,
+        origin=find_origin("causal_lm"),
+        memory_settings=MemorySettings(activation_checkpointing=checkpointing, micro_batch_size=micro_batch),
+        shards=shards,
+    )
+    few, whole = StepCount(request), StepCount(request)()
+    blocks = find_equal_list(few.step.module, few.step.list_blocks())
+    assert blocks is not None
+    counts = dict(count_few_blocks(few, blocks) or {})
+    assert counts.pop("gradients") == whole["gradients"]
+    assert max(counts.values()) == whole["step"]
