@@ -61,11 +61,12 @@ AZURE = Source(
     path="pkg/providers/pricing/zz_generated.pricing.go",
     licence="Apache-2.0",
 )
+# Its licence covers the code; the prices are, by its README, information of their publishers.
 INDEX = Source(
     repository="ewyluda/gpu-price-index",
     commit="ab49c8081de81f1dae5f8f7e7d46af80b68c35d6",
     path="data/observations/2026/2026-10-10.csv",
-    licence="MIT",
+    licence="code MIT",
 )
 FEED = Source(
     repository="toolshedlabs-hash/gpu-price-feed",
