@@ -190,6 +190,7 @@ class WorkloadSpec:
         noise: random arrays that the protocols need, one value of each for every sample.
         epochs: passes over the full training set that a full training takes, all phases together; None:
             unknown. It changes nothing that is computed: `steps` is the length of a trial.
+        train_samples: samples of the full training set, where `data` stands for another one.
     """
 
     name: str
@@ -200,8 +201,8 @@ class WorkloadSpec:
     quality: Quality
     noise: tuple[Noise, ...] = ()
     epochs: float | None = None
+    train_samples: int | None = None
 
-    train_samples = None
     unchecked = ()
     costs = _NO_COSTS
     accumulation_steps = 1
@@ -224,7 +225,7 @@ class WorkloadSpec:
 
     def count_train_samples(self, ref: "DataRef") -> int | None:
         """Count by the tokens or labels that the network takes."""
-        return ref.count_samples_of_set(self.data)
+        return self.train_samples or ref.count_samples_of_set(self.data)
 
     def find_full_training(
         self, _global_batch_size: int, train_samples: int | None
@@ -622,6 +623,7 @@ def classifier(
     data: DataNeed,
     quality: Quality,
     epochs: float | None = None,
+    train_samples: int | None = None,
 ) -> WorkloadSpec:
     """Build the common case: one network that learns classes from labels."""
     phase = Phase(name="training", protocol=Supervised(), optimizers={"model": optimizer})
@@ -633,6 +635,7 @@ def classifier(
         data=data,
         quality=quality,
         epochs=epochs,
+        train_samples=train_samples,
     )
 
 

@@ -111,7 +111,7 @@ class PredictionInputs:
 
     def count_train_samples(self, spec: Workload, point: Point) -> int | None:
         """Return the number of samples of the full training set; None if unknown or without the data."""
-        if spec.data_description:
+        if spec.data_description or spec.train_samples:
             return spec.train_samples
         try:
             ref = find_data(self.settings, *spec.find_data_key(point.data_source), download=False)

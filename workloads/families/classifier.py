@@ -12,6 +12,8 @@ CHANNELS = 3
 IMAGENET = {"image_size": 224, "num_classes": 1000}
 LARGE_IMAGENET = {"image_size": 299, "num_classes": 1000}
 """Options with which the papers of these networks train on ImageNet."""
+IMAGENET_SAMPLES = 1_281_167
+"""Images to train on of ImageNet-1k (Russakovsky et al. 2015, table 2)."""
 _CIFAR10_CLASSES = 10
 
 
@@ -67,6 +69,8 @@ def image_classifier(
     """
     _check(name, options)
     require_size(name, options.image_size, smallest=smallest)
+    # More classes stand for another data set: an epoch of CIFAR-10 is a small part of one of it.
+    is_cifar10 = options.num_classes == _CIFAR10_CLASSES
     return classifier(
         name,
         network,
@@ -74,7 +78,8 @@ def image_classifier(
         optimizer=Sgd(learning_rate=options.learning_rate, momentum=options.momentum),
         data=DataNeed(data_set="workloads.data.cifar10:CIFAR10", image_size=options.image_size),
         quality=Quality(measure="workloads.quality:classification", metric="accuracy", target=target),
-        epochs=epochs,
+        epochs=epochs if is_cifar10 else None,
+        train_samples=IMAGENET_SAMPLES if options.num_classes == IMAGENET["num_classes"] else None,
     )
 
 

@@ -127,3 +127,14 @@ def test_retinopathy_cnn_has_five_grades_or_two_classes_with_each_network(
 def test_a_knob_of_retinopathy_cnn_out_of_range_is_refused(option: str, value: object, expected: str) -> None:
     with pytest.raises(ValueError, match=expected):
         workload("retinopathy_cnn", {option: value})
+
+
+@pytest.mark.parametrize(
+    ("num_classes", "samples"),
+    [(10, None), (100, None), (1000, 1_281_167)],
+    ids=["cifar10", "none", "imagenet"],
+)
+def test_only_ten_classes_train_for_the_epochs_of_cifar10(num_classes, samples):
+    spec = workload("resnet50", {"image_size": 224, "num_classes": num_classes})
+    assert spec.train_samples == samples
+    assert (spec.epochs is not None) == (num_classes == 10)
