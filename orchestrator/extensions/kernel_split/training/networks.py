@@ -121,7 +121,7 @@ class SplitNetworks:
         built = dict(networks.named())
         self._axes: dict[str, _Axis] = {}
         for place, layer in zip(places, self.layers, strict=True):
-            built[place.network].nodes[place.node] = layer
+            built[place.network].replace_node(place.node, layer)
             self._axes |= _find_axes(place, layer, built[place.network].weights(place.node))
         for module in networks.modules():
             if isinstance(module, GlobalBatchNorm):
