@@ -34,7 +34,11 @@ def list_lighter_settings(
     for added in ({}, *_list_lighter_methods(workload, options)):
         chosen = {**options, **added}
         words = tuple(f"workload.{key}={value}" for key, value in added.items())
-        for changed in _list_changes(cached_workload(workload, chosen), settings, replicas):
+        try:
+            spec = cached_workload(workload, chosen)
+        except ValueError:  # its library is absent, or the description took too long: it cannot be proposed
+            continue
+        for changed in _list_changes(spec, settings, replicas):
             named = (*words, *(f"{key}={value}" for key, value in changed.items()))
             if named:
                 yield LighterSettings(

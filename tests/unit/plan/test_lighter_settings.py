@@ -57,3 +57,13 @@ def test_methods_that_take_less_than_the_chosen_one_are_proposed(
 ) -> None:
     found = lighter_settings._list_lighter_methods("causal_lm", {"model": "m", **method})
     assert found == [{"method": name} for name in expected]
+
+
+def test_a_method_that_cannot_be_described_is_not_proposed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lighter_settings, "_METHODS", {"gpt2": ("size", ("medium", "absent", "small"))})
+    found = list(list_lighter_settings("gpt2", {"size": "medium"}, MemorySettings()))
+    assert [one.words for one in found] == [
+        "activation_checkpointing=full",
+        "workload.size=small",
+        "workload.size=small activation_checkpointing=full",
+    ]
