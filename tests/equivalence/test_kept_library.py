@@ -72,7 +72,7 @@ def test_logits_are_those_of_keras_applications(
     arrays = (variable.value.numpy() for layer in layers for variable in layer.weights)
     ours = TorchNetwork(network).eval()
     named = zip(network_parameters(network).items(), arrays, strict=True)
-    load_state(ours, [(name, array.reshape(shape)) for (name, shape), array in named])
+    load_state(ours, {name: array.reshape(shape) for (name, shape), array in named})
     images = np.random.default_rng(4).random((2, *shape), dtype=np.float32)
     with torch.no_grad():
         found = ours(torch.from_numpy(images)).numpy()

@@ -61,7 +61,7 @@ def drawn_state(network: Network) -> State:
 def twins(network: Network) -> tuple[Any, Any]:
     """The network in PyTorch and in Keras, with the same weights."""
     ours, theirs = torch_network.build(network, 0), keras_network.build(network, 0)
-    torch_network.load_state(ours, drawn_state(network).items())
+    torch_network.load_state(ours, drawn_state(network))
     keras_network.load_state(theirs, network, drawn_state(network))
     return ours, theirs
 

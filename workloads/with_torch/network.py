@@ -156,7 +156,7 @@ def build(network: Network, seed: int | None) -> TorchNetwork:
         with torch.device("meta"):
             return TorchNetwork(network)
     model = TorchNetwork(network)
-    load_state(model, draw_weights(network, seed))
+    load_arrays(model, draw_weights(network, seed))
     return model
 
 
@@ -174,9 +174,14 @@ def copy_state(model: TorchNetwork) -> State:
     return {name: weight.array() for name, weight in named_weights(model).items()}
 
 
-def load_state(model: TorchNetwork, state: Iterable[tuple[str, Array]]) -> None:
-    """Overwrite all of them, one after the other, with arrays of canonical names and layout."""
+def load_state(model: TorchNetwork, state: State) -> None:
+    """Overwrite them with a state of canonical names and layout."""
+    load_arrays(model, state.items())
+
+
+def load_arrays(model: TorchNetwork, arrays: Iterable[tuple[str, Array]]) -> None:
+    """Overwrite them one after the other, so that arrays that are made meanwhile need not live at once."""
     weights = named_weights(model)
-    for name, array in state:
+    for name, array in arrays:
         weights.pop(name).load(array)
     assert not weights, f"the state lacks {sorted(weights)}"

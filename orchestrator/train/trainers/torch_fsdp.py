@@ -15,7 +15,7 @@ from orchestrator.train.trainers.torch_ddp_trainer import TorchDdpTrainer
 from workloads.initial import draw_weights
 from workloads.spec import WorkloadSpec
 from workloads.with_torch.module_shards import reshard, shard
-from workloads.with_torch.network import load_state, named_weights
+from workloads.with_torch.network import load_arrays, named_weights
 from workloads.with_torch.shards import GatheredArrays
 from workloads.with_torch.training import Networks
 
@@ -31,7 +31,7 @@ class TorchFsdpTrainer(TorchDdpTrainer):
         super().prepare(workload, job)
         for _, network in self._networks.named():
             shard(network, network.make_blocks(), self._device)
-            load_state(network, draw_weights(network.spec, job.trial.seed))
+            load_arrays(network, draw_weights(network.spec, job.trial.seed))
 
     def evaluate(self, limit: int | None) -> Mapping[str, float]:
         """Evaluate the whole set on each rank, block by block as in a step."""

@@ -52,7 +52,7 @@ class Twins:
         """Give both the initial weights of a seed."""
         for name, network in self.ours.named():
             state = initial_weights(network.spec, seed)
-            torch_network.load_state(network, state.items())
+            torch_network.load_state(network, state)
             keras_network.load_state(self.theirs.models[name], network.spec, state)
 
 
