@@ -62,16 +62,19 @@ class Losses(nn.Module):
     def __init__(self, networks: Networks, phase: Phase) -> None:
         super().__init__()
         self.networks = networks
+        self._operations = _Operations(networks)
         self._protocol = phase.protocol
 
     def forward(self, batch: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Scalars, by network."""
-        losses = compute_losses(self._protocol, _Operations(self.networks), batch)
+        losses = compute_losses(self._protocol, self._operations, batch)
         return {name: loss.mean() for name, loss in losses.items()}
 
 
 def split_batch(batch: Mapping[str, Tensor], passes: int) -> list[dict[str, Tensor]]:
     """Split a batch into micro batches of equal size, in the order of its samples."""
+    if passes == 1:
+        return [dict(batch)]
     chunks = {name: tensor.chunk(passes) for name, tensor in batch.items()}
     return [{name: parts[number] for name, parts in chunks.items()} for number in range(passes)]
 
