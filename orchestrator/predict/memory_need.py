@@ -19,10 +19,11 @@ from workloads.layers import Dense, Embedding
 from workloads.network import INPUT, Network
 from workloads.sequence_layers import Attention
 from workloads.shapes import find_shapes, list_parameters, network_parameters
-from workloads.spec import ContrastiveDivergence, Workload
+from workloads.spec import ContrastiveDivergence, TokenPrediction, Workload
 from workloads.traffic import count_slots, num_weights
 
 _WEIGHT_BYTES = 4  # weights, their gradients and slots are float32 at every precision
+_LOGIT_BYTES = 8  # of each token and word: its logit in float32 and the gradient, which a loss holds at once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,11 +164,13 @@ def _count_gathered(network: Network) -> int:
 
 def _sample_bytes(spec: Workload, precision: str, recomputation: Recomputation) -> int:
     """Count what one sample leaves for the backward pass; a generator's step runs both of its networks."""
-    networks = (spec.networks[name] for name in spec.phases[-1].optimizers)
-    return PRECISIONS[precision].value_bytes * sum(_values_kept(one, recomputation) for one in networks)
+    phase, value_bytes = spec.phases[-1], PRECISIONS[precision].value_bytes
+    output_bytes = _LOGIT_BYTES if isinstance(phase.protocol, TokenPrediction) else value_bytes
+    networks = (spec.networks[name] for name in phase.optimizers)
+    return sum(_kept_bytes(one, recomputation, value_bytes, output_bytes) for one in networks)
 
 
-def _values_kept(network: Network, recomputation: Recomputation) -> int:
+def _kept_bytes(network: Network, recomputation: Recomputation, value_bytes: int, output_bytes: int) -> int:
     """Count the distinct arrays that layers with weights and attention take, and the network's output.
 
     Other layers may work in place, or need a mask of their output alone. Ids of tokens are left out. Of
@@ -178,7 +181,8 @@ def _values_kept(network: Network, recomputation: Recomputation) -> int:
     def find_shape(index: int) -> tuple[int, ...]:
         return network.input_shape if index == INPUT else shapes[index]
 
-    kept = {len(network.nodes) - 1}
+    output = len(network.nodes) - 1
+    kept = {output}
     for node in network.nodes:
         if isinstance(node.layer, Embedding):
             continue
@@ -189,7 +193,10 @@ def _values_kept(network: Network, recomputation: Recomputation) -> int:
     last = kept.intersection(network.blocks[-1]) if network.blocks else set()
 
     def count(indices: Set[int]) -> int:
-        return sum(math.prod(find_shape(index)) for index in indices)
+        return sum(
+            (output_bytes if index == output else value_bytes) * math.prod(find_shape(index))
+            for index in indices
+        )
 
     return max(count(held), count(last.union(index for index in held if index < end)))
 

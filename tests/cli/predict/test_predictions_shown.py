@@ -40,7 +40,7 @@ def test_a_step_that_cannot_fit_has_no_time_but_the_largest_batch(capsys):
     [
         (
             ("workload.size=small", "global_batch_size=512"),
-            "global_batch_size=23 or micro_batch_size=16 at most",
+            "global_batch_size=17 or micro_batch_size=16 at most",
         ),
         (
             ("workload.size=small", "global_batch_size=512", "micro_batch_size=64"),
@@ -59,7 +59,7 @@ def test_a_step_that_cannot_fit_names_a_micro_batch_that_may(words, possible, ca
     [
         (("num_workers=8",), "sharding=full with micro_batch_size=2 at most"),
         (("num_workers=8", "global_batch_size=8"), "sharding=full"),
-        (("global_batch_size=8",), "num_workers=4 sharding=full"),
+        (("global_batch_size=8",), "num_workers=8 sharding=full"),
     ],
 )
 def test_weights_that_cannot_fit_name_shards_that_may(words, possible, capsys):
@@ -69,7 +69,7 @@ def test_weights_that_cannot_fit_name_shards_that_may(words, possible, capsys):
 
 
 def test_a_sample_that_cannot_fit_names_checkpointing_that_may(capsys):
-    words = ("workload=llama_style", "workload.size=160m", "workload.sequence_length=65536")
+    words = ("workload=llama_style", "workload.size=160m", "workload.sequence_length=32768")
     assert main(["predict", *words, "device=t4", "precision=fp32", "global_batch_size=1"]) == 0
     assert "possible: activation_checkpointing=full\n" in capsys.readouterr().out
 

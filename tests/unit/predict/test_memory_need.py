@@ -94,7 +94,8 @@ def test_a_checkpointed_transformer_keeps_the_inputs_of_its_blocks_and_its_logit
         for mode in ("none", "selective", "full")
     )
     embedded, steps, vocabulary = 768, 1024, 50_257
-    inputs_and_head = 4 * 4 * steps * (12 * embedded + 2 * embedded + vocabulary)
+    logits_with_gradient = 8 * 4 * steps * vocabulary
+    inputs_and_head = 4 * 4 * steps * (12 * embedded + 2 * embedded) + logits_with_gradient
     assert full == inputs_and_head
     assert full < selective < kept
     assert full == need(v100, "gpt2", 4, size="small", activation_checkpointing="full").activation_bytes
