@@ -317,6 +317,11 @@ def find_oldest(price: Price) -> str:
     return min(row.as_of for row in price.rented)
 
 
+def is_of_marketplace(price: Price) -> bool:
+    """Return whether hosts of their own ask it at a moment, so that it is no firm offer."""
+    return any(row.seller in MARKETPLACES for row in price.rented)
+
+
 def find_marks(price: Price) -> tuple[str, ...]:
     """Return the marks that separate a cost from others: `hypothetical`, `old` and the like."""
     marks = {
@@ -324,7 +329,7 @@ def find_marks(price: Price) -> tuple[str, ...]:
         "old": price.is_old,
         "re-priced": price.is_repriced,
         "reserved": price.is_reserved,
-        "marketplace": any(row.seller in MARKETPLACES for row in price.rented),
+        "marketplace": is_of_marketplace(price),
         "short": any(SHORT in (row.note or "") for row in price.rented),
     }
     return tuple(mark for mark, holds in marks.items() if holds)

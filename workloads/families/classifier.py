@@ -79,8 +79,13 @@ def image_classifier(
         data=DataNeed(data_set="workloads.data.cifar10:CIFAR10", image_size=options.image_size),
         quality=Quality(measure="workloads.quality:classification", metric="accuracy", target=target),
         epochs=epochs if is_cifar10 else None,
-        train_samples=IMAGENET_SAMPLES if options.num_classes == IMAGENET["num_classes"] else None,
+        train_samples=count_samples_of_published_set(options.num_classes),
     )
+
+
+def count_samples_of_published_set(num_classes: int) -> int | None:
+    """Count the training images of the data set with so many classes, if it is not the one that is read."""
+    return IMAGENET_SAMPLES if num_classes == IMAGENET["num_classes"] else None
 
 
 def require_size(name: str, image_size: int, *, smallest: int) -> None:

@@ -10,7 +10,7 @@ is ours, for a CPU: patches of 4 pixels.
 from dataclasses import dataclass, replace
 
 from workloads.data.need import DataNeed
-from workloads.families.classifier import CHANNELS, require_size
+from workloads.families.classifier import CHANNELS, count_samples_of_published_set, require_size
 from workloads.families.transformer import Block, Size, TransformerOptions, adamw, choose_size, dropped
 from workloads.layers import Conv2d, Dense
 from workloads.network import Draft, Network
@@ -60,7 +60,8 @@ def make(options: Options) -> WorkloadSpec:
         optimizer=adamw(options, size, beta_2=_BETA_2),
         data=DataNeed(data_set="workloads.data.cifar10:CIFAR10", image_size=image_size),
         quality=Quality(measure="workloads.quality:classification", metric="accuracy", target=0.6),
-        epochs=_EPOCHS,
+        epochs=_EPOCHS if options.num_classes in (_CIFAR10_CLASSES, PUBLISHED["num_classes"]) else None,
+        train_samples=count_samples_of_published_set(options.num_classes),
     )
 
 

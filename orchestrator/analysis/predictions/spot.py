@@ -3,12 +3,20 @@
 import math
 from dataclasses import dataclass
 from functools import partial
+from itertools import filterfalse
 
 from orchestrator.analysis.formatting import about, digits_for, duration, number
 from orchestrator.analysis.predictions.forecasts import scaled
 from orchestrator.analysis.predictions.spot_training import SpotTraining, predict_spot
 from orchestrator.core.interval import Spread, exactly
-from orchestrator.core.price import Price, Provisioning, Unpriced, describe_machines, find_regions
+from orchestrator.core.price import (
+    Price,
+    Provisioning,
+    Unpriced,
+    describe_machines,
+    find_regions,
+    is_of_marketplace,
+)
 
 _SECONDS_PER_HOUR = 3600
 _SECONDS_PER_DAY = 86_400
@@ -57,7 +65,7 @@ def predict_spot_cost(
     checkpoint_seconds: float | None = None,
 ) -> SpotCost | None:
     """Predict it on the cheapest spot machines, beside the cheapest on demand, which another seller may have;
-    None: the prices or the interruptions are unknown. More machines do not count: no time has their network.
+    None: prices or interruptions are unknown. Neither more machines nor a marketplace beside `price` count.
 
     Args:
         training: seconds of the whole training without interruptions.
@@ -66,7 +74,7 @@ def predict_spot_cost(
     """
     if not isinstance(price, Price) or training.median <= 0:
         return None
-    sellers = [one for one in (price, *price.elsewhere) if one.nodes <= price.nodes]
+    sellers = [price, *(p for p in filterfalse(is_of_marketplace, price.elsewhere) if p.nodes <= price.nodes)]
     rented = min(sellers, key=partial(_find_usd, provisioning="spot"))
     spot, on_demand = _find_usd(rented, "spot"), min(_find_usd(one, "on_demand") for one in sellers)
     if rented.interruptions_per_day is None or math.inf in (spot, on_demand):

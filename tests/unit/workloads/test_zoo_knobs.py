@@ -138,3 +138,11 @@ def test_only_ten_classes_train_for_the_epochs_of_cifar10(num_classes, samples):
     spec = workload("resnet50", {"image_size": 224, "num_classes": num_classes})
     assert spec.train_samples == samples
     assert (spec.epochs is not None) == (num_classes == 10)
+
+
+@pytest.mark.parametrize(
+    ("num_classes", "epochs", "samples"), [(10, 300, None), (100, None, None), (1000, 300, 1_281_167)]
+)
+def test_a_vision_transformer_of_a_thousand_classes_trains_on_imagenet(num_classes, epochs, samples):
+    spec = workload("vit_b16", {"size": "b16", "num_classes": num_classes})
+    assert (spec.epochs, spec.train_samples) == (epochs, samples)

@@ -78,6 +78,14 @@ def test_another_sellers_spot_machine_is_named_and_compared_with_the_cheapest_on
     assert describe_spot(found).startswith("As a spot machine (far-box in far here): 20.6 h")
 
 
+def test_a_marketplace_counts_neither_on_demand_nor_as_spot_beside_a_firm_price():
+    asked = price(
+        instance="host", seller="vast", node_usd_per_hour=0.5, **STATED | {"other_node_usd_per_hour": 0.1}
+    )
+    assert on_spot(elsewhere=(asked,)) == on_spot()
+    assert predict_spot_cost(asked, training=TRAINING) is not None
+
+
 def test_a_training_of_less_than_an_hour_has_its_figures_and_no_words():
     found = on_spot(exactly(60.0))
     assert found.checkpoint_every_seconds is None
