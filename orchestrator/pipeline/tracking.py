@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from orchestrator.analysis.measurements.noise import describe_noise
 from orchestrator.analysis.metrics.definitions import collect_metrics
 from orchestrator.analysis.metrics.units import in_tracked_units
-from orchestrator.analysis.recommendation.jobs.job_of_trial import compute_job_metrics
 from orchestrator.analysis.recommendation.jobs.length import known_length
 from orchestrator.core.codec import from_json
 from orchestrator.core.errors import RecordError
@@ -23,6 +22,38 @@ from orchestrator.record.tracking.tracker import JOB_METRICS, PLAN_NAME, LoggedR
 if TYPE_CHECKING:
     from orchestrator.analysis.findings import Findings
     from orchestrator.analysis.recommendation.answer.answer import RankedSetting, Recommendation
+
+from orchestrator.analysis.recommendation.jobs.settings_of_records import is_run, read_run
+from orchestrator.core.price import Price
+
+_SECONDS_PER_HOUR = 3600
+
+
+def compute_job_metrics(record: TrialRecord, samples: int | None) -> dict[str, float]:
+    """Return `job_seconds` and, with a price, `job_usd`; of a length in samples also `job_samples`.
+
+    They are empty for a rehearsal, a failure, a target that was missed, and a job of unknown length.
+
+    Args:
+        samples: length of the job; None: unknown. A target takes its place.
+    """
+    run = read_run(record, None) if is_run(record) else None
+    if run is None:
+        return {}
+    if record.spec.timing.target is not None:
+        return {} if run.seconds_to_target is None else _compute_numbers(record, run.seconds_to_target)
+    if samples is None:
+        return {}
+    steps = samples / record.spec.global_batch_size
+    seconds = run.fixed_seconds + steps * run.step_seconds * (1 + run.checkpoint_share)
+    return {"job_samples": float(samples), **_compute_numbers(record, seconds)}
+
+
+def _compute_numbers(record: TrialRecord, seconds: float) -> dict[str, float]:
+    if not isinstance(record.price, Price):
+        return {"job_seconds": seconds}
+    return {"job_seconds": seconds, "job_usd": seconds * record.price.usd_per_hour / _SECONDS_PER_HOUR}
+
 
 _JOB = dict(zip(("job_samples", "job_seconds", "job_usd"), JOB_METRICS, strict=True))
 _MOST_PREDICTIONS = 50

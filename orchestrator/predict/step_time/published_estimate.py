@@ -1,7 +1,7 @@
 """Estimate of a step from published steps and the user's own ones, by the bundled models. Pure."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from orchestrator.core.estimate import Estimate, Refusal
@@ -10,11 +10,49 @@ from orchestrator.predict.step_time.analytic import DevicePeaks, StepParts, arou
 from orchestrator.predict.step_time.basis import BasisKind, describe_step_basis, nearest
 from orchestrator.predict.step_time.bundled_models import DefaultModels, past_hits
 from orchestrator.predict.step_time.crossed_effects import CrossedEffects, EffectsPosterior, StepLabels
-from orchestrator.predict.step_time.device_order import Contender, ordered_seconds
 from orchestrator.predict.step_time.refusals import find_refusal, sizes_refusal
 from orchestrator.predict.step_time.step_query import StepQuery, precision_label
 from orchestrator.train.precision import PRECISIONS
 from workloads.cost import find_cost
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contender:
+    """Device in one precision, with what it is predicted to need for the work of one step.
+
+    Attributes:
+        replicas: data-parallel replicas of one device.
+        value_bytes: size of one value of a feature map in that precision.
+        device_seconds, host_seconds: predicted for the work of the device alone, and of its host.
+    """
+
+    precision: str
+    flops_per_second: float
+    memory_bytes_per_second: float
+    replicas: int
+    value_bytes: int
+    device_seconds: float
+    host_seconds: float
+
+    def is_as_strong_as(self, other: "Contender") -> bool:
+        """Return whether it is at least as strong in everything."""
+        return (
+            self.flops_per_second >= other.flops_per_second
+            and self.memory_bytes_per_second >= other.memory_bytes_per_second
+            and self.replicas <= other.replicas
+            and self.value_bytes <= other.value_bytes
+        )
+
+
+def ordered_seconds(asked: Contender, others: Iterable[Contender]) -> Contender:
+    """Return the asked device with the shortest seconds of those that are at most as strong, or its own."""
+    weaker = [other for other in others if asked.is_as_strong_as(other)]
+    hosts = (other.host_seconds for other in weaker if other.precision == asked.precision)
+    return replace(
+        asked,
+        device_seconds=min((asked.device_seconds, *(other.device_seconds for other in weaker))),
+        host_seconds=min((asked.host_seconds, *hosts)),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

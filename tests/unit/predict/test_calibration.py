@@ -18,14 +18,14 @@ from orchestrator.core.calibration import DeviceBenchmark
 from orchestrator.core.estimate import Estimate, Refusal
 from orchestrator.predict.step_time.analytic import LAUNCH_SECONDS
 from orchestrator.predict.step_time.bundled_models import default_models
-from orchestrator.predict.step_time.calibration import (
+from orchestrator.predict.step_time.own_effects import OwnStep, effects_given
+from orchestrator.predict.step_time.published_estimate import build_published_estimate, estimate_by
+from orchestrator.predict.step_time.step_query import (
     COPY_OF_PEAK,
     PRODUCT_OF_PEAK,
     SMALL_LAYERS_OF_A_LAYER,
+    StepQuery,
 )
-from orchestrator.predict.step_time.own_effects import OwnStep, effects_given
-from orchestrator.predict.step_time.published_estimate import build_published_estimate, estimate_by
-from orchestrator.predict.step_time.step_query import StepQuery
 from workloads.registry import cached_workload
 
 MODELS = default_models()

@@ -2,7 +2,7 @@
 
 import math
 
-from orchestrator.predict.step_time.device_order import Contender, ordered_seconds
+from orchestrator.predict.step_time.published_estimate import Contender, ordered_seconds
 
 
 def contender(flops, seconds, *, memory=1.0, replicas=1, host=1.0, precision="fp16"):

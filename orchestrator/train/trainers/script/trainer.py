@@ -15,7 +15,6 @@ from orchestrator.train.precision import find_precision_label
 from orchestrator.train.tpu_slice import slice_type
 from orchestrator.train.trainer import LEAST_LOSSES, WorkerJob
 from orchestrator.train.trainers.script.connection import Script, WholeRun
-from orchestrator.train.trainers.script.loader_rate import find_loader_rate
 from orchestrator.train.trainers.script.part import (
     Part,
     part_in,
@@ -26,6 +25,30 @@ from orchestrator.train.trainers.script.seen_files import MOST_FILES, SeenFiles
 from orchestrator.train.trainers.script.variables import build_variables
 from workloads.script.command import find_observed_words, format_words
 from workloads.spec import Phase, ScriptSpec
+
+_LEAST_WAIT = 0.1  # of the time of steps; below it a loader with processes may have read ahead
+
+
+def find_loader_rate(parts: Sequence[Part]) -> float | None:
+    """Return the samples per second of a script's loader; None: it cannot be known.
+
+    A loader without processes reads nothing while the script trains: its rate is that inside `next()`. One
+    with processes reads ahead: its rate is that of the steps if an accelerator waited for it. On a CPU its
+    processes and the training take the cores from each other.
+    """
+    if len(parts) < 2:
+        return None
+    loaded, timed = parts[-1].loaded, parts[1:]
+    if loaded.num_processes is None or not loaded.samples or not loaded.seconds:
+        return None
+    if loaded.num_processes == 0:
+        return loaded.samples / loaded.seconds
+    seconds = sum(part.seconds for part in timed)
+    waited = sum(part.data_wait_seconds or 0.0 for part in timed)
+    if timed[-1].kind == "cpu" or waited < _LEAST_WAIT * seconds:
+        return None
+    return sum(part.samples for part in timed) / seconds
+
 
 _NOT_SEEN = "not seen"
 _TORN = (

@@ -8,7 +8,6 @@ import pytest
 
 from orchestrator.callback import orchestrator_callback as callback
 from orchestrator.core.errors import TrialError
-from orchestrator.train.trainers.script.loader_rate import find_loader_rate
 from orchestrator.train.trainers.script.part import (
     PROTOCOL_VERSION,
     LeftOut,
@@ -18,7 +17,7 @@ from orchestrator.train.trainers.script.part import (
     require_version,
     require_whole_time,
 )
-from orchestrator.train.trainers.script.trainer import require_whole_batches
+from orchestrator.train.trainers.script.trainer import find_loader_rate, require_whole_batches
 
 SAID: dict[str, Any] = {
     "event": "part",
