@@ -56,13 +56,14 @@ class Network:
 
     def _require_closed(self, block: range) -> None:
         """Raise ValueError for a block with an input or an output too many."""
-        inside, before = set(block), block.start - 1
+        allowed, hidden = range(block.start - 1, block.stop), block[:-1]
         for index, node in enumerate(self.nodes):
-            allowed = {*inside, before} if index in inside else set(range(INPUT, index)) - {*block[:-1]}
-            if not allowed.issuperset(node.inputs) or (index in inside and isinstance(node.layer, TiedDense)):
+            is_inside = index in block
+            is_closed = all(one in allowed if is_inside else one not in hidden for one in node.inputs)
+            if not is_closed or (is_inside and isinstance(node.layer, TiedDense)):
                 raise ValueError(
                     f"node {index}, {node.layer}, takes {node.inputs}; a block of nodes {block.start} to "
-                    f"{block[-1]} takes node {before} alone and gives its last one"
+                    f"{block[-1]} takes node {block.start - 1} alone and gives its last one"
                 )
 
     @property

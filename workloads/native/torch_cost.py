@@ -25,6 +25,7 @@ from torch.utils.flop_counter import FlopCounterMode, flop_registry
 
 from workloads.jobs import JobError, TorchJob
 from workloads.native.torch_blocks import find_blocks
+from workloads.native.torch_depth import Counts, count_all, find_equal_list
 from workloads.native.torch_samples import (
     batch_resizer,
     drawn_batches,
@@ -44,7 +45,22 @@ _SIZES_OF_UNEQUAL, _SIZES_WITHOUT_DATA = (8, 16), (32, 64)
 """The same of samples of unequal length: a larger batch is likelier padded to a long one."""
 
 _COUNTED, _DRAWN = 4, 32  # batches of a size
+
+_DEPTHS = (3, 2, 1)
+"""Blocks that are counted of many equal ones."""
+
 _DRAWN_SIZES = (1, 4, 16, 64, 256)
+
+_OF_STEP = (
+    "flops",
+    "flops of 3x3 convolutions",
+    "moved bytes",
+    "forward flops of blocks",
+    "forward flops of products of blocks",
+    "forward bytes of blocks",
+    "time steps of recurrent layers",
+)
+"""Counts of one step."""
 
 _GRADIENT_BYTES = _FLOAT32_BYTES = 4
 _BATCHED = 3  # axes of a sequence with a batch
@@ -93,61 +109,115 @@ def _is_winograd(
     return is_dense and tuple(kernel.shape[2:]) == (3, 3) and {*stride, *dilation} == {1}
 
 
-def count_cost(build: Callable[[], TorchJob]) -> JobCost:
+class _Steps:
+    """Counts of steps of a job.
+
+    Args:
+        few: many equal blocks: steps with a few of them are counted, from which those of all follow.
+    """
+
+    def __init__(self, job: TorchJob, few: nn.ModuleList | None = None) -> None:
+        self.job = job
+        self.compute_loss = JobLoss(job).train()
+        self._few = few
+        self.blocks = find_blocks(job.model, job.blocks) if few is None else few
+
+    def count(self, batches: Sequence[Any]) -> tuple[NDArray[np.int64], Counts]:
+        """Take a step on each batch; return the counts of each as a row of `_OF_STEP`, and of the model.
+
+        Raises:
+            ValueError: the counts do not grow by the same with each block.
+        """
+        count = partial(self._count_all, batches)
+        if self._few is None:
+            counts = count()
+        else:
+            counts = count_all(self._few, self.job.optimizers, count, depths=_DEPTHS)
+        rows = [[counts[f"{number} {name}"] for name in _OF_STEP] for number in range(len(batches))]
+        return np.array(rows), counts
+
+    def _count_all(self, batches: Sequence[Any]) -> Counts:
+        counts = {
+            f"{number} {name}": value
+            for number, batch in enumerate(batches)
+            for name, value in zip(_OF_STEP, _count(self, batch), strict=True)
+        }
+        return {**counts, **_count_model(self)}
+
+    @property
+    def parts_of_blocks(self) -> list[nn.Module]:
+        """All modules in the repeated blocks."""
+        return [part for block in self.blocks for part in block.modules()]
+
+
+def count_cost(job: TorchJob, build: Callable[[], TorchJob]) -> JobCost:
     """Count the cost of a job's step, without data where its code allows that.
+
+    Args:
+        job: it cannot be trained afterwards.
+        build: builds it once more.
 
     Raises:
         JobError: a loss that is no scalar, or does not depend on the model.
         Exception: any exception of the job's code in a step.
     """
     try:
-        return _counted_without_data(build())
+        if few := find_equal_list(job.model, find_blocks(job.model, job.blocks)):
+            if cost := _counted_of_few(_Steps(job, few)):
+                return cost
+            job = build()
+        return _counted_without_data(_Steps(job))
     except JobError:
         raise
     except Exception:  # noqa: BLE001  code that looks at values, which tensors without data do not have
         job = build()
         load_weights(job)
-        compute_loss = JobLoss(job).train()
         if samples := unequal_samples(job):
-            return _counted_unequal(job, compute_loss, samples, sizes=_SIZES_OF_UNEQUAL)
-        return _counted(job, compute_loss, lambda size: first_batch(job, size))
+            return _counted_unequal(_Steps(job), samples, sizes=_SIZES_OF_UNEQUAL)
+        return _counted(_Steps(job), lambda size: first_batch(job, size))
 
 
-def _counted_without_data(job: TorchJob) -> JobCost:
-    compute_loss, resized, samples = JobLoss(job).train(), batch_resizer(job), unequal_samples(job)
+def _counted_of_few(steps: _Steps) -> JobCost | None:
+    try:
+        return _counted_without_data(steps)
+    except Exception:  # noqa: BLE001  a model that needs all of its blocks, or whose costs grow unevenly
+        return None
+
+
+def _counted_without_data(steps: _Steps) -> JobCost:
+    job = steps.job
+    resized, samples = batch_resizer(job), unequal_samples(job)
     with FakeTensorMode(allow_non_fake_inputs=True) as mode:
-        replace_tensors(compute_loss, job.optimizers, partial(without_data, mode))
+        replace_tensors(steps.compute_loss, job.optimizers, partial(without_data, mode))
         if samples:
-            return _counted_unequal(
-                job, compute_loss, samples, sizes=_SIZES_WITHOUT_DATA, place=mode.from_tensor
-            )
-        return _counted(job, compute_loss, lambda size: resized(size, _empty))
+            return _counted_unequal(steps, samples, sizes=_SIZES_WITHOUT_DATA, place=mode.from_tensor)
+        return _counted(steps, lambda size: resized(size, _empty))
 
 
-def _counted(job: TorchJob, compute_loss: JobLoss, batch_of: Callable[[int], Any]) -> JobCost:
-    small, large = (np.array(_count(job, compute_loss, batch_of(size))) for size in (_SMALL, _LARGE))
+def _counted(steps: _Steps, batch_of: Callable[[int], Any]) -> JobCost:
+    (small, large), model = steps.count([batch_of(size) for size in (_SMALL, _LARGE)])
     of_sample = (large - small) / (_LARGE - _SMALL)
-    return _cost(job, compute_loss, of_sample=of_sample, of_step=small - _SMALL * of_sample)
+    return _cost(steps, model, of_sample=of_sample, of_step=small - _SMALL * of_sample)
 
 
 def _counted_unequal(
-    job: TorchJob,
-    compute_loss: JobLoss,
+    steps: _Steps,
     samples: Sequence[Any],
     *,
     sizes: tuple[int, int],
     place: Callable[[Tensor], Tensor] = lambda tensor: tensor,
 ) -> JobCost:
     """Count batches of drawn samples; a step costs a line over the values that they hold with padding."""
+    job = steps.job
     with unset_fake_temporarily():  # collating many samples without data is slow
         drawn = [batch for size in sizes for batch in drawn_batches(job, samples, size, _COUNTED)]
         held = {size: _draw_values(job, samples, size) for size in _DRAWN_SIZES}
     values = np.array([num_values(batch) for batch in drawn])
-    counts = np.array([_count(job, compute_loss, moved(batch, place)) for batch in drawn])
+    counts, model = steps.count([moved(batch, place) for batch in drawn])
     of_value, of_step = np.polyfit(values, counts, 1)
     of_step[-1] = counts[-_COUNTED:, -1].mean()  # time steps follow the length, not the number of samples
     counted = float(held[sizes[1]].mean())
-    cost = _cost(job, compute_loss, of_sample=of_value * counted, of_step=np.maximum(of_step, 0))
+    cost = _cost(steps, model, of_sample=of_value * counted, of_step=np.maximum(of_step, 0))
     return replace(
         cost, lengths=tuple(_describe_lengths(size, values, counted) for size, values in held.items())
     )
@@ -164,40 +234,63 @@ def _describe_lengths(size: int, values: NDArray[np.float64], counted: float) ->
 
 
 def _cost(
-    job: TorchJob, compute_loss: JobLoss, *, of_sample: NDArray[np.float64], of_step: NDArray[np.float64]
+    steps: _Steps, model: Counts, *, of_sample: NDArray[np.float64], of_step: NDArray[np.float64]
 ) -> JobCost:
-    """Make the cost of the counts of a sample and of a step of any size."""
+    """Make the cost of the counts of a sample, of a step of any size, and of the model."""
+    network = steps.job.network
     flops, winograd_flops, moved_bytes, *of_blocks, _ = map(float, of_sample)
-    if job.network is not None:
-        moved_bytes = float(_FLOAT32_BYTES * count_values_moved(job.network))
-        of_blocks[-1] = block_traffic(job.network)[0]
+    if network is not None:
+        moved_bytes = float(_FLOAT32_BYTES * count_values_moved(network))
+        of_blocks[-1] = block_traffic(network)[0]
     flops_of_step, _, bytes_of_step, *_, block_bytes, time_steps = map(float, of_step)
-    trained = [weight for weight in compute_loss.parameters() if weight.requires_grad]
-    learning = [weight for weight in trained if weight.grad is not None]
-    held = (*compute_loss.parameters(), *compute_loss.buffers())
     return JobCost(
         flops_per_sample=flops,
         flops_per_step=max(0.0, flops_of_step),
         winograd_flops_per_sample=winograd_flops,
         value_bytes_per_sample=moved_bytes,
-        weight_bytes=max(0.0, bytes_of_step) + _update_bytes(job),
-        gradient_bytes=float(_GRADIENT_BYTES * sum(weight.numel() for weight in learning)),
-        num_weights=sum(weight.numel() for weight in trained),
-        layers=sum(map(_has_own_weights, compute_loss.modules())),
+        weight_bytes=max(0.0, bytes_of_step) + model["update bytes"],
+        gradient_bytes=float(_GRADIENT_BYTES * model["gradients"]),
+        num_weights=model["weights"],
+        layers=model["layers"],
         time_steps=round(time_steps),
         recurrent_bytes=0.0,  # every time step's operations were counted
-        has_unused_weights=len(learning) < len(trained),
-        held_bytes=float(sum(tensor.nbytes for tensor in held)),
-        trained_bytes=float(sum(weight.nbytes for weight in trained)),
-        slot_bytes=float(_slot_bytes(job)),
-        blocks=_describe_blocks(job, of_blocks, max(0.0, block_bytes)),
-        has_packed_weights=any(tensor.dtype == torch.uint8 for tensor in held),
+        has_unused_weights=model["parameters without a gradient"] > 0,
+        held_bytes=float(model["held bytes"]),
+        trained_bytes=float(model["trained bytes"]),
+        slot_bytes=float(model["slot bytes"]),
+        blocks=_describe_blocks(steps, model, of_blocks, max(0.0, block_bytes)),
+        has_packed_weights=model["packed tensors"] > 0,
     )
 
 
-def _describe_blocks(job: TorchJob, of_sample: Sequence[float], weight_bytes: float) -> BlockCost | None:
+def _count_model(steps: _Steps) -> Counts:
+    """Count the model's weights and layers, and the optimizers' state, after a step."""
+    groups = [group for optimizer in steps.job.optimizers for group in optimizer.param_groups]
+    updated = [weight for group in groups for weight in group["params"]]
+    trained = [weight for weight in steps.compute_loss.parameters() if weight.requires_grad]
+    learning = [weight for weight in trained if weight.grad is not None]
+    held = (*steps.compute_loss.parameters(), *steps.compute_loss.buffers())
+    slot_bytes = _slot_bytes(steps.job)
+    return {
+        "weights": sum(weight.numel() for weight in trained),
+        "gradients": sum(weight.numel() for weight in learning),
+        "parameters without a gradient": len(trained) - len(learning),
+        "layers": sum(map(_has_own_weights, steps.compute_loss.modules())),
+        "layers of blocks": sum(map(_has_own_weights, steps.parts_of_blocks)),
+        "held bytes": sum(tensor.nbytes for tensor in held),
+        "trained bytes": sum(weight.nbytes for weight in trained),
+        "slot bytes": slot_bytes,
+        # gradients are read, weights and slots are read and written
+        "update bytes": 2 * slot_bytes + 3 * sum(weight.nbytes for weight in updated),
+        "packed tensors": sum(tensor.dtype == torch.uint8 for tensor in held),
+    }
+
+
+def _describe_blocks(
+    steps: _Steps, model: Counts, of_sample: Sequence[float], weight_bytes: float
+) -> BlockCost | None:
     """Return the cost of the blocks; None where they cannot be computed again."""
-    parts = [part for block in find_blocks(job.model, job.blocks) for part in block.modules()]
+    parts = steps.parts_of_blocks
     if not parts or any(isinstance(part, nn.modules.batchnorm._BatchNorm) for part in parts):
         return None
     flops, product_flops, value_bytes = of_sample
@@ -206,7 +299,7 @@ def _describe_blocks(job: TorchJob, of_sample: Sequence[float], weight_bytes: fl
         product_flops_per_sample=product_flops,
         value_bytes_per_sample=value_bytes,
         weight_bytes=weight_bytes,
-        layers=sum(map(_has_own_weights, parts)),
+        layers=model["layers of blocks"],
     )
 
 
@@ -214,10 +307,9 @@ def _has_own_weights(part: nn.Module) -> bool:
     return any(True for _ in part.parameters(recurse=False))
 
 
-def _count(job: TorchJob, compute_loss: JobLoss, batch: Any) -> tuple[int, ...]:
-    """Take one step, and return FLOPs, those of them in 3x3 convolutions, bytes, the forward FLOPs, FLOPs of
-    products and bytes of the repeated blocks, and time steps of recurrent layers.
-    """
+def _count(steps: _Steps, batch: Any) -> tuple[int, ...]:
+    """Take one step, and return its counts by the names of `_OF_STEP`."""
+    job, compute_loss = steps.job, steps.compute_loss
     for optimizer in job.optimizers:
         optimizer.zero_grad()
     with ExitStack() as modes:
@@ -227,7 +319,9 @@ def _count(job: TorchJob, compute_loss: JobLoss, batch: Any) -> tuple[int, ...]:
         counts = modes.enter_context(_Counts())
         sequences = modes.enter_context(_sequences(compute_loss))
         in_blocks = modes.enter_context(
-            _sums_in_blocks(job, lambda: (flops.get_total_flops(), counts.product_flops, counts.moved_bytes))
+            _sums_in_blocks(
+                steps, lambda: (flops.get_total_flops(), counts.product_flops, counts.moved_bytes)
+            )
         )
         loss = compute_loss(batch)
         if not loss.requires_grad:
@@ -240,7 +334,7 @@ def _count(job: TorchJob, compute_loss: JobLoss, batch: Any) -> tuple[int, ...]:
 
 
 @contextmanager
-def _sums_in_blocks(job: TorchJob, read: Callable[[], tuple[int, ...]]) -> Iterator[NDArray[np.int64]]:
+def _sums_in_blocks(steps: _Steps, read: Callable[[], tuple[int, ...]]) -> Iterator[NDArray[np.int64]]:
     """Sum what counters grow by in the forward passes of the repeated blocks."""
     sums, started = np.zeros(3, np.int64), np.zeros(3, np.int64)
 
@@ -250,10 +344,9 @@ def _sums_in_blocks(job: TorchJob, read: Callable[[], tuple[int, ...]]) -> Itera
     def add(_block: nn.Module, _inputs: Any, _output: Any) -> None:
         sums[:] += np.array(read()) - started
 
-    blocks = find_blocks(job.model, job.blocks)
     hooks = [
         hook
-        for block in blocks
+        for block in steps.blocks
         for hook in (block.register_forward_pre_hook(start), block.register_forward_hook(add))
     ]
     try:
@@ -284,13 +377,6 @@ def _length(sequence: Any, *, is_batch_first: bool) -> int:
     if isinstance(sequence, PackedSequence):
         return len(sequence.batch_sizes)
     return int(sequence.shape[1 if is_batch_first and sequence.ndim == _BATCHED else 0])
-
-
-def _update_bytes(job: TorchJob) -> int:
-    """Return the bytes that an update moves: gradients are read, weights and slots are read and written."""
-    groups = [group for optimizer in job.optimizers for group in optimizer.param_groups]
-    weights = (weight for group in groups for weight in group["params"])
-    return int(2 * _slot_bytes(job) + 3 * sum(weight.nbytes for weight in weights))
 
 
 def _slot_bytes(job: TorchJob) -> int:

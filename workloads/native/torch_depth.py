@@ -1,6 +1,5 @@
 """Counts over a model of many equal blocks, from counts over its first few blocks."""
 
-import gc
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -8,9 +7,6 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-
-_DEPTHS = (4, 3, 2)
-"""Blocks that are counted."""
 
 _LEAST = 8  # blocks from which fewer are counted
 
@@ -37,9 +33,13 @@ def find_equal_list(model: nn.Module, blocks: Sequence[nn.Module]) -> nn.ModuleL
 
 
 def count_all(
-    blocks: nn.ModuleList, optimizers: Iterable[torch.optim.Optimizer], count: Callable[[], Counts]
-) -> Counts | None:
-    """Return the counts over all blocks; None where they do not grow by equal amounts with each block.
+    blocks: nn.ModuleList,
+    optimizers: Iterable[torch.optim.Optimizer],
+    count: Callable[[], Counts],
+    *,
+    depths: tuple[int, int, int],
+) -> Counts:
+    """Return the counts over all blocks. Raises ValueError where they do not grow by the same with each.
 
     The model has fewer blocks from then on, and the optimizers their weights alone. What a step takes at one
     point of it grows by the same with each of equal blocks; so does the most of a part of the step at the
@@ -47,15 +47,16 @@ def count_all(
 
     Args:
         count: counts of the model with fewer blocks. A name that is absent with the fewest is not checked.
+        depths: numbers of blocks that are counted, each one less than the one before.
     """
     depth, found = len(blocks), []
-    for kept in _DEPTHS:
+    for kept in depths:
         _keep(blocks, kept, optimizers)
         found.append(count())
     growth = {name: found[0][name] - found[1][name] for name in found[0]}
     if any(found[1][name] - fewest != growth[name] for name, fewest in found[2].items()):
-        return None
-    return {name: most + (depth - _DEPTHS[0]) * growth[name] for name, most in found[0].items()}
+        raise ValueError("the counts do not grow by the same with each block")
+    return {name: most + (depth - depths[0]) * growth[name] for name, most in found[0].items()}
 
 
 def mark_parts(blocks: nn.ModuleList, mark: Callable[[str], None]) -> None:
@@ -114,8 +115,6 @@ def _keep(blocks: nn.ModuleList, kept: int, optimizers: Iterable[torch.optim.Opt
             group["params"] = [weight for weight in group["params"] if weight not in dropped]
         for weight in dropped:
             optimizer.state.pop(weight, None)
-    del dropped
-    gc.collect()  # a module in a cycle keeps its weights
 
 
 def _describe_block(block: nn.Module) -> Iterator[tuple[str, Any]]:
@@ -151,4 +150,7 @@ def _are_equal(values: Sequence[Any]) -> bool:
         return len({*values}) == 1 or len({value - number for number, value in enumerate(values)}) == 1
     if all(type(value) is tuple and len(value) == len(values[0]) for value in values):
         return all(map(_are_equal, zip(*values, strict=True)))
-    return all(value == values[0] for value in values)
+    try:
+        return all(value == values[0] for value in values)
+    except (ValueError, RuntimeError):  # arrays and tensors, which compare their elements
+        return False

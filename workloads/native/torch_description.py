@@ -32,14 +32,15 @@ def describe(build: Callable[[], TorchJob]) -> JobDescription:
     require_trainable(job)
     batch = first_batch(job, 1)
     require_movable(batch)
-    cost = count_cost(build)
+    data, unchecked = hash_fingerprint(job), (*job.unchecked, *_unchecked(job))
+    cost = count_cost(job, build)
     return JobDescription(
-        data=hash_fingerprint(job),
+        data=data,
         train_samples=count_samples(job.data),
         quality=compute_quality(job),
         epochs=job.epochs,
         accumulation_steps=job.accumulation_steps,
-        unchecked=(*job.unchecked, *_unchecked(job), *_describe_lengths(cost)),
+        unchecked=(*unchecked, *_describe_lengths(cost)),
         cost=cost,
         most_steps=steps_of_schedulers(job),
         has_objects=has_movable(batch),

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.cli import main
+from workloads.apart_room import Room
 
 pytest.importorskip("torch", reason="torch is not installed")
 
@@ -73,3 +74,26 @@ def test_the_first_line_of_a_job_of_known_epochs_is_its_time_and_cost(tmp_path, 
         assert job["samples"] == 5 * 60_000
         assert job["seconds"]["median"] == pytest.approx(step * 5 * 60_000 / one["global_batch_size"])
         assert job["usd"]["median"] == pytest.approx(one["usd_per_million_samples"]["median"] * 0.3)
+
+
+@pytest.mark.more
+def test_a_job_is_described_once_for_all_devices_batches_and_hints(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("peft")
+    shape = {"vocab_size": 400_000, "hidden_size": 16_384, "num_hidden_layers": 2, "num_attention_heads": 4}
+    (tmp_path / "config.json").write_text(
+        json.dumps({"architectures": ["LlamaForCausalLM"], "model_type": "llama", **shape})
+    )
+    monkeypatch.chdir(tmp_path)
+    described = []
+    answer_to = Room.answer_to
+
+    def note(room, question, **limits):
+        if question["ask"] == "spec":
+            described.append(question["options"].get("method", "full"))
+        return answer_to(room, question, **limits)
+
+    monkeypatch.setattr(Room, "answer_to", note)
+    words = ("+sweep=finetune_llm", f"workload.model={tmp_path}", "device=h100,a100_80")
+    found = predictions(capsys, *words, "global_batch_size=1,2", "workload.method=full")
+    assert {one["refusal"]["to_measure"] for one in found} == {"workload.method=lora"}
+    assert (len(found), described) == (4, ["full", "lora"])

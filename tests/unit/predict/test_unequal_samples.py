@@ -35,7 +35,7 @@ def count(lengths: list[int]) -> JobCost:
             collate=lambda samples: nn.utils.rnn.pad_sequence(samples, batch_first=True),
         )
 
-    return count_cost(job)
+    return count_cost(job(), job)
 
 
 def estimate(lengths: tuple[BatchLengths, ...], *, batch: int) -> Estimate:

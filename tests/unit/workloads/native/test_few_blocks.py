@@ -42,13 +42,20 @@ def test_one_other_block_makes_them_unequal(last):
     assert find(make(*map(Block, range(7)), last)) is None
 
 
+def test_blocks_with_attributes_that_cannot_be_compared_are_unequal():
+    model = make(*map(Block, range(8)))
+    for block in model["blocks"]:
+        block.scales = [torch.ones(2)]
+    assert find(model) is None
+
+
 def test_few_blocks_and_blocks_outside_of_one_list_are_counted_whole():
     assert find(make(*map(Block, range(7)))) is None
     model = make(*map(Block, range(8)))
     assert find_equal_list(model, [*model["blocks"]][::-1]) is None
 
 
-def counts_of(model: nn.Module, *, power: int = 1) -> Mapping[str, int] | None:
+def counts_of(model: nn.Module, *, power: int = 1) -> Mapping[str, int]:
     blocks = model["blocks"]
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 
@@ -57,7 +64,7 @@ def counts_of(model: nn.Module, *, power: int = 1) -> Mapping[str, int] | None:
         between = {"between": 7} if len(blocks) > 2 else {}
         return {"weights": weights, "pairs": len(blocks) ** power, **between}
 
-    return count_all(blocks, [optimizer], count)
+    return count_all(blocks, [optimizer], count, depths=(4, 3, 2))
 
 
 def test_counts_grow_by_equal_amounts_to_all_blocks():
@@ -67,4 +74,5 @@ def test_counts_grow_by_equal_amounts_to_all_blocks():
 
 
 def test_counts_that_grow_otherwise_are_not_extended():
-    assert counts_of(make(*map(Block, range(12))), power=2) is None
+    with pytest.raises(ValueError, match="do not grow by the same with each block"):
+        counts_of(make(*map(Block, range(12))), power=2)

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from torch.utils.data import TensorDataset
 
 from workloads.flops import train_step_flops, winograd_flops
 from workloads.jobs import JobError, TorchJob
+from workloads.native import torch_cost
 from workloads.native.torch_cost import count_cost
 from workloads.registry import workload
 from workloads.spec import JobCost, WorkloadSpec
@@ -35,7 +37,7 @@ def cost(
             data=TensorDataset(inputs),
         )
 
-    return count_cost(job)
+    return count_cost(job(), job)
 
 
 def padded(lengths: list[int], *, reads_values: bool = False) -> JobCost:
@@ -55,7 +57,7 @@ def padded(lengths: list[int], *, reads_values: bool = False) -> JobCost:
             collate=lambda samples: nn.utils.rnn.pad_sequence(samples, batch_first=True),
         )
 
-    return count_cost(job)
+    return count_cost(job(), job)
 
 
 def test_repeated_blocks_have_the_forward_cost_of_their_layers() -> None:
@@ -97,6 +99,59 @@ def test_padded_sequences_are_counted_as_long_as_batches_are(reads_values: bool)
         assert found.lengths_at(batch).deviation == pytest.approx(deviation, rel=0.35, abs=0.1)
 
 
+class Deep(nn.Module):
+    """Equal blocks over tokens, of which some may cost more than others for a reason that is not seen."""
+
+    def __init__(self, *, is_uneven: bool = False) -> None:
+        super().__init__()
+        self.embedding, self.head = nn.Embedding(16, 8), nn.Linear(8, 16)
+        layers = (nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True) for _ in range(9))
+        self.layers, self._is_uneven = nn.ModuleList(layers), is_uneven
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        values = self.embedding(tokens)
+        for number, layer in enumerate(self.layers):
+            for _ in range(number if self._is_uneven else 1):
+                values = layer(values)
+        logits: Tensor = self.head(values)
+        return logits
+
+
+def deep(*, lengths: tuple[int, ...] = (6,), is_uneven: bool = False) -> TorchJob:
+    model = Deep(is_uneven=is_uneven)
+    model.head.bias.requires_grad_(False)
+    return TorchJob(
+        model=model,
+        loss=lambda model, batch: model(batch).square().mean(),
+        optimizer=torch.optim.AdamW(model.parameters(), lr=0.1),
+        data=[torch.ones(lengths[number % len(lengths)], dtype=torch.int64) for number in range(40)],
+        collate=lambda samples: nn.utils.rnn.pad_sequence(samples, batch_first=True),
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "most"),
+    [({}, 3), ({"lengths": (5, 9, 30)}, 3), ({"is_uneven": True}, 9)],
+    ids=["one length", "unequal lengths", "uneven costs"],
+)
+def test_a_job_of_many_equal_blocks_costs_what_all_of_them_do(
+    monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], most: int
+) -> None:
+    depths: list[int] = []
+    forward = Deep.forward
+
+    def note(model: Deep, tokens: Tensor) -> Tensor:
+        depths.append(len(model.layers))
+        return forward(model, tokens)
+
+    monkeypatch.setattr(Deep, "forward", note)
+    build = partial(deep, **options)
+    found = count_cost(build(), build)
+    assert max(depths) == most
+    monkeypatch.setattr(torch_cost, "find_equal_list", lambda *_: None)
+    assert found == count_cost(build(), build)
+
+
 def test_the_order_of_the_samples_does_not_change_their_count() -> None:
     lengths = [512] + [16] * 99
     found = padded(lengths)
@@ -121,7 +176,7 @@ def test_a_batch_that_is_a_list_of_samples_is_counted_with_its_samples() -> None
             collate=list,
         )
 
-    found = count_cost(job)
+    found = count_cost(job(), job)
     assert (found.flops_per_sample, found.flops_per_step) == (2 * 2 * 4 * 8, 0)
 
 
@@ -299,4 +354,4 @@ def test_the_criterion_of_a_batch_of_inputs_and_targets_is_a_loss() -> None:
         data=TensorDataset(torch.randn(8, 4), torch.randint(3, (8,))),
     )
     with pytest.raises(TypeError):  # a function takes the model and the batch
-        count_cost(lambda: job)
+        count_cost(job, lambda: job)
