@@ -22,7 +22,7 @@ from orchestrator.core.inventory import of_host
 from orchestrator.core.placement import Attempt, Placement
 from orchestrator.core.result import TrainResult, TrialRecord
 from orchestrator.core.settings import Checkpointing, Deadlines
-from orchestrator.core.trial_spec import TimingSpec
+from orchestrator.core.trial_spec import DEFAULT_MEMORY, MemorySettings, TimingSpec
 from orchestrator.execute.executor import Executor, SweepContext
 from orchestrator.execute.inline import InlineExecutor
 from orchestrator.train.checkpoints.format import TrainingProgress, write
@@ -47,7 +47,9 @@ def on_ray() -> Executor:
     return RayTuneExecutor(HERE, address="local")
 
 
-def training(trainer: str = "torch_ddp", *, workers: int = 1) -> Placement:
+def training(
+    trainer: str = "torch_ddp", *, workers: int = 1, memory_settings: MemorySettings = DEFAULT_MEMORY
+) -> Placement:
     """A small network, of which six blocks of five steps are timed."""
     trial = trial_spec(
         trainer=trainer,
@@ -57,6 +59,7 @@ def training(trainer: str = "torch_ddp", *, workers: int = 1) -> Placement:
         workload_options=SMALL,
         host_cpu=f"{cpu_model()} x2",
         num_workers=workers,
+        memory_settings=memory_settings,
         steps=STEPS,
         timing=TimingSpec(steps_per_block=5, min_blocks=6, max_blocks=6),
     )
@@ -178,6 +181,18 @@ def test_a_killed_worker_is_made_up_for_from_the_checkpoint(
     assert (lost.failure.kind, lost.attempt) == ("worker_lost", 1)
     assert (resumed.attempt, resumed.provenance) == (2, "measured")
     assert len(completed(resumed).block_seconds[0]) == 6
+    assert_same_training(resumed, whole)
+
+
+@pytest.mark.more
+def test_a_killed_rank_of_shards_is_made_up_for_from_the_checkpoint(
+    told: SweepContext, tmp_path: Path, relatives: Family
+) -> None:
+    trial = training(workers=2, memory_settings=MemorySettings(sharding="full"))
+    [whole] = run(inline(), told, trial, Unwatched())
+    shutil.rmtree(tmp_path / "checkpoints")
+    lost, resumed = run(inline(), told, trial, Striker(relatives, tmp_path, signal.SIGKILL))
+    assert (lost.failure.kind, lost.attempt, resumed.attempt) == ("worker_lost", 1, 2)
     assert_same_training(resumed, whole)
 
 

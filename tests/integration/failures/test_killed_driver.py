@@ -46,9 +46,9 @@ def require_end(processes: Iterable[psutil.Process]) -> None:
     assert not left, [command_of(pid) for pid in left]
 
 
-def kill_driver_after(count: int, folder: Path, relatives: Family, *, executor: str) -> list[Path]:
+def kill_driver_after(count: int, folder: Path, relatives: Family, *words: str) -> list[Path]:
     """Start the sweep, kill its driver once so many checkpoints are kept, and say which are left."""
-    with start(*WORDS, f"executor={executor}", cwd=folder) as driver:
+    with start(*WORDS, *words, cwd=folder) as driver:
         while len(kept_in(folder)) < count:
             assert driver.poll() is None
             time.sleep(0.01)
@@ -62,7 +62,7 @@ def kill_driver_after(count: int, folder: Path, relatives: Family, *, executor: 
 @pytest.mark.slow_cases("ray")
 @pytest.mark.parametrize("executor", ["inline", "ray"])
 def test_the_same_command_goes_on_from_the_newest_checkpoint_and_leaves_none(tmp_path, relatives, executor):
-    *_, newest = kill_driver_after(2, tmp_path, relatives, executor=executor)
+    *_, newest = kill_driver_after(2, tmp_path, relatives, f"executor={executor}")
     assert records_in(tmp_path) == []
     answer = ask(*WORDS, f"executor={executor}", cwd=tmp_path)
     (record,) = records_in(tmp_path)
@@ -71,6 +71,24 @@ def test_the_same_command_goes_on_from_the_newest_checkpoint_and_leaves_none(tmp
     assert record["result"]["steps"] == 600
     assert f"resumed from step {step}" in answer.out
     assert kept_in(tmp_path) == []
+
+
+@pytest.mark.more
+def test_shards_of_a_killed_driver_end_as_those_of_one_that_lived(tmp_path, relatives):
+    words = ("executor=inline", "num_workers=2", "sharding=full")
+    cut, whole = tmp_path / "cut", tmp_path / "whole"
+    for folder in (cut, whole):
+        folder.mkdir()
+    kill_driver_after(2, cut, relatives, *words)
+    results = []
+    for folder in (cut, whole):
+        assert ask(*WORDS, *words, cwd=folder).code == 0
+        (record,) = records_in(folder)
+        results.append(record["result"])
+    resumed, lived = results
+    assert resumed["resumed_from_step"] > lived["resumed_from_step"] == 0
+    assert (resumed["losses"][-1], resumed["quality"]) == (lived["losses"][-1], lived["quality"])
+    assert resumed["samples"] == lived["samples"]
 
 
 @pytest.mark.more
@@ -106,7 +124,7 @@ def test_a_killed_process_of_ray_ends_the_command_in_one_line_and_the_same_comma
 
 @pytest.mark.more
 def test_a_checkpoint_that_was_cut_in_half_is_shown_and_the_one_before_is_taken(tmp_path, relatives):
-    *_, before, newest = kill_driver_after(2, tmp_path, relatives, executor="inline")
+    *_, before, newest = kill_driver_after(2, tmp_path, relatives, "executor=inline")
     arrays = newest / "arrays.npz"
     arrays.write_bytes(arrays.read_bytes()[: arrays.stat().st_size // 2])
     answer = ask(*WORDS, "executor=inline", cwd=tmp_path)

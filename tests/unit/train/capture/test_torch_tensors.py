@@ -7,9 +7,9 @@ from own_jobs import torch_job
 
 pytest.importorskip("torch")
 
-from orchestrator.train.capture.request import CaptureRequest  # noqa: E402  (torch may be absent)
-from orchestrator.train.capture.torch_tensors import count  # noqa: E402  (likewise)
-from workloads.origins import Origin  # noqa: E402  (likewise)
+from orchestrator.train.capture.request import CaptureRequest
+from orchestrator.train.capture.torch_tensors import count
+from workloads.origins import Origin
 
 LAYERS, UNITS = 6, 512
 LAYER_BYTES = 4 * UNITS * UNITS
