@@ -26,7 +26,7 @@ class StepProgram:
     Attributes:
         options: the trainer's options.
         environment: the trainer's, on this host.
-        num_workers: devices of the trial.
+        num_workers, num_hosts: devices of the trial, and machines over which they are spread.
         can_divide: True if its micro batches train what the whole batch does.
         list_lighter: lists words and requests of steps that take less memory, the cheapest in time first.
     """
@@ -37,6 +37,7 @@ class StepProgram:
     request: CaptureRequest
     device: Device
     num_workers: int
+    num_hosts: int = 1
     can_divide: bool = False
     list_lighter: Callable[[], Iterable[tuple[str, CaptureRequest]]] = tuple
 
@@ -48,7 +49,7 @@ class StepProgram:
     @property
     def shards(self) -> int:
         """Replicas over which weights are sharded; 1: each has all of them."""
-        return self.request.memory_settings.count_shards(self.replicas)
+        return self.request.memory_settings.count_shards(self.replicas, self.num_hosts)
 
 
 V = TypeVar("V", MemoryFit, TensorCount)

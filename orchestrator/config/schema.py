@@ -100,7 +100,7 @@ class RootConf:
         micro_batch_size: samples of a replica that go through at once; gradients are summed; 0: all.
         activation_checkpointing: of the repeated blocks, what the backward pass computes again: nothing, all,
             or all but attention and every second matrix product.
-        sharding: over the replicas: nothing, or weights, gradients and the optimizer's state.
+        sharding: of weights, gradients and optimizer state: none, over all replicas, or those of a host.
         data_folder: folder of your own photographs or texts, for the workloads that take them.
     """
 

@@ -23,8 +23,8 @@ _EVALUATE_EVERY_STEPS = 50
 Recomputation = Literal["none", "full", "selective"]
 """Values of the repeated blocks that the backward pass computes again: none, all, or the cheap ones."""
 
-Sharding = Literal["none", "full"]
-"""Sharding over the replicas: `none`, or `full` of weights, gradients and the optimizer's state."""
+Sharding = Literal["none", "full", "hybrid"]
+"""Sharding of weights, gradients and optimizer state: over no or all replicas, or over those of each host."""
 
 ProcessModel = Literal["per_replica", "per_host"]
 """One worker process for each data-parallel replica, or one for all replicas of a host."""
@@ -157,9 +157,13 @@ class MemorySettings:
                 f"micro_batch_size={size} does not divide the {share} samples of a replica; {smaller} would"
             )
 
-    def count_shards(self, replicas: int) -> int:
-        """Return over how many replicas weights are sharded; 1: each has all of them."""
-        return replicas if self.sharding == "full" else 1
+    def count_shards(self, replicas: int, num_hosts: int) -> int:
+        """Return over how many replicas weights are sharded; 1: each has all of them.
+
+        Hosts of one replica, as in a rehearsal, shard over all of them.
+        """
+        groups = num_hosts if self.sharding == "hybrid" and replicas > num_hosts else 1
+        return 1 if self.sharding == "none" else replicas // groups
 
     def count_passes(self, share: int) -> int:
         """Return how many micro batches a replica's share of a batch is."""

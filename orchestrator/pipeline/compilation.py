@@ -222,6 +222,7 @@ def _build_program(
         request=request,
         device=device,
         num_workers=asked.num_workers,
+        num_hosts=asked.num_hosts or 1,
         can_divide=find_reason_against_passes(cached_workload(asked.workload, asked.workload_options))
         is None,
         list_lighter=partial(_list_lighter, request, asked.num_workers * device.replicas),

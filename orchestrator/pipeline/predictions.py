@@ -394,6 +394,7 @@ def _step_query(point: Point) -> StepQuery | Refusal:
         precision=point.precision,
         num_workers=point.num_workers,
         global_batch_size=point.global_batch_size,
+        num_hosts=point.num_hosts or 1,
         memory_settings=point.memory_settings,
     )
 
@@ -404,6 +405,7 @@ def _memory_need(query: StepQuery) -> MemoryNeed | None:
         device=query.device,
         precision=query.precision,
         replicas=query.replicas,
+        shards=query.shards,
         global_batch_size=query.global_batch_size,
         memory_settings=query.memory_settings,
     )

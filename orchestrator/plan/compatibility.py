@@ -130,6 +130,12 @@ def _can_shard(point: Point) -> str | None:
         return None
     if point.trainer_options.get("compile") == "on":
         return "sharded weights are not compiled; remove trainer.compile=on, or leave sharding out"
+    hosts = point.num_hosts or 1
+    if point.memory_settings.sharding == "hybrid" and (hosts == 1 or point.replicas <= hosts):
+        return (
+            f"sharding=hybrid shards over the replicas of each host, and {point.replicas} on {hosts} are not "
+            "several hosts of several; set num_hosts, or choose sharding=full"
+        )
     reason = find_reason_against_shards(build_workload(point))
     return reason and f"{reason}; leave sharding out"
 

@@ -57,7 +57,7 @@ def _list_lighter_methods(workload: str, options: Mapping[str, Option]) -> list[
 
 def _list_changes(spec: Workload, settings: MemorySettings, replicas: int) -> list[dict[str, Any]]:
     """List what a workload's trainer may set otherwise, the cheapest in time first; first of all nothing."""
-    shards = replicas > 1 and settings.sharding == "none" and not find_reason_against_shards(spec)
+    shards = replicas > 1 and settings.sharding != "full" and not find_reason_against_shards(spec)
     recomputes = settings.activation_checkpointing != "full" and not find_reason_against_recomputation(spec)
     sharded = [{}, {"sharding": "full"}] if shards else [{}]
     recomputed = [{}, {"activation_checkpointing": "full"}] if recomputes else [{}]

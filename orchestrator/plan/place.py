@@ -201,6 +201,7 @@ def _rehearsed(request: PlacementRequest, *, node_group: NodeGroup) -> Placement
             *_other_precision(point.precision, precision),
             *((f"{_count(replicas)} for {point.replicas}",) if replicas != point.replicas else ()),
             *((f"1 host for {request.trial.num_hosts}",) if num_hosts != request.trial.num_hosts else ()),
+            *(("sharding=full for hybrid",) if request.trial.memory_settings.sharding == "hybrid" else ()),
             *_stand_ins(request, replicas=replicas, num_processes=num_processes),
         ),
     )

@@ -106,6 +106,7 @@ def count_memory_need(
     device: Device,
     precision: str,
     replicas: int,
+    shards: int = 1,
     global_batch_size: int,
     memory_settings: MemorySettings = DEFAULT_MEMORY,
 ) -> MemoryNeed | None:
@@ -133,7 +134,6 @@ def count_memory_need(
         gathered = max(0.0, cost.held_bytes - cost.blocks.weight_bytes) / _WEIGHT_BYTES if cost.blocks else 0
     else:
         return None
-    shards = memory_settings.count_shards(replicas)
     share = global_batch_size // replicas
     passes = memory_settings.count_passes(share)
     samples = math.ceil(global_batch_size / replicas / passes)

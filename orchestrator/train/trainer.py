@@ -81,9 +81,9 @@ class WorkerJob:
         return self.trial.memory_settings.count_passes(self.trial.global_batch_size // self.replicas)
 
     @property
-    def shards(self) -> bool:
-        """Return whether replicas hold shards of the weights; a single one has all of them."""
-        return self.trial.memory_settings.count_shards(self.replicas) > 1
+    def shards(self) -> int:
+        """Replicas over which the weights are sharded; 1: each has all of them."""
+        return self.trial.memory_settings.count_shards(self.replicas, self.trial.num_hosts)
 
 
 class TrainingData(Protocol):

@@ -51,7 +51,7 @@ def set_up(job: WorkerJob, channel: Channel) -> ReadyWorker:
     """Load the trainer, the data and the newest checkpoint; give the trainer its initial weights."""
     started = time.perf_counter()
     info = trainer_info(job.trial.trainer)
-    trainer = load_trainer(info, native=bool(job.native and job.native.costs), shards=job.shards)
+    trainer = load_trainer(info, native=bool(job.native and job.native.costs), shards=job.shards > 1)
     spec = job.native or workload(job.trial.workload, job.trial.workload_options, origin=job.origin)
     data = find_data(job, spec)
     checkpoints = WorkerCheckpointer(

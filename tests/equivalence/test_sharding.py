@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from multi_rank_cases import Finding
-from sharded_runs import CASES, MORE, outcomes
+from sharded_runs import CASES, KILLED, MORE, outcomes
 from trainer_runs import BATCH, STEPS
 
 TOLERANCE = 1e-3  # as in test_trainers
@@ -30,10 +30,23 @@ def test_shards_are_trained_as_whole_weights_are(task: str, name: str) -> None:
 
 
 @pytest.mark.slow
+def test_a_replica_of_hybrid_shards_holds_its_part_of_its_hosts_weights(task: str) -> None:
+    found = outcomes(task, "more")["hybrid shards of four"]
+    assert [rank["held"] for rank in found] == pytest.approx([0.5] * 4, abs=0.03)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MORE)
 def test_shards_of_any_number_are_trained_as_whole_weights_are(task: str, name: str) -> None:
     [alone] = outcomes(task)["alone"]
     _require_same(outcomes(task, "more")[name], alone, is_whole=not name.startswith("resumed"))
+
+
+@pytest.mark.more
+@pytest.mark.parametrize("name", KILLED)
+def test_shards_whose_rank_was_killed_go_on_with_any_number_from_the_checkpoint(task: str, name: str) -> None:
+    [alone] = outcomes(task)["alone"]
+    _require_same(outcomes(task, "killed")[name], alone, is_whole=False)
 
 
 def test_a_replica_holds_its_part_of_the_weights_between_steps(task: str) -> None:

@@ -30,6 +30,7 @@ from workloads.native.torch_samples import (
     batch_resizer,
     drawn_batches,
     first_batch,
+    make_empty,
     num_values,
     unequal_samples,
 )
@@ -191,7 +192,7 @@ def _counted_without_data(steps: _Steps) -> JobCost:
         replace_tensors(steps.compute_loss, job.optimizers, partial(without_data, mode))
         if samples:
             return _counted_unequal(steps, samples, sizes=_SIZES_WITHOUT_DATA, place=mode.from_tensor)
-        return _counted(steps, lambda size: resized(size, _empty))
+        return _counted(steps, lambda size: resized(size, make_empty))
 
 
 def _counted(steps: _Steps, batch_of: Callable[[int], Any]) -> JobCost:
@@ -395,7 +396,3 @@ def _without_onednn() -> Iterator[None]:
         yield
     finally:
         torch._C._set_mkldnn_enabled(was_enabled)
-
-
-def _empty(shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
-    return torch.empty(shape, dtype=dtype)

@@ -102,6 +102,11 @@ def batch_resizer(job: TorchJob) -> Callable[[int, Make], Any]:
     return resized
 
 
+def make_empty(shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
+    """Return a tensor of any values."""
+    return torch.empty(shape, dtype=dtype)
+
+
 def has_movable(batch: Any) -> bool:
     """Return whether a batch has an object that moves its tensors itself."""
     return any(map(is_movable, _list_objects(batch)))

@@ -5,18 +5,25 @@ from collections.abc import Iterable, Mapping, Sequence
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
-from torch.distributed.device_mesh import DeviceMesh
+from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.fsdp import FSDPModule, fully_shard
 
 
-def shard(module: nn.Module, blocks: Sequence[nn.Module], device: torch.device) -> None:
+def shard(module: nn.Module, blocks: Sequence[nn.Module], device: torch.device, *, count: int) -> None:
     """Shard blocks, and as one more part the rest of a module, over all ranks.
 
     Parameters become other objects, of which each rank holds its part of the first axis. Those without data
     get memory on the device, and no values.
+
+    Args:
+        count: consecutive ranks that hold all weights together, and average their gradients with others.
     """
     assert dist.group.WORLD is not None, "several replicas have a group"
-    mesh = DeviceMesh.from_group(dist.group.WORLD, device.type)
+    if count == dist.get_world_size():
+        mesh = DeviceMesh.from_group(dist.group.WORLD, device.type)
+    else:
+        sizes = dist.get_world_size() // count, count
+        mesh = init_device_mesh(device.type, sizes, mesh_dim_names=("replicate", "shard"))
     for weight in module.parameters():
         weight.data = weight.data.contiguous()  # FSDP2 refuses channels_last
     in_blocks: set[nn.Parameter] = set()

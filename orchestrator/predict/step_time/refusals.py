@@ -31,6 +31,7 @@ def find_refusal(query: StepQuery, models: DefaultModels, own: Sequence[StepQuer
         or _without_peaks(query)
         or _without_published_steps(query, own)
         or _too_many_workers(query, own)
+        or _over_unknown_network(query, own)
         or _unlike_published_language(query, own)
         or sizes_refusal(query, models)
     )
@@ -108,6 +109,14 @@ def _too_many_workers(query: StepQuery, own: Sequence[StepQuery]) -> Refusal | N
         reason=f"rates are of at most {_MOST_WORKERS} workers of one host, not {query.num_workers}",
         to_measure=f"a transformer there in {query.precision} with {query.num_workers} workers",
     )
+
+
+def _over_unknown_network(query: StepQuery, own: Sequence[StepQuery]) -> Refusal | None:
+    """Explain that no bandwidth between hosts is known, over which groups of shards average gradients."""
+    is_known = any((one.device.name, one.num_hosts) == (query.device.name, query.num_hosts) for one in own)
+    if query.shards in (1, query.replicas) or is_known:
+        return None
+    return Refusal(reason="the bandwidth between hosts is unknown", to_measure="this point")
 
 
 def _unlike_published_language(query: StepQuery, own: Sequence[StepQuery]) -> Refusal | None:

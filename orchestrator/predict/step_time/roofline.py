@@ -34,6 +34,7 @@ class StepCost:
         recomputed_flops: of the operations, those that activation checkpointing computes again.
         gathered_bytes: weights that replicas gather from their shards twice, forward and backward; 0: each
             holds all of them.
+        shards: replicas that gather among themselves; further groups of so many sum gradients with them.
     """
 
     flops: float
@@ -46,6 +47,7 @@ class StepCost:
     recurrent_bytes: float
     recomputed_flops: float = 0.0
     gathered_bytes: float = 0.0
+    shards: int = 1
 
     def count_exchanged_bytes(self, replicas: int) -> float:
         """Return the bytes that a replica sends and receives (Patarasuk and Yuan 2009).
@@ -53,9 +55,11 @@ class StepCost:
         An all-reduce of the gradients is a reduction to shards and a gathering of them; shards of weights
         need the first alone.
         """
+        within = replicas if self.shards == 1 else self.shards
         scattered = self.gradient_bytes
         gathered = 2 * self.gathered_bytes or self.gradient_bytes
-        return (replicas - 1) / replicas * (scattered + gathered)
+        summed = 2 * (1 - within / replicas) * self.gradient_bytes / within
+        return (within - 1) / within * (scattered + gathered) + summed
 
 
 def count_step_cost(
@@ -102,6 +106,7 @@ def count_step_cost(
     step = replace(
         step,
         gathered_bytes=(cost.held_bytes or cost.gradient_bytes) if shards > 1 else 0.0,
+        shards=shards,
         weight_bytes=step.weight_bytes - (1 - update_share) * updated,
     )
     samples = cost.padded_samples(global_batch_size)

@@ -77,6 +77,7 @@ class StepQuery:
     precision: str
     num_workers: int
     global_batch_size: int
+    num_hosts: int = 1
     memory_settings: MemorySettings = DEFAULT_MEMORY
     calibration: DeviceBenchmark | None = None
     host_cpu: str | None = None
@@ -123,7 +124,7 @@ class StepQuery:
     @property
     def shards(self) -> int:
         """Replicas over which the weights are sharded; 1: each has all of them."""
-        return self.memory_settings.count_shards(self.replicas)
+        return self.memory_settings.count_shards(self.replicas, self.num_hosts)
 
     @property
     def update_share(self) -> float:

@@ -23,6 +23,7 @@ from orchestrator.train.capture.request import CaptureRequest, refusals
 from orchestrator.train.precision import PRECISIONS, Precision
 from workloads.native.torch_depth import count_all, find_equal_list, mark_parts
 from workloads.native.torch_live import LiveStorages
+from workloads.native.torch_samples import make_empty
 from workloads.native.torch_step import without_data
 
 _GRADIENTS = "gradients"
@@ -93,7 +94,7 @@ class StepCount:
             for _ in range(1 if self._is_steady else 2):
                 self.live.restart()
                 autocast = _autocast(PRECISIONS[self._request.precision])
-                self.step.take(self.step.batch(_empty), autocast=autocast)
+                self.step.take(self.step.batch(make_empty), autocast=autocast)
         self._is_steady = True
         weights = (
             weight for one in self.step.optimizers for group in one.param_groups for weight in group["params"]
@@ -141,10 +142,6 @@ def _shard(step: DeclaredStep | NativeStep, live: LiveStorages, count: int) -> N
 
 def _count_bytes(weights: Iterable[Tensor]) -> int:
     return sum(weight.nbytes for weight in weights)
-
-
-def _empty(shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
-    return torch.empty(shape, dtype=dtype)
 
 
 def _autocast(precision: Precision) -> AbstractContextManager[object]:

@@ -30,7 +30,7 @@ class TorchFsdpTrainer(TorchDdpTrainer):
         """Prepare as `torch_ddp`, shard the networks block by block, and draw the weights of the shards."""
         super().prepare(workload, job)
         for _, network in self._networks.named():
-            shard(network, network.make_blocks(), self._device)
+            shard(network, network.make_blocks(), self._device, count=job.shards)
             load_arrays(network, draw_weights(network.spec, job.trial.seed))
 
     def evaluate(self, limit: int | None) -> Mapping[str, float]:

@@ -70,7 +70,7 @@ spec = workload("gpt2", {"size": "small", "sequence_length": 64})
 with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiled:
     networks, phase = Networks(spec, 0), spec.phases[-1]
     for _, network in networks.named():
-        shard(network, network.make_blocks(), torch.device("cpu"))
+        shard(network, network.make_blocks(), torch.device("cpu"), count=2)
     (parameters,) = networks.train_in(phase).values()
     compute_losses = Losses(networks, phase)
     optimizer = build_optimizer(phase.optimizers["model"], parameters)

@@ -96,7 +96,7 @@ def _measure(task: str, job: WorkerJob) -> Finding:
 
 
 def _prepare(task: str, job: WorkerJob) -> tuple[Trainer, Any, Any]:
-    trainer = load_trainer(trainer_info("torch_ddp"), native=job.native is not None, shards=job.shards)
+    trainer = load_trainer(trainer_info("torch_ddp"), native=job.native is not None, shards=job.shards > 1)
     options = job.trial.workload_options
     spec: Any = job.native
     data: Any

@@ -4,8 +4,11 @@ As a script: `python sharded_runs.py FOLDER TASK` forks the ranks of every case.
 """
 
 import json
+import os
+import signal
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
@@ -16,7 +19,8 @@ import numpy as np
 from multi_rank_cases import Finding, collect_findings, is_done
 from native_runs import COST
 from torch import nn
-from trainer_runs import BATCH, STEPS, WORKLOADS, group_jobs, set_up
+from torch.distributed.fsdp import FSDPModule
+from trainer_runs import BATCH, STEPS, WORKLOADS, fork, group_jobs, set_up
 
 from orchestrator.core.trial_spec import MemorySettings
 from orchestrator.train.registry import load_trainer, trainer_info
@@ -31,6 +35,7 @@ LEFT_AFTER = 5
 
 NONE, FULL = MemorySettings(), MemorySettings(sharding="full")
 MICRO = MemorySettings(sharding="full", micro_batch_size=8)
+HYBRID = MemorySettings(sharding="hybrid")
 AGAIN = MemorySettings(sharding="full", activation_checkpointing="full")
 
 CASES: Mapping[str, tuple[tuple[int, MemorySettings, int], ...]] = {
@@ -47,12 +52,24 @@ MORE: Mapping[str, tuple[tuple[int, MemorySettings, int], ...]] = {
     "resumed by two": ((1, FULL, LEFT_AFTER), (2, FULL, STEPS)),
     "shards of four": ((4, FULL, STEPS),),
     "resumed by four": ((2, FULL, LEFT_AFTER), (4, FULL, STEPS)),
+    "hybrid shards of four": ((4, HYBRID, STEPS),),
+    "hybrid shards resumed by one": ((4, HYBRID, LEFT_AFTER), (1, FULL, STEPS)),
 }
-"""Cases that take longer."""
+"""Cases that take longer; hybrid shards are of two hosts."""
+
+KILLED: Mapping[str, tuple[tuple[int, MemorySettings, int], ...]] = {
+    "killed, resumed by two": ((2, FULL, LEFT_AFTER), (2, FULL, STEPS)),
+    "killed, resumed by one": ((2, FULL, LEFT_AFTER), (1, FULL, STEPS)),
+    "killed, resumed by four": ((2, FULL, LEFT_AFTER), (4, FULL, STEPS)),
+}
+"""Cases of which a rank is killed in the step after the checkpoint."""
+
+_SECONDS_OF_THE_LEFT = 60  # until a rank has seen that another one is gone
 
 LAYERS = """
 import torch
 from torch import nn
+from torch.distributed.fsdp import FSDPModule
 from workloads.jobs import TorchJob
 
 
@@ -100,13 +117,15 @@ def outcomes(task: str, cases: str = "few") -> dict[str, list[Finding]]:
 def _main(folder: Path, task: str, cases: str) -> int:
     for module in trainer_info("torch_ddp").preload:
         import_module(module)
-    for name, parts in (CASES if cases == "few" else MORE).items():
+    for name, parts in {"few": CASES, "more": MORE, "killed": KILLED}[cases].items():
         first = 0
         for number, (processes, settings, last) in enumerate(parts, start=1):
             jobs = _build_jobs(task, folder, processes=processes, settings=settings)
             train = partial(_train, folder / f"{name}.npz", range(first, last))
             part = name if number == len(parts) else f"part of {name}"
-            if not is_done(folder, part, jobs, train):
+            if part != name and cases == "killed":
+                _kill_one(jobs, folder, partial(_train_and_die, folder / f"{name}.npz"))
+            elif not is_done(folder, part, jobs, train):
                 return 1
             first = last
     return 0
@@ -133,7 +152,8 @@ def _build_jobs(task: str, folder: Path, *, processes: int, settings: MemorySett
         shape = ("fp32", processes, processes)
         found = group_jobs("torch_ddp", task, shape, data=folder, workload_options=options or {"": 0})
         jobs = [replace(job, origin=origin, native=native) for job in found]
-    return [replace(job, trial=replace(job.trial, memory_settings=settings)) for job in jobs]
+    hosts = 2 if settings.sharding == "hybrid" else 1
+    return [replace(job, trial=replace(job.trial, memory_settings=settings, num_hosts=hosts)) for job in jobs]
 
 
 def _write_job(task: str, folder: Path) -> tuple[Origin, dict[str, Any]]:
@@ -145,6 +165,33 @@ def _write_job(task: str, folder: Path) -> tuple[Origin, dict[str, Any]]:
     package.mkdir(exist_ok=True)
     (package / "torch_job.py").write_text(LAYERS)
     return Origin(package="layered", folder=str(package)), {}
+
+
+def _kill_one(jobs: list[WorkerJob], folder: Path, work: Callable[[WorkerJob, Path], None]) -> None:
+    """Do the work of all ranks, of which the last one kills itself, and end those that live on."""
+    children = [fork(job, folder / f"killed-{job.rank}", work) for job in jobs]
+    assert os.waitstatus_to_exitcode(os.waitpid(children.pop(), 0)[1]) == -signal.SIGKILL
+    until = time.monotonic() + _SECONDS_OF_THE_LEFT
+    for child in children:
+        while (ended := os.waitpid(child, os.WNOHANG)) == (0, 0):
+            if time.monotonic() > until:
+                os.kill(child, signal.SIGKILL)
+            time.sleep(0.05)
+        assert os.waitstatus_to_exitcode(ended[1]) == 1, "it raises for the rank that is gone"
+
+
+def _train_and_die(kept: Path, job: WorkerJob, _stem: Path) -> None:
+    """Train to the checkpoint and on; the last rank dies between the blocks of a forward pass."""
+    trainer: Any = _set_up(job, range(STEPS))
+    for index in range(LEFT_AFTER):
+        trainer.step(index)
+    arrays = dict(trainer.checkpoint())
+    if job.rank == 0:
+        np.savez(kept, **arrays)
+    if job.rank == job.world_size - 1:
+        *_, last = [part for part in trainer._replica.modules() if isinstance(part, FSDPModule)]
+        last.register_forward_pre_hook(lambda *_: os.kill(os.getpid(), signal.SIGKILL))
+    trainer.step(LEFT_AFTER)
 
 
 def _train(kept: Path, steps: range, job: WorkerJob) -> Finding:
@@ -180,7 +227,7 @@ def _set_up(job: WorkerJob, steps: range) -> Trainer:
         trainer.begin(spec.phases[0])
         return trainer
     assert job.origin is not None
-    trainer = load_trainer(trainer_info("torch_ddp"), native=True, shards=job.shards)
+    trainer = load_trainer(trainer_info("torch_ddp"), native=True, shards=job.shards > 1)
     options = {} if job.native.name == "layers" else job.trial.workload_options
     batches = job_batches(
         "torch", job.origin, options, global_batch_size=BATCH, seed=0, pins=False, passes=job.passes

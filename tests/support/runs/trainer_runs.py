@@ -283,7 +283,7 @@ def set_up(job: WorkerJob, trainer: Trainer | None = None) -> tuple[WorkloadSpec
         seed=trial.seed,
         noise=spec.noise,
     )
-    trainer = trainer or load_trainer(trainer_info(trial.trainer), shards=job.shards)
+    trainer = trainer or load_trainer(trainer_info(trial.trainer), shards=job.shards > 1)
     trainer.setup(spec, job, data)
     return spec, trainer
 

@@ -171,6 +171,18 @@ def test_what_goes_together_has_no_reason_against_it(trainer, changes):
         ),
         (
             trainer_info("torch_ddp"),
+            {"memory_settings": MemorySettings(sharding="hybrid"), "num_workers": 4},
+            "sharding=hybrid shards over the replicas of each host, and 4 on 1 are not several hosts of "
+            "several; set num_hosts, or choose sharding=full",
+        ),
+        (
+            trainer_info("torch_ddp"),
+            {"memory_settings": MemorySettings(sharding="hybrid"), "num_workers": 2, "num_hosts": 2},
+            "sharding=hybrid shards over the replicas of each host, and 2 on 2 are not several hosts of "
+            "several; set num_hosts, or choose sharding=full",
+        ),
+        (
+            trainer_info("torch_ddp"),
             {"workload": "mnist_gan", "memory_settings": MemorySettings(sharding="full")},
             "mnist_gan trains several networks or phases, and shards are of one network in one phase; "
             "leave sharding out",

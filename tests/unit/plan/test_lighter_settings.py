@@ -27,6 +27,9 @@ def test_shards_are_proposed_first_where_there_are_replicas() -> None:
         "activation_checkpointing=full",
         "sharding=full activation_checkpointing=full",
     ]
+    hybrid = MemorySettings(sharding="hybrid")
+    of_hosts = next(list_lighter_settings("gpt2", {}, hybrid, replicas=8))
+    assert of_hosts.words == "sharding=full"
     of_gan = list_lighter_settings("mnist_gan", {}, DEFAULT_MEMORY, replicas=2)
     assert [one.words for one in of_gan] == []
 

@@ -28,22 +28,25 @@ def need(
     *,
     precision="fp32",
     replicas=1,
+    num_hosts=1,
     micro_batch_size=0,
     activation_checkpointing="none",
     sharding="none",
     **options,
 ):
+    settings = MemorySettings(
+        micro_batch_size=micro_batch_size,
+        activation_checkpointing=activation_checkpointing,
+        sharding=sharding,
+    )
     return count_memory_need(
         workload(name, options),
         device=device,
         precision=precision,
         replicas=replicas,
+        shards=settings.count_shards(replicas, num_hosts),
         global_batch_size=batch,
-        memory_settings=MemorySettings(
-            micro_batch_size=micro_batch_size,
-            activation_checkpointing=activation_checkpointing,
-            sharding=sharding,
-        ),
+        memory_settings=settings,
     )
 
 
@@ -124,6 +127,12 @@ def test_of_shards_a_replica_holds_its_part_and_gathers_the_largest_block_and_th
     largest = sharded.largest_batch
     assert need(v100, "gpt2", largest, replicas=4, size="small", sharding="full").fits
     assert not need(v100, "gpt2", largest + 4, replicas=4, size="small", sharding="full").fits
+
+
+def test_hybrid_shards_take_the_memory_of_the_shards_of_one_host(v100):
+    host = need(v100, "gpt2", 16, replicas=4, size="small", sharding="full")
+    hosts = need(v100, "gpt2", 32, replicas=8, num_hosts=2, size="small", sharding="hybrid")
+    assert replace(hosts, replicas=4) == host
 
 
 def test_memory_grows_with_the_micro_batch(v100):

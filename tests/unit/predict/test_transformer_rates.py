@@ -137,6 +137,18 @@ def test_shards_gather_weights_twice_and_scatter_gradients_once_in_every_pass():
     assert steps[1].past != ""
 
 
+def test_hybrid_shards_gather_within_a_host_and_sum_their_gradients_between_hosts():
+    whole = replace(query("llama_style", "h100", size="1.1b", num_workers=8), global_batch_size=32)
+    hybrid = replace(whole, memory_settings=MemorySettings(sharding="hybrid"), num_hosts=2)
+    weights, link = whole.demand.gradient_bytes, whole.device.link_bytes_per_second
+    exchanged = 3 / 4 * 3 * weights + 2 * (1 / 2) * weights / 4
+    assert hybrid.shards == 4
+    assert hybrid.roofline.exchange_seconds == pytest.approx(exchanged / link)
+    refusal = build_published_estimate(hybrid, MODELS).step
+    assert isinstance(refusal, Refusal)
+    assert refusal.reason == "the bandwidth between hosts is unknown"
+
+
 def test_a_single_replica_has_nothing_to_gather():
     whole = query("llama_style", "h100", size="1.1b")
     sharded = replace(whole, memory_settings=MemorySettings(sharding="full"))

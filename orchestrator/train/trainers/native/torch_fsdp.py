@@ -26,7 +26,8 @@ class NativeTorchFsdpTrainer(NativeTorchDdpTrainer):
         batches.fills = False
         super().setup(workload, job, batches)
         names = {weight: name for name, weight in self._loss_of.named_parameters()}
-        shard(self._loss_of, find_blocks(self._job.model, self._job.blocks), self._device)
+        blocks = find_blocks(self._job.model, self._job.blocks)
+        shard(self._loss_of, blocks, self._device, count=job.shards)
         shards = dict(self._loss_of.named_parameters())
         replace_weights(self._job.optimizers, {weight: shards[name] for weight, name in names.items()})
         if self._job.iterate_weights is not None:
