@@ -120,7 +120,7 @@ _TOPOLOGIES = {
     "v3": ("2x2", "4x4", "4x8", "8x8", "8x16", "16x16", "16x32", "32x32"),
     "v5litepod": _FLAT,
     "v6e": _FLAT,
-    "tpu7x": ("2x2x1",),  # one host; larger ones were not looked up
+    "tpu7x": (*_SMALL_CUBES, "4x4x4", "4x4x8", "4x8x8", "8x8x8", "8x8x16", "8x16x16"),
 }
 
 

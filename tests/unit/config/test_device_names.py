@@ -75,6 +75,8 @@ def test_case_separators_and_the_maker_do_not_matter(name: str, device: str) -> 
         ("v5e-64", "tpu_v5e_4", 16),
         ("v5p-128", "tpu_v5p_8", 16),
         ("v3-32", "tpu_v3_8", 4),
+        ("tpu7x-64", "tpu_v7x_8", 8),
+        ("v7x-4096", "tpu_v7x_8", 512),
     ],
 )
 def test_an_instance_means_its_devices(name: str, device: str, count: int) -> None:
