@@ -17,8 +17,8 @@ from orchestrator.core.device import Device
 from orchestrator.core.errors import ConfigError, UnknownNameError
 from orchestrator.core.price import MARKETPLACES
 from orchestrator.pipeline.offer_files import (
-    CATALOGUE,
-    SELLERS,
+    CATALOGUES,
+    SKYPILOT,
     describe_last,
     import_offers,
     load_known_offers,
@@ -31,13 +31,21 @@ from orchestrator.terminal.screen import Screen
 
 def refresh(line: CommandLine, screen: Screen) -> int:
     """Fetch the sellers' catalogues; 1 where one failed."""
-    words = _read_words(line.overrides, ("sellers", "url", "outputs"))
-    sellers = tuple(_split(words["sellers"])) if "sellers" in words else SELLERS
+    words = _read_words(line.overrides, ("sellers", "catalogue", "url", "outputs"))
+    catalogue = words.get("catalogue", SKYPILOT)
+    if catalogue not in CATALOGUES:
+        raise UnknownNameError("catalogue", catalogue, known=CATALOGUES)
+    address, possible = CATALOGUES[catalogue]
+    sellers = tuple(_split(words["sellers"])) if "sellers" in words else possible
     if not sellers:
-        raise ConfigError(f"sellers= names none; possible: {', '.join(SELLERS)}")
+        raise ConfigError(f"sellers= names none; possible: {', '.join(possible)}")
     file = _find_file(words)
     failures = refresh_offers(
-        file, sellers, url=words.get("url", CATALOGUE), find_device=build_finder(_devices())
+        file,
+        sellers,
+        catalogue=catalogue,
+        url=words.get("url", address),
+        find_device=build_finder(_devices()),
     )
     known = load_known_offers(file).offers
     for seller in sellers:
@@ -71,7 +79,9 @@ def show(line: CommandLine, screen: Screen) -> int:
         print_document({"offers": [codec.to_plain(offer) for offer in offers]})
         return DONE if offers else NO_RESULT
     if not offers:
-        screen.line(f"no known price is of {' '.join(line.overrides)}; `prices refresh` fetches more")
+        own = "'prices.own={DEVICE: USD}' states what one quotes"
+        asked = " ".join(line.overrides)
+        screen.line(f"no known price is of {asked}; `prices refresh` fetches more, and {own}")
         return NO_RESULT
     screen.table(tabulate(offers))
     today = datetime.now(UTC).date().isoformat()

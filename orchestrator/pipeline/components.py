@@ -14,8 +14,8 @@ from orchestrator.core.errors import ConfigError
 from orchestrator.core.inventory import Inventory
 from orchestrator.core.printable import without_secrets
 from orchestrator.core.settings import Settings
-from orchestrator.pipeline.offer_files import load_known_offers, locate_offers
-from orchestrator.plan.offer_prices import require_known_sellers
+from orchestrator.pipeline.offer_files import load_known_offers, load_offers, locate_offers
+from orchestrator.plan.offer_prices import renew_rows, require_known_sellers
 from orchestrator.plan.pricing import PriceBook
 from orchestrator.record.journal import JOURNAL_NAME, Journal
 from orchestrator.record.ledger import FILE_NAME, Ledger
@@ -150,12 +150,13 @@ def build_price_book(settings: Settings) -> PriceBook:
         UnknownNameError: the words on prices name a seller that no list has.
     """
     pools = settings.cluster.pools if settings.cluster else ()
-    load_offers = cache(lambda: load_known_offers(locate_offers(settings.outputs)).offers)
-    require_known_sellers(settings.prices, load_offers)
+    file = locate_offers(settings.outputs)
+    load_all_offers = cache(lambda: load_known_offers(file).offers)
+    require_known_sellers(settings.prices, load_all_offers)
     return PriceBook(
         devices=settings.sweep.devices,
-        prices=settings.prices,
+        prices=renew_rows(settings.prices, load_offers(file).offers),
         today=datetime.now(UTC).date().isoformat(),
         pools={pool.name: pool for pool in pools},
-        load_offers=load_offers,
+        load_offers=load_all_offers,
     )

@@ -1,9 +1,14 @@
 """Offers of sellers: those that come along, and fetched or imported ones in a file below the outputs."""
 
 import tempfile
-from collections.abc import Sequence
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
+from io import TextIOWrapper
 from pathlib import Path
+from typing import TextIO
 
 from orchestrator.config.places import find_shipped_folder
 from orchestrator.config.price_catalogue import FindDevice, read_catalogue
@@ -12,13 +17,26 @@ from orchestrator.core.errors import ConfigError, RecordError
 from orchestrator.plan.offer import Offer, OfferList
 from orchestrator.record.fsync import read_content, write_synced
 from workloads.data.download import DownloadError, download
+from workloads.data.files import require_regular
 
-CATALOGUE = "https://raw.githubusercontent.com/skypilot-org/skypilot-catalog/master/catalogs/v8"
-SELLERS = ("aws", "azure", "lambda", "nebius", "oci", "runpod", "vast", "verda")
-"""Sellers of that catalogue with rows of whole instances. Google's are parts of machines, and its price of
-several devices on demand is a discounted one: conf/prices/gcp.yaml has them."""
+SKYPILOT, GPUHUNT = "skypilot", "gpuhunt"
+CATALOGUES: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    SKYPILOT: (
+        "https://raw.githubusercontent.com/skypilot-org/skypilot-catalog/master/catalogs/v8",
+        ("aws", "azure", "lambda", "nebius", "oci", "runpod", "vast", "verda"),
+    ),
+    GPUHUNT: (
+        "https://dstack-gpu-pricing.s3.eu-west-1.amazonaws.com/v3",
+        ("aws", "azure", "gcp", "lambda", "nebius", "oci", "runpod", "verda"),
+    ),
+}
+"""Catalogue -> its address, and its sellers with rows of whole instances. Google's at SkyPilot are parts of
+machines, and its price of several devices on demand is a discounted one."""
+_OTHER_NAMES: Mapping[str, str] = {"lambda": "lambdalabs", "vast": "vastai"}
+"""Seller -> its name in gpuhunt's catalogue, where that is another."""
 
 MOST_BYTES = 2**26
+_TOO_LARGE = f"it is larger than {MOST_BYTES:,} bytes"
 MOST_SECONDS = 60.0
 
 
@@ -58,6 +76,7 @@ def refresh_offers(
     file: Path,
     sellers: Sequence[str],
     *,
+    catalogue: str,
     url: str,
     find_device: FindDevice,
     most_seconds: float = MOST_SECONDS,
@@ -65,8 +84,9 @@ def refresh_offers(
     """Fetch the catalogue of each seller; one that fails keeps its last offers.
 
     Args:
+        catalogue: `skypilot` or `gpuhunt`.
         url: folder of the catalogue, with a folder for each seller.
-        most_seconds: longest time for one seller.
+        most_seconds: longest time for one file.
 
     Returns:
         Seller -> why its offers are the last ones.
@@ -77,10 +97,17 @@ def refresh_offers(
     kept = load_offers(file)
     failures: dict[str, str] = {}
     for seller in sellers:
-        address = f"{url.rstrip('/')}/{seller}/vms.csv"
+        address = f"{url.rstrip('/')}/{_OTHER_NAMES.get(seller, seller) if catalogue == GPUHUNT else seller}"
         try:
-            content = _fetch(address, most_seconds)
-            offers = _read(content, seller, _today(), source=address, find_device=find_device)
+            with tempfile.TemporaryDirectory() as folder:
+                day, version = _today(), ""
+                if catalogue == GPUHUNT:
+                    file_of_version = _fetch(f"{address}/version", Path(folder), most_seconds)
+                    version = file_of_version.read_text(errors="replace").strip()
+                    day = _read_day(version)
+                source = f"{address}/{version}/catalog.zip" if version else f"{address}/vms.csv"
+                fetched = _fetch(source, Path(folder), most_seconds)
+                offers = _read(fetched, seller, day, source=source, find_device=find_device)
             kept = kept.override(offers)
         except ConfigError as error:
             failures[seller] = f"{address}: {error}"
@@ -99,11 +126,10 @@ def import_offers(file: Path, source: Path, seller: str, *, find_device: FindDev
     """
     try:
         day = datetime.fromtimestamp(source.stat().st_mtime, tz=UTC).date().isoformat()
-        if day > _today():
-            raise ConfigError(f"it was changed on {day}, which lies in the future; today is {_today()}")
         if source.stat().st_size > MOST_BYTES:
-            raise ConfigError(f"it is larger than {MOST_BYTES:,} bytes")
-        offers = _read(read_content(source), seller, day, source=str(source), find_device=find_device)
+            raise ConfigError(_TOO_LARGE)
+        require_regular(source)
+        offers = _read(source, seller, day, source=str(source), find_device=find_device)
     except (OSError, ConfigError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise ConfigError(f"file={source}: {reason}; {describe_last(file, seller)}") from error
@@ -117,28 +143,48 @@ def describe_last(file: Path, seller: str) -> str:
     return f"the last good list is used, of {max(days)}" if days else "it has no earlier list"
 
 
-def _fetch(address: str, most_seconds: float) -> bytes:
-    """Return what is at an address; nothing of a broken answer is kept for the next time."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "vms.csv"
-        download(
-            address,
-            path,
-            trouble_with=lambda _: None,
-            limit_seconds=most_seconds,
-            limit_bytes=MOST_BYTES,
-        )
-        return path.read_bytes()
+def _fetch(address: str, folder: Path, most_seconds: float) -> Path:
+    """Put what is at an address into a folder, under its last name."""
+    path = folder / address.rpartition("/")[2]
+    download(address, path, limit_seconds=most_seconds, limit_bytes=MOST_BYTES)
+    return path
 
 
-def _read(
-    content: bytes, seller: str, as_of: str, *, source: str, find_device: FindDevice
-) -> tuple[Offer, ...]:
+def _read_day(version: str) -> str:
+    """Return the day of a version of gpuhunt, `2026-08-18` of `20260818-42`."""
     try:
-        text = content.decode()
+        return datetime.strptime(version.partition("-")[0], "%Y%m%d").date().isoformat()
+    except ValueError as error:
+        raise ConfigError(f"its version {version[:40]!r} begins with no day, as in 20260818-42") from error
+
+
+def _read(file: Path, seller: str, day: str, *, source: str, find_device: FindDevice) -> tuple[Offer, ...]:
+    if day > _today():
+        raise ConfigError(f"it is of {day}, which lies in the future; today is {_today()}")
+    try:
+        with _open_catalogue(file) as lines:
+            return read_catalogue(lines, seller=seller, as_of=day, source=source, find_device=find_device)
     except UnicodeDecodeError as error:
         raise ConfigError("it is no text in UTF-8") from error
-    return read_catalogue(text, seller=seller, as_of=as_of, source=source, find_device=find_device)
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+        raise ConfigError(f"it is no archive that can be read ({error})") from error
+
+
+@contextmanager
+def _open_catalogue(file: Path) -> Iterator[TextIO]:
+    """Open a CSV, or the one in an archive, so that it is read line by line."""
+    if file.suffix != ".zip":
+        with file.open(encoding="utf-8", newline="") as lines:
+            yield lines
+        return
+    with zipfile.ZipFile(file) as archive:
+        names = [info for info in archive.infolist() if info.filename.endswith(".csv")]
+        if len(names) != 1:
+            raise ConfigError(f"it has {len(names)} CSV files, and not one")
+        if names[0].file_size > MOST_BYTES:
+            raise ConfigError(_TOO_LARGE)
+        with TextIOWrapper(archive.open(names[0]), "utf-8", newline="") as lines:
+            yield lines
 
 
 def _keep(file: Path, offers: OfferList) -> None:

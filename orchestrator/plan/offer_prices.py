@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 from orchestrator.core.errors import UnknownNameError
 from orchestrator.core.price import MARKETPLACES, Price, PriceList
@@ -12,12 +13,12 @@ from orchestrator.plan.rented_nodes import RentedNodes, build_price
 def find_offer_prices(
     device: str,
     count: int,
+    offers: Iterable[Offer],
     *,
     prices: PriceList,
     today: str,
-    offers: Iterable[Offer],
     num_hosts: int,
-    rank: Callable[[Price | None], tuple[float, ...]],
+    rank: Callable[[Price], tuple[float, ...]],
 ) -> tuple[Price, ...]:
     """Return the price of each seller's cheapest instance that holds the trial.
 
@@ -39,23 +40,36 @@ def find_offer_prices(
                 unused_devices=nodes * offer.count - count,
             )
             price = build_price(offer.row, rented, seller=offer.seller, prices=prices, today=today)
-            if price and rank(price) < rank(cheapest.get(offer.seller)):
+            known = cheapest.get(offer.seller)
+            if price and (known is None or rank(price) < rank(known)):
                 cheapest[offer.seller] = price
     return tuple(cheapest.values())
 
 
-def rank_price(price: Price | None, *, instance: str, sellers: Iterable[str]) -> tuple[float, ...]:
+def rank_price(price: Price, *, instance: str, sellers: Iterable[str]) -> tuple[float, ...]:
     """Return what prices of the same hardware are ordered by: one machine before several, then dollars.
 
     No prediction has the network between machines, so that a time and the price of several do not belong
     together where one machine holds the trial. A named instance comes before all others, and a firm offer
     before that of a marketplace which is not among the named sellers.
     """
-    if price is None:
-        return (math.inf,)
     is_other = price.instance.lower() != instance.lower()
     is_unsure = price.seller in MARKETPLACES and price.seller not in sellers
     return is_other, price.nodes, is_unsure, price.usd_per_hour
+
+
+def renew_rows(prices: PriceList, offers: Iterable[Offer]) -> PriceList:
+    """Return the list with newer prices of its own seller in its rows.
+
+    Raises:
+        ConfigError: a spot price like a catalogue's error.
+    """
+    rows = {region: dict(instances) for region, instances in prices.rows.items()}
+    for offer in offers:
+        row = rows.get(offer.region, {}).get(offer.instance)
+        if offer.seller == prices.seller and row and row.as_of < offer.as_of:
+            rows[offer.region][offer.instance] = offer.row
+    return replace(prices, rows=rows)
 
 
 def require_known_sellers(prices: PriceList, load_offers: Callable[[], Iterable[Offer]]) -> None:

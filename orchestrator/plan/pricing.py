@@ -9,14 +9,17 @@ from functools import partial
 from orchestrator.core.device import Device
 from orchestrator.core.placement import Placement, Plan
 from orchestrator.core.pool import Pool, parse_region
-from orchestrator.core.price import Price, PriceList, Unpriced
+from orchestrator.core.price import Price, PriceList, Unpriced, is_of_marketplace
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.trial_spec import TrialSpec
 from orchestrator.plan.offer import Offer
 from orchestrator.plan.offer_prices import find_offer_prices, rank_price
 from orchestrator.plan.rented_nodes import RentedNodes, build_price
 
-_NO_SELLER = "no other seller that counts is known to have {what}; `prices refresh` fetches more"
+_NO_SELLER = (
+    "no other seller that counts is known to have {what}; `prices refresh` fetches more, and "
+    "'prices.own={{{device}: USD}}' states what one quotes"
+)
 
 
 def find_price(
@@ -56,27 +59,30 @@ def find_price(
     if not prices.includes(prices.seller):
         listed = Unpriced(reason=f"prices.sellers leaves out {prices.seller}")
     rank = partial(rank_price, instance=instance, sellers=prices.sellers or ())
-    offered = find_offer_prices(
-        device.name, count, prices=prices, today=today, offers=load_offers(), num_hosts=num_hosts, rank=rank
+    offers = tuple(load_offers())
+    offered, spots = (
+        find_offer_prices(device.name, count, offers, prices=one, today=today, num_hosts=num_hosts, rank=rank)
+        for one in (prices, replace(prices, provisioning="spot"))
     )
     if isinstance(listed, Price):
         offered = (listed, *offered)
     elif not offered:
         what = "a spot price of one" if prices.provisioning == "spot" else "one"
-        return Unpriced(reason=f"{listed.reason}, and {_NO_SELLER.format(what=what)}")
-    return _with_elsewhere(sorted(offered, key=rank))
+        return Unpriced(reason=f"{listed.reason}, and {_NO_SELLER.format(what=what, device=device.name)}")
+    return _with_elsewhere(sorted(offered, key=rank), spots)
 
 
-def _with_elsewhere(ranked: Sequence[Price]) -> Price:
+def _with_elsewhere(ranked: Sequence[Price], spots: Sequence[Price]) -> Price:
     """Return the first price, and beside it the second, the cheapest and the cheapest as spot machines.
 
-    Spot machines are no more than those of the first price.
+    Spot machines are no more than those of the first price, cheaper, and of no marketplace.
     """
     first, *others = ranked
     cheapest = min(ranked, key=lambda one: one.usd_per_hour)
-    alike = [one for one in ranked if one.nodes <= first.nodes]
-    spot = min(alike, key=lambda one: one.usd_per_hour_as("spot") or math.inf)
-    shown = (*others[:1], cheapest, *([spot] if spot.usd_per_hour_as("spot") else []))
+    firm = (one for one in (*ranked, *spots) if one.nodes <= first.nodes and not is_of_marketplace(one))
+    usd = {one: one.usd_per_hour_as("spot") or math.inf for one in firm}
+    spot = [one for one in sorted(usd, key=usd.__getitem__) if usd[one] < first.usd_per_hour]
+    shown = (*others[:1], cheapest, *spot[:1])
     return replace(first, elsewhere=tuple(one for one in dict.fromkeys(shown) if one != first))
 
 

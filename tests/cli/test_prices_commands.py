@@ -1,9 +1,14 @@
 """Commands `prices refresh`, `list` and `import` against a web server on this machine."""
 
+import io
 import json
 import os
 import socket
+import time
+import tracemalloc
+import zipfile
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -26,12 +31,54 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
         site.files |= {
             f"{FOLDER}/nebius/vms.csv": NEBIUS.encode(),
             f"{FOLDER}/lambda/vms.csv": LAMBDA.encode(),
+            **publish("nebius", HUNT_NEBIUS),
+            **publish("lambdalabs", HUNT_LAMBDA),
         }
         yield site
 
 
+HUNT_HEAD = (
+    "instance_name,location,price,cpu,memory,gpu_count,gpu_name,gpu_memory,spot,disk_size,gpu_vendor,flags,"
+    "cpu_arch,provider_data\r\n"
+)
+HUNT_NEBIUS = (
+    f"{HUNT_HEAD}"
+    'gpu-h100-sxm 1gpu,eu-north1,3.0,16,200.0,1,H100,80.0,False,,nvidia,,x86,"{""fabrics"": [""f-3""]}"\r\n'
+    "gpu-h100-sxm 1gpu,eu-north1,1.25,16,200.0,1,H100,80.0,True,,nvidia,,x86,{}\r\n"
+    "cpu-e2 2vcpu-8gb,eu-north1,0.05,2,8.0,0,,,False,,,,x86,{}\r\n"
+)
+HUNT_LAMBDA = (
+    f"{HUNT_HEAD}"
+    "gpu_8x_h100_sxm5,us-east-1,31.92,208,1933.2,8,H100,80.0,False,23622.3,nvidia,,x86,{}\r\n"
+    "gpu_1x_gh200,us-east-1,2.29,64,464.0,1,GH200,96.0,False,4398.0,nvidia,gh200-arm,arm,{}\r\n"
+)
+HUNT = "/v3"
+VERSION = "20260818-42"
+
+
+def zipped(**files: str) -> bytes:
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in files.items():
+            archive.writestr(f"{name}.csv", text)
+    return written.getvalue()
+
+
+def publish(provider: str, text: str, version: str = VERSION) -> dict[str, bytes]:
+    """Return the two files of a provider as gpuhunt publishes them."""
+    return {
+        f"{HUNT}/{provider}/version": f"{version}\n".encode(),
+        f"{HUNT}/{provider}/{version}/catalog.zip": zipped(**{provider: text}),
+    }
+
+
 def refresh(site: Site, sellers: str = "nebius,lambda") -> int:
     return main(["prices", "refresh", f"sellers={sellers}", f"url={site.url}{FOLDER}"])
+
+
+def hunt(site: Site, sellers: str = "nebius,lambda") -> int:
+    words = [f"sellers={sellers}", "catalogue=gpuhunt", f"url={site.url}{HUNT}"]
+    return main(["prices", "refresh", *words])
 
 
 def list_offers(capsys: pytest.CaptureFixture[str], *words: str) -> list[tuple[str, str, float]]:
@@ -126,6 +173,100 @@ def test_a_catalogue_that_cannot_be_used_leaves_the_last_good_list_and_shows_it(
     assert Path("outputs/prices.json").read_text() == before
 
 
+def test_prices_of_gpuhunt_have_the_day_of_its_version(site: Site, capsys) -> None:
+    assert hunt(site) == 0
+    assert "nebius: 1 price of 2026-08-18" in capsys.readouterr().out
+    main(["prices", "list", "device=h100", "sellers=nebius", "--json"])
+    (offer,) = json.loads(capsys.readouterr().out)["offers"]
+    assert (offer["on_demand_usd_per_hour"], offer["spot_usd_per_hour"]) == (3.0, 1.25)
+    assert offer["source"].endswith("/v3/nebius/20260818-42/catalog.zip")
+    assert list_offers(capsys, "sellers=lambda") == [("lambda", "gpu_8x_h100_sxm5", 31.92)]
+
+
+HUNT_ADDRESS = f"{HUNT}/nebius/{VERSION}/catalog.zip"
+
+
+def change_hunt(old: str, new: str):
+    return lambda site: site.files.update(publish("nebius", HUNT_NEBIUS.replace(old, new)))
+
+
+def set_version(version: bytes):
+    return lambda site: site.files.update({f"{HUNT}/nebius/version": version})
+
+
+def set_archive(content: bytes):
+    return lambda site: site.files.update({HUNT_ADDRESS: content})
+
+
+@pytest.mark.parametrize(
+    ("harm", "reason"),
+    [
+        (change_hunt("location", "place"), "it has no column location, which catalogues of gpuhunt have"),
+        (change_hunt(",3.0,", ",0.0,"), "line 2: gpu-h100-sxm 1gpu has a price of 0, which is not above 0"),
+        (change_hunt(",3.0,", ",-3,"), "line 2: gpu-h100-sxm 1gpu has a price of -3, which is not above 0"),
+        (change_hunt(",1.25,", ",4,"), "gpu-h100-sxm 1gpu has a spot price of 4, above 3 on demand"),
+        (change_hunt("False,,,,x86,{}\r\n", "Fal"), "it is cut: its last line has no end"),
+        (
+            lambda site: site.files.update(publish("nebius", HUNT_NEBIUS, "21990101-7")),
+            "it is of 2199-01-01, which lies in the future; today is 2",
+        ),
+        (set_version(b"\xff\xfe"), "begins with no day, as in 20260818-42"),
+        (set_version(b"<html>"), "its version '<html>' begins with no day, as in 20260818-42"),
+        (set_archive(zipped(nebius=HUNT_NEBIUS)[:300]), "it is no archive that can be read"),
+        (set_archive(zipped(a=HUNT_NEBIUS, b=HUNT_NEBIUS)), "it has 2 CSV files, and not one"),
+        (set_archive(zipped(nebius="x" * 2**26 + "\n")), "it is larger than 67,108,864 bytes"),
+        (set_archive(b"x" * 100_000_000), "it is larger than 67,108,864 bytes"),
+        (lambda site: site.files.pop(HUNT_ADDRESS), "HTTP Error 404"),
+        (lambda site: site.redirects.update({HUNT_ADDRESS: "file:///etc/passwd"}), "file"),
+        (lambda site: site.breaks_after.update({HUNT_ADDRESS: 99}), "the connection ended after 99 of"),
+    ],
+)
+def test_an_archive_that_cannot_be_used_leaves_the_last_good_list(
+    site: Site, tmp_path: Path, harm, reason: str
+) -> None:
+    def fetch() -> dict[str, str]:
+        return offer_files.refresh_offers(
+            tmp_path / "prices.json",
+            ("nebius",),
+            catalogue="gpuhunt",
+            url=f"{site.url}{HUNT}",
+            find_device={"H100": "h100"}.get,
+        )
+
+    assert fetch() == {}
+    before = (tmp_path / "prices.json").read_text()
+    harm(site)
+    found = fetch()["nebius"]
+    assert reason in found
+    assert "\n" not in found
+    assert (tmp_path / "prices.json").read_text() == before
+    assert offer_files.describe_last(tmp_path / "prices.json", "nebius").endswith("used, of 2026-08-18")
+
+
+def test_prices_of_google_from_gpuhunt_replace_those_of_its_rows(site: Site, capsys) -> None:
+    row = "a2-ultragpu-1g,us-central1-{},{},12,170.0,1,A100,80.0,{},,nvidia,,x86,{{}}\r\n"
+    today = datetime.now(UTC).strftime("%Y%m%d-9")
+    rows = row.format("a", 4.5, False) + row.format("c", 4.5, False) + row.format("a", 2.25, True)
+    site.files |= publish("gcp", HUNT_HEAD + rows, today)
+    assert hunt(site, "gcp") == 0
+    words = ["workload=resnet50", "device=a100_80", "global_batch_size=64", "prices=gcp", "--json"]
+    capsys.readouterr()
+    assert main(["predict", *words]) == 0
+    (found,) = json.loads(capsys.readouterr().out)["predictions"]
+    assert (found["price"]["node_usd_per_hour"], found["price"]["as_of"]) == (
+        4.5,
+        datetime.now(UTC).date().isoformat(),
+    )
+
+
+def test_a_zip_of_gpuhunt_is_imported_with_the_day_of_its_last_change(site: Site, tmp_path, capsys) -> None:
+    (tmp_path / "catalog.zip").write_bytes(site.files[HUNT_ADDRESS])
+    assert main(["prices", "import", "file=catalog.zip", "seller=nebius"]) == 0
+    assert "nebius: 1 price of 2" in capsys.readouterr().out
+    (tmp_path / "nebius.csv").write_text(HUNT_NEBIUS)
+    assert main(["prices", "import", "file=nebius.csv", "seller=nebius"]) == 0
+
+
 def test_without_a_network_a_first_refresh_shows_that_there_is_no_earlier_list(site: Site, capsys) -> None:
     assert main(["prices", "refresh", "sellers=cudo", "url=http://127.0.0.1:1"]) == 1
     (line,) = capsys.readouterr().err.splitlines()
@@ -144,6 +285,7 @@ def test_a_server_that_sends_for_ever_is_left_after_the_limit(
     failures = offer_files.refresh_offers(
         tmp_path / "prices.json",
         ("nebius",),
+        catalogue="skypilot",
         url=f"{site.url}{FOLDER}",
         find_device=lambda _: "h100",
         most_seconds=0.0,
@@ -158,6 +300,7 @@ def test_a_server_that_never_answers_is_left(tmp_path: Path, monkeypatch: pytest
         failures = offer_files.refresh_offers(
             tmp_path / "prices.json",
             ("nebius",),
+            catalogue="skypilot",
             url=f"http://127.0.0.1:{silent.getsockname()[1]}",
             find_device=lambda _: "h100",
         )
@@ -171,7 +314,7 @@ def test_a_file_is_imported_with_the_day_of_its_last_change(site: Site, tmp_path
     assert main(["prices", "import", "file=vms.csv", "seller=lambda"]) == 0
     assert "lambda: 2 prices of 2026-01-01" in capsys.readouterr().out
     assert main(["prices", "list"]) == 0
-    told = "Prices of lambda are of 2026-01-01, more than 30 days old; `prices refresh` fetches those of all"
+    told = "Prices of lambda are of 2026-01-01, more than 30 days old; `prices refresh` fetches those of most"
     assert told in capsys.readouterr().out
 
 
@@ -186,6 +329,7 @@ def test_a_file_is_imported_with_the_day_of_its_last_change(site: Site, tmp_path
         (["list", "device=h999"], "unknown device 'h999'"),
         (["list", "spot=yes"], "spot=yes is not possible; choose true or false"),
         (["refresh", "sellers=[]"], "sellers= names none; possible: aws, azure, lambda"),
+        (["refresh", "catalogue=gpuhnt"], "unknown catalogue 'gpuhnt'"),
         (["list", "color=red"], "unknown key of 'prices': 'color'"),
     ],
 )
@@ -216,7 +360,7 @@ def test_kept_prices_of_a_day_that_cannot_be_are_refused_in_one_line(site, capsy
 def test_without_a_network_the_list_that_comes_along_is_shown_with_its_age(site: Site, capsys) -> None:
     assert main(["prices", "list", "device=h100"]) == 0
     *_, told = capsys.readouterr().out.splitlines()
-    assert told.startswith("Prices of gcp are of 2026-08-20, more than 30 days old; `prices refresh`")
+    assert told.startswith("Prices of aws are of 2026-08-06, more than 30 days old; `prices refresh`")
 
 
 def test_imported_prices_take_the_place_of_those_that_come_along(site: Site, tmp_path, capsys) -> None:
@@ -231,7 +375,56 @@ def test_imported_prices_take_the_place_of_those_that_come_along(site: Site, tmp
 
 def test_a_device_without_any_known_price_gives_one_line_and_exit_1(site: Site, capsys) -> None:
     assert main(["prices", "list", "device=gaudi3"]) == 1
-    assert "no known price is of device=gaudi3; `prices refresh` fetches more" in capsys.readouterr().out
+    (said,) = capsys.readouterr().out.splitlines()
+    assert said.startswith(
+        "no known price is of device=gaudi3; `prices refresh` fetches more, and 'prices.own="
+    )
+
+
+REGIONS = [
+    f"{part}-{side}-{n}" for part in ("us", "eu", "ap", "sa") for side in ("east", "west") for n in range(4)
+]
+INFO = "\"{'Gpus': [{'Name': 'H100', 'Count': 8, 'MemoryInfo': {'SizeInMiB': 81920}}]}\""
+
+
+def write_skypilot(rows: int) -> Iterator[str]:
+    """Yield a catalogue with the columns, shares of GPUs and lengths of AWS's, which has 40,000 rows."""
+    yield f"{ZONES}\n"
+    for row in range(rows):
+        where = f"{REGIONS[row % 32]},az{row % 3},x86_64"
+        is_gpu = row % 12 == 0
+        machine = f"p5.48xlarge,H100,8.0,192,2048,{INFO},55.04" if is_gpu else "c5.large,,,2.0,4.0,,99.0"
+        yield f"{machine},16.512345,{where}\n"
+
+
+def write_gpuhunt(rows: int) -> Iterator[str]:
+    """Yield a catalogue of gpuhunt likewise: a row for each price of each instance in each region."""
+    yield HUNT_HEAD
+    for row in range(rows):
+        region, is_spot = REGIONS[row // 2 % 32], row % 2 == 1
+        gpu = "8,H100,80.0" if row % 12 < 2 else "0,,"
+        yield f"p5.48xlarge,{region},{16.5 if is_spot else 55.04},192,2048.0,{gpu},{is_spot},,,,x86,{{}}\r\n"
+
+
+@pytest.mark.parametrize(
+    ("write", "offers", "most_bytes"), [(write_skypilot, 3750, 3.0), (write_gpuhunt, 16, 0.2)]
+)
+def test_a_whole_catalogue_is_imported_line_by_line(
+    tmp_path: Path, write, offers: int, most_bytes: float
+) -> None:
+    file = tmp_path / "vms.csv"
+    file.write_text("".join(write(45_000)), newline="")
+    size = file.stat().st_size
+    assert size > 2_500_000
+    tracemalloc.start()
+    before = time.process_time()
+    found = offer_files.import_offers(tmp_path / "prices.json", file, "aws", find_device={"H100": "h100"}.get)
+    seconds, (_, peak) = time.process_time() - before, tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(found) == offers
+    assert peak < most_bytes * size
+    assert seconds < 60  # with the trace of memory; without it 1
+    assert offer_files.load_known_offers(tmp_path / "prices.json").offers[-offers:] == found
 
 
 HOSTS = "InstanceType,AcceleratorName,AcceleratorCount,vCPUs,MemoryGiB,GpuInfo,Price,SpotPrice,Region"

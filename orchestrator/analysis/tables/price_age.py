@@ -25,7 +25,7 @@ def describe_age(prices: Iterable[tuple[str | None, str, str]]) -> str:
     source = f" of {seller}" if seller else ""
     return (
         f"Prices{source} are of {as_of}, more than {_OLD_DAYS} days old; `prices refresh` fetches those of "
-        "all sellers but gcp and runpod_community."
+        "most sellers, and catalogue=gpuhunt those of gcp."
     )
 
 

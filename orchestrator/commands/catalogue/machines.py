@@ -28,7 +28,8 @@ COMMANDS = (
         run="orchestrator.commands.prices:refresh",
         keys=(
             Key(usage="sellers=aws,lambda", summary="sellers of the catalogue; the others stay as they are"),
-            Key(usage="url=https://HOST/FOLDER", summary="another copy of SkyPilot's catalogue"),
+            Key(usage="catalogue=gpuhunt", summary="its catalogue, with Google's, in place of SkyPilot's"),
+            Key(usage="url=https://HOST/FOLDER", summary="another copy of the catalogue"),
         ),
         examples=("prices refresh", "prices refresh sellers=lambda,nebius"),
     ),
@@ -54,7 +55,7 @@ COMMANDS = (
         summary="Take a seller's catalogue from a file instead.",
         run="orchestrator.commands.prices:import_file",
         keys=(
-            Key(usage="file=FILE", summary="CSV in the format of SkyPilot's catalogue"),
+            Key(usage="file=FILE", summary="CSV, or ZIP of one, as SkyPilot or gpuhunt publish it"),
             Key(usage="seller=NAME", summary="whose prices they are"),
         ),
         examples=("prices import file=vms.csv seller=lambda",),

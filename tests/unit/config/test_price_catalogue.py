@@ -1,4 +1,4 @@
-"""A seller's catalogue in SkyPilot's format: what is read, and what is refused in one line."""
+"""A seller's catalogue in both formats: what is read, and what is refused in one line."""
 
 import pytest
 
@@ -12,7 +12,7 @@ DEVICES = {"H100": "h100", "L40S": "l40s"}
 
 def read(*rows: str, head: str = HEAD, end: str = "\n") -> tuple[Offer, ...]:
     return read_catalogue(
-        "\n".join((head, *rows)) + end,
+        ("\n".join((head, *rows)) + end).splitlines(keepends=True),
         seller="shop",
         as_of="2026-11-27",
         source="vms.csv",
@@ -131,3 +131,109 @@ def test_no_table_at_all_is_refused(text: str) -> None:
 def test_a_last_line_without_an_end_is_cut() -> None:
     with pytest.raises(ConfigError, match=r"^it is cut: its last line has no end$"):
         read("h_1,H100,1,16,200,2,north,,1", end="")
+
+
+GPUHUNT = (
+    "instance_name,location,price,cpu,memory,gpu_count,gpu_name,gpu_memory,spot,disk_size,gpu_vendor,flags,"
+    "cpu_arch,provider_data"
+)
+NAMES = {"A100": "a100", "T4": "t4", "v5litepod-8": "tpu_v5e_8", "MI325X": "mi325x", **DEVICES}
+
+
+def hunt(*rows: str, head: str = GPUHUNT) -> list[tuple[object, ...]]:
+    offers = read_catalogue(
+        ("\n".join((head, *rows, ""))).splitlines(keepends=True),
+        seller="shop",
+        as_of="2026-11-27",
+        source="catalog.zip",
+        find_device=NAMES.get,
+    )
+    return [
+        (
+            *(one.instance, one.region, one.zone, one.device, one.count),
+            *(one.on_demand_usd_per_hour, one.spot_usd_per_hour),
+        )
+        for one in offers
+    ]
+
+
+def test_both_prices_of_an_instance_of_gpuhunt_are_one_offer() -> None:
+    on_demand = "p5.48xlarge,us-east-1,55.04,192,2048.0,8,H100,80.0,False,,nvidia,,x86,{}"
+    spot = on_demand.replace("55.04", "16.1").replace("False", "True")
+    dearer = spot.replace("16.1", "20")
+    assert hunt(spot, on_demand, dearer) == [("p5.48xlarge", "us-east-1", None, "h100", 8, 55.04, 16.1)]
+    assert hunt(spot) == [("p5.48xlarge", "us-east-1", None, "h100", 8, None, 16.1)]
+
+
+def test_zones_and_names_of_google_are_those_of_its_price_list() -> None:
+    assert hunt(
+        "n1-standard-8,us-central1-a,0.73,8,30.0,1,T4,16.0,False,,nvidia,,x86,{}",
+        "v5litepod-8,europe-west4-b,12.48,224,384.0,1,v5litepod-8,128.0,False,,google,,x86,{}",
+        "v5litepod-8,europe-west4-b,6.24,224,384.0,1,tpu-v5litepod-8,0.0,True,,,,x86,{}",
+        "a2-ultragpu-1g,northamerica-northeast1-a,5.6,12,170.0,1,A100,80.0,False,,nvidia,,x86,{}",
+    ) == [
+        ("n1-standard-8+1xT4", "us-central1", "us-central1-a", "t4", 1, 0.73, None),
+        ("v5litepod-8", "europe-west4", "europe-west4-b", "tpu_v5e_8", 1, 12.48, 6.24),
+        ("a2-ultragpu-1g", "northamerica-northeast1", "northamerica-northeast1-a", "a100_80", 1, 5.6, None),
+    ]
+
+
+@pytest.mark.parametrize("flag", ["gcp-dws-calendar-mode gcp-a4", "gcp-g4-preview", "runpod-cluster"])
+def test_what_is_not_sold_by_itself_at_any_time_is_no_offer(flag: str) -> None:
+    row = "h_8,north-a,9,1,1.0,8,H100,80.0,False,,nvidia,{},x86,{{}}"
+    assert [one[5] for one in hunt(row.format(flag), row.replace("9", "30").format("gcp-a4"))] == [30.0]
+
+
+@pytest.mark.parametrize(
+    ("instance", "name", "gib", "device"),
+    [
+        ("a2-highgpu-1g", "A100", "40.0", "a100_40"),
+        ("NVIDIA A100 80GB PCIe", "A100", "80", "a100_pcie_80"),
+        ("gpu_1x_h100_pcie", "H100", "80.0", "h100_pcie"),
+        ("p3dn.24xlarge", "V100", "32.0", "v100_32"),
+        ("Standard_ND96isr_MI325X_v5", "MI325X", "288.0", "mi325x"),
+    ],
+)
+def test_memory_and_name_of_an_instance_of_gpuhunt_decide_its_device(instance, name, gib, device) -> None:
+    (offer,) = hunt(f"{instance},north,2,8,64.0,1,{name},{gib},False,,nvidia,,x86,{{}}")
+    assert offer[3] == device
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        (
+            "h,north,0,1,1.0,1,H100,80.0,False,,nvidia,,x86,{}",
+            "line 2: h has a price of 0, which is not above 0",
+        ),
+        (
+            "h,north,-1,1,1.0,1,H100,80,True,,nvidia,,x86,{}",
+            "line 2: h has a spot price of -1, which is not above 0",
+        ),
+        ("h,north,2,1,1.0,1,H100,80,maybe,,nvidia,,x86,{}", "line 2: spot='maybe' is neither True nor False"),
+        ("h,north,EUR 2,1,1.0,1,H100,80,True,,,,x86,{}", "line 2: SpotPrice='EUR 2' is no number"),
+        ("h,north,2,1,1.0,1", "line 2 has another number of cells than the first"),
+        ("m,north,0.2,4,16.0,0,,,False,,,,x86,{}", "it has no price of a known device"),
+    ],
+)
+def test_a_price_of_gpuhunt_that_cannot_be_is_refused(row: str, reason: str) -> None:
+    with pytest.raises(ConfigError) as told:
+        hunt(row)
+    assert str(told.value) == reason
+
+
+def test_a_spot_price_of_gpuhunt_above_that_on_demand_is_refused() -> None:
+    row = "h,north,{},1,1.0,1,H100,80.0,{},,nvidia,,x86,{{}}"
+    with pytest.raises(ConfigError, match=r"^h has a spot price of 3, above 2 on demand$"):
+        hunt(row.format(3, True), row.format(2, False))
+
+
+def test_a_catalogue_of_gpuhunt_without_a_column_is_refused_by_its_name() -> None:
+    with pytest.raises(ConfigError) as told:
+        hunt("h,north", head="instance_name,location,price,gpu_count,gpu_name,spot")
+    assert str(told.value) == "it has no column gpu_memory, flags, which catalogues of gpuhunt have"
+
+
+def test_another_currency_of_gpuhunt_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"^line 2: its prices are in EUR, not in USD$"):
+        hunt("h,north,2,1,1.0,1,H100,80.0,False,,nvidia,,x86,{},EUR", head=f"{GPUHUNT},Currency")

@@ -14,7 +14,7 @@ from orchestrator.analysis.tables.costs import prices_table
 from orchestrator.core import codec
 from orchestrator.core.errors import ConfigError, RecordError
 from orchestrator.core.price import Price, Unpriced, find_marks, priced_as
-from orchestrator.plan.offer_prices import require_known_sellers
+from orchestrator.plan.offer_prices import renew_rows, require_known_sellers
 from orchestrator.plan.pricing import find_price
 
 TODAY = "2026-11-21"
@@ -90,6 +90,47 @@ def test_cheaper_machines_together_are_shown_beside_one_that_holds_the_trial():
     found = find(UNLISTED, small, large, offer(usd=9.5, count=8, seller="third"), count=8)
     assert (found.nodes, found.usd_per_hour) == (1, 9.0)
     assert [(one.nodes, one.usd_per_hour) for one in found.elsewhere] == [(1, 9.5), (2, 2.0)]
+
+
+@pytest.mark.parametrize(
+    ("spot", "shown"),
+    [
+        ({"spot": 0.4}, [(None, 0.4, "spot")]),
+        ({"spot": 0.4, "usd": 3.0}, [(None, 0.4, "spot")]),  # not the cheapest on demand of its seller
+        ({"spot": 2.5}, []),  # dearer than on demand
+        ({"spot": 0.4, "count": 4}, [(3, 0.4, "spot")]),
+    ],
+)
+def test_the_cheapest_spot_machine_of_all_stands_beside_the_price_on_demand(spot, shown):
+    cheap = {"usd": None, "region": "us-east-2", "as_of": "2026-08-06", **spot}
+    found = find(UNLISTED, offer(usd=2.0), offer(**cheap), sellers=("all",))
+    assert (found.region, found.usd_per_hour, found.as_of) == ("us-east-1", 2.0, "2026-09-01")
+    beside = [(one.unused_devices or None, one.usd_per_hour, one.provisioning) for one in found.elsewhere]
+    assert beside == shown
+    assert all(one.as_of == "2026-08-06" for one in found.elsewhere)
+
+
+def test_a_spot_machine_of_a_marketplace_does_not_hide_a_firm_one():
+    asked, firm = offer(usd=None, spot=0.1, seller="vast"), offer(usd=None, spot=0.4)
+    found = find(UNLISTED, offer(usd=2.0), asked, firm, sellers=("all",))
+    assert [(one.seller, one.usd_per_hour) for one in found.elsewhere] == [("shop", 0.4)]
+
+
+def test_newer_prices_of_the_seller_of_a_list_renew_its_rows_and_no_others():
+    prices = price_list(seller="shop")
+    old, zone = offer(usd=9.0, as_of="2026-08-31"), {"as_of": "2026-11-20", "instance": "t4-box"}
+    new = offer(usd=2.0, spot=0.5, region="here", zone="here-a", **zone)
+    renewed = renew_rows(prices, [replace(old, region="here", instance="t4-box"), new])
+    assert renewed.rows["here"]["t4-box"] == new.row
+    assert {**renewed.rows["here"], "t4-box": None} == {**prices.rows["here"], "t4-box": None}
+    for other in (replace(new, seller="other"), replace(new, region="there"), replace(new, instance="x")):
+        assert renew_rows(prices, [other]) == prices
+
+
+def test_a_renewed_spot_price_like_an_error_of_a_catalogue_is_refused():
+    new = offer(usd=2.0, spot=1.9, region="here", instance="t4-box", as_of="2026-11-20")
+    with pytest.raises(ConfigError, match="looks like a catalogue's error"):
+        renew_rows(price_list(seller="shop"), [new])
 
 
 def test_an_instance_that_was_asked_for_comes_before_cheaper_ones():
@@ -213,7 +254,8 @@ def test_a_region_that_no_offer_has_is_refused_with_the_known_ones():
 
 def test_without_a_price_anywhere_the_reason_names_the_refresh():
     assert find(UNLISTED).reason.endswith(
-        "no other seller that counts is known to have one; `prices refresh` fetches more"
+        "no other seller that counts is known to have one; `prices refresh` fetches more, and "
+        "'prices.own={t4: USD}' states what one quotes"
     )
     without_spot = find(UNLISTED, offer(usd=1.0), provisioning="spot")
     assert "no other seller that counts is known to have a spot price of one" in without_spot.reason

@@ -15,7 +15,7 @@ from orchestrator.analysis.predictions.spot import (
 from orchestrator.analysis.recommendation.answer.answer import RankedSetting, Recommendation
 from orchestrator.analysis.recommendation.model.candidate import TimeBasis
 from orchestrator.core.interval import Spread
-from orchestrator.core.price import Price, Unpriced
+from orchestrator.core.price import Price, Unpriced, find_regions
 
 _DIGITS = 2
 _LEFT_OUT: Mapping[tuple[bool, bool], str] = {
@@ -69,7 +69,7 @@ class JobCost:
         is_shown = self.is_rented and self.seconds.median >= LEAST_SHOWN_SECONDS
         if not is_shown or not isinstance(price, Price) or price.usd_per_hour_as("spot") or not price.seller:
             return words
-        return f"No spot price of {price.seller} is known for {price.instance}. {words}".rstrip()
+        return f"No spot price is known for {price.instance} in {find_regions(price)}. {words}".rstrip()
 
 
 def job_line(
