@@ -1,9 +1,10 @@
 """Public lists of what sellers ask, each at one commit, and how their rows become offers.
 
-Two programs for Kubernetes carry the prices of AWS and Azure on demand; `gpu-price-index` and
-`gpu-price-feed` ask the sellers each day; SkyPilot's catalogue has Oracle's shapes. Google's rows are those
-of `conf/prices/gcp.yaml`. What is no offer is left out: parts of a GPU, medians of a marketplace, prices in
-other currencies, and prices of one GPU of a machine that is only sold whole.
+Two programs for Kubernetes carry the prices of AWS and Azure on demand, and `spotinfo` AWS's feed of spot
+prices; `gpu-price-index` and `gpu-price-feed` ask the sellers each day; SkyPilot's catalogue has Oracle's
+shapes. Google's rows are those of `conf/prices/gcp.yaml`. What is no offer is left out: parts of a GPU,
+medians of a marketplace, prices in other currencies or for a commitment, and prices of one GPU of a machine
+that is only sold whole.
 """
 
 import csv
@@ -61,6 +62,18 @@ AZURE = Source(
     path="pkg/providers/pricing/zz_generated.pricing.go",
     licence="Apache-2.0",
 )
+# A copy of website.spot.ec2.aws.a2z.com/spot.json, the feed behind AWS's page. The licence covers the code.
+AWS_SPOT = Source(
+    repository="alexei-led/spotinfo",
+    commit="69bcec6705869f89302ee456159dfe39f8dc2b7b",
+    path="internal/spot/data/spot-price-data.json",
+    licence="code Apache-2.0",
+)
+AWS_SPOT_DAY = "2026-08-06"
+"""Day of pull request 33 of that repository, which fetched it first; this commit may have that of four days
+later."""
+AWS_SPOT_REGION = "us-east-2"
+"""The region of which spot prices are taken: it has all of our devices that AWS sells."""
 # Its licence covers the code; the prices are, by its README, information of their publishers.
 INDEX = Source(
     repository="ewyluda/gpu-price-index",
@@ -76,6 +89,8 @@ FEED = Source(
 )
 FEED_DAY = "2026-08-23"
 """Day on which that feed asked the sellers, as its page at this commit has it."""
+OCTOBER_FEED = replace(FEED, commit="3c41e7753cec450521498c9aa31d5f1893e4aa42")
+"""The same on a day on which DigitalOcean's page could be read."""
 ORACLE = Source(
     repository="skypilot-org/skypilot-catalog",
     commit="0588751183820cf2dab5c8a89447e8aac9f73fd5",
@@ -165,7 +180,14 @@ _FEED_DEVICES: Mapping[str, str] = {
     "RTX PRO 6000 Blackwell 96GB Workstation": "rtx_pro_6000",
     "T4 16GB": "t4",
 }
-_FEED_SELLERS: Mapping[str, str] = {"datacrunch": "verda", "lambdalabs": "lambda", "vastai": "vast"}
+OCTOBER_DEVICES: Mapping[str, str] = {"MI325X 256GB": "mi325x"}
+"""Devices that are taken from the other day, for no other list has them."""
+_FEED_SELLERS: Mapping[str, str] = {
+    "datacrunch": "verda",
+    "digitalocean": "digitalocean",
+    "lambdalabs": "lambda",
+    "vastai": "vast",
+}
 """Providers there -> sellers; DataCrunch is called Verda since 2025."""
 _POD_SIZES = (1, 2, 4, 8)
 
@@ -174,6 +196,8 @@ _REGION = re.compile(
     r'^\s*(?:initialOnDemandPrices\[)?"([a-z][a-z0-9-]*)"(?:\]\s*=|:)\s*(?:map\S+\s*)?\{', re.M
 )
 _RATE = re.compile(r'"([A-Za-z0-9_. -]+)":\s*([0-9.]+),')
+_SPOT_ALONE: Mapping[str, tuple[str, int]] = {"trn2.48xlarge": ("trainium2", 16)}
+"""Machines that the other table of AWS leaves out."""
 _GPU = re.compile(r"karpenter.k8s.aws/instance-gpu-(name|count|memory)\|([^|]+)\|")
 
 
@@ -200,6 +224,27 @@ def find_aws_devices(types: str) -> dict[str, tuple[str, int]]:
         if device and int(gpu["count"]):
             found[section.split("`")[1]] = device, int(gpu["count"])
     return found
+
+
+def find_aws_spot_offers(feed: str, devices: Mapping[str, tuple[str, int]]) -> Iterator[Offer]:
+    """Yield what AWS's feed asks for spot machines under Linux in one region; it has no price on demand."""
+    for region in json.loads(feed)["config"]["regions"]:
+        kinds = region["instanceTypes"] if region["region"] == AWS_SPOT_REGION else ()
+        for size in (size for kind in kinds for size in kind["sizes"]):
+            device, count = {**devices, **_SPOT_ALONE}.get(size["size"], ("", 0))
+            (usd,) = (one["prices"]["USD"] for one in size["valueColumns"] if one["name"] == "linux")
+            if device and not usd.startswith("N/A"):
+                yield _build(
+                    "aws",
+                    size["size"],
+                    device,
+                    count,
+                    None,
+                    float(usd),
+                    AWS_SPOT_DAY,
+                    AWS_SPOT,
+                    AWS_SPOT_REGION,
+                )
 
 
 def find_google_offers(catalogue: Catalogue) -> Iterator[Offer]:
@@ -230,8 +275,9 @@ def find_google_offers(catalogue: Catalogue) -> Iterator[Offer]:
 
 def find_oracle_offers(text: str, find_device: FindDevice) -> tuple[Offer, ...]:
     """Return Oracle's shapes, each once: its list has each in every region, which is no availability."""
+    lines = text.splitlines(keepends=True)
     offers = read_catalogue(
-        text, seller="oci", as_of=ORACLE_DAY, source=ORACLE.label, find_device=find_device
+        lines, seller="oci", as_of=ORACLE_DAY, source=ORACLE.label, find_device=find_device
     )
     return tuple({one.instance: replace(one, region=UNSTATED, zone=None) for one in offers}.values())
 
@@ -264,25 +310,33 @@ def find_index_offers(text: str) -> Iterator[Offer]:
             )
 
 
-def find_feed_offers(text: str) -> Iterator[Offer]:
+def find_feed_offers(
+    text: str, source: Source = FEED, devices: Mapping[str, str] = _FEED_DEVICES
+) -> Iterator[Offer]:
     """Yield the offers of the other daily list, which has one for each price, and the stock of RunPod."""
+    listed = json.loads(text)
+    day = listed.get("collected_at", FEED_DAY)[:10]
     asked: dict[tuple[str, str, str, int, str, str | None], dict[str, float]] = {}
-    for row in json.loads(text)["offers"]:
-        device = _FEED_DEVICES.get(row["gpu_key"])
+    for row in listed["offers"]:
+        device = devices.get(row["gpu_key"])
         seller = _find_feed_seller(row)
-        if device and seller and row["currency"] == "USD" and not row["gpu_partition"]:
+        is_kind = row["pricing_type"] in ("on-demand", "spot") and not row["gpu_partition"]
+        if device and seller and row["currency"] == "USD" and is_kind:
             stock = f"{SHORT}stock was low" if "stock Low" in row["notes"] else None
             named = re.match(r"instance type ([^,]+)", row["notes"])
             sizes = _POD_SIZES if row["provider"] == "runpod" else (row["gpu_count"],)
+            if chosen := re.search(r"between (\d+) or (\d+) GPU", row["notes"]):
+                sizes = int(chosen[1]), int(chosen[2])
             for count in sizes:
-                instance = named[1] if named else f"{count} x {row['gpu_model_raw']}"
+                model = row["gpu_model_raw"].replace("\N{TRADE MARK SIGN}", "")
+                instance = named[1] if named else f"{count} x {model}"
                 key = seller, instance, device, count, row["region"] or UNSTATED, stock
                 usd = row["price_total_hr_usd"] * count / row["gpu_count"]
                 prices = asked.setdefault(key, {})
                 prices[row["pricing_type"]] = min(usd, prices.get(row["pricing_type"], usd))
     for (seller, instance, device, count, region, stock), usd in asked.items():
         offer = _build(
-            seller, instance, device, count, usd.get("on-demand"), usd.get("spot"), FEED_DAY, FEED, region
+            seller, instance, device, count, usd.get("on-demand"), usd.get("spot"), day, source, region
         )
         yield replace(offer, note=stock)
 

@@ -40,14 +40,16 @@ def main(files: str = _FILES) -> None:
 def find_offers(catalogue: Catalogue, files: str) -> Iterator[Offer]:
     """Yield the offers of all sources."""
     read = partial(_read, files)
-    yield from sources.find_generated_offers(
-        "aws", sources.AWS, read(sources.AWS), sources.find_aws_devices(read(sources.AWS_TYPES))
-    )
+    devices = sources.find_aws_devices(read(sources.AWS_TYPES))
+    yield from sources.find_generated_offers("aws", sources.AWS, read(sources.AWS), devices)
+    yield from sources.find_aws_spot_offers(read(sources.AWS_SPOT), devices)
     yield from sources.find_generated_offers(
         "azure", sources.AZURE, read(sources.AZURE), sources.AZURE_DEVICES
     )
     yield from sources.find_oracle_offers(read(sources.ORACLE), build_finder(catalogue.devices))
     yield from sources.find_feed_offers(read(sources.FEED))
+    october = sources.OCTOBER_FEED
+    yield from sources.find_feed_offers(read(october), october, sources.OCTOBER_DEVICES)
     yield from sources.find_index_offers(read(sources.INDEX))
     yield from sources.find_google_offers(catalogue)
 

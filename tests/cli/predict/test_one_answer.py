@@ -201,7 +201,7 @@ def test_what_spot_machines_cost_is_one_answer(working_directory):
     (advice,) = advised(words, confidence=reported.confidence, working_directory=working_directory)
     assert told in format_sentence(planned)
     assert "As a spot machine: " in format_sentence(advice)
-    other = "No spot price of aws is known for g4dn.xlarge. As a spot machine (n1-standard-8+1xT4 in gcp us-"
+    other = "known for g4dn.xlarge in aws us-east-1. As a spot machine (g4dn.xlarge in aws us-east-2): "
     assert other in format_sentence(advice)
     assert told in outcome.report.read_text(encoding="utf-8")
 
@@ -212,7 +212,8 @@ def test_what_spot_machines_cost_is_one_answer(working_directory):
         ([], "t4", "g4dn.xlarge"),
         (["prices=gcp"], "v100", "n1-standard-8+1xV100"),
         (["prices.sellers=[gcp]"], "v100", "n1-standard-8+1xV100"),
-        (["prices.provisioning=spot"], "v100", "n1-standard-8+1xV100"),
+        (["prices.provisioning=spot"], "t4", "g4dn.xlarge"),
+        (["prices.provisioning=spot", "prices.sellers=[gcp]"], "v100", "n1-standard-8+1xV100"),
         (["prices.own={t4: 0}"], "t4", "1 x t4"),
         (["prices.own={t4: 0, v100: 0}"], "v100", "1 x v100"),
     ],

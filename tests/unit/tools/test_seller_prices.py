@@ -94,8 +94,8 @@ def test_medians_placeholders_parts_and_unknown_devices_are_left_out(row):
     assert index(row) == []
 
 
-def feed(**changes):
-    row = {
+def feed_row(**changes):
+    return {
         "currency": "USD",
         "gpu_count": 1,
         "gpu_key": "RTX 4090 24GB",
@@ -107,7 +107,10 @@ def feed(**changes):
         "provider": "vastai",
         "region": "Ukraine, UA",
     } | changes
-    return [*price_sources.find_feed_offers(json.dumps({"offers": [row]}))]
+
+
+def feed(**changes):
+    return [*price_sources.find_feed_offers(json.dumps({"offers": [feed_row(**changes)]}))]
 
 
 def test_an_offer_of_a_host_has_its_region():
@@ -131,6 +134,59 @@ def test_other_currencies_and_parts_of_a_gpu_are_left_out(changes):
     assert feed(**changes) == []
 
 
+def test_a_droplet_has_as_many_devices_as_its_page_lets_choose_and_a_commitment_is_no_price():
+    row = {
+        "gpu_key": "MI325X 256GB",
+        "gpu_model_raw": "AMD MI325X",
+        "provider": "digitalocean",
+        "region": None,
+    }
+    notes = "self serve; GPUs per droplet: Choose between 1 or 8 GPU's per droplet"
+    rows = [
+        feed_row(**row, notes=notes, price_total_hr_usd=3.8),
+        feed_row(**row, notes="12 month commitment", price_total_hr_usd=2.88, pricing_type="reserved-12mo"),
+    ]
+    listed = json.dumps({"collected_at": "2026-10-04T12:20:45+00:00", "offers": rows})
+    found = price_sources.find_feed_offers(listed, price_sources.OCTOBER_FEED, price_sources.OCTOBER_DEVICES)
+    assert [(one.seller, one.device, one.count, one.on_demand_usd_per_hour, one.as_of) for one in found] == [
+        ("digitalocean", "mi325x", 1, 3.8, "2026-10-04"),
+        ("digitalocean", "mi325x", 8, 30.4, "2026-10-04"),
+    ]
+
+
+def spot_feed(**prices):
+    sizes = [
+        {
+            "size": size,
+            "valueColumns": [
+                {"name": "linux", "prices": {"USD": usd}},
+                {"name": "mswin", "prices": {"USD": "9.9"}},
+            ],
+        }
+        for size, usd in ({"trn2.48xlarge": "8.5964"} | prices).items()
+    ]
+    kinds = [{"type": "gpuCurrentGen", "sizes": sizes}]
+    elsewhere = [{"type": "gpuCurrentGen", "sizes": sizes[:0]}]
+    regions = [
+        {"region": "us-east-1", "instanceTypes": elsewhere},
+        {"region": "us-east-2", "instanceTypes": kinds},
+    ]
+    return json.dumps({"config": {"rate": "perhr", "currencies": ["USD"], "regions": regions}})
+
+
+def test_spot_prices_of_aws_are_offers_of_their_own_region_and_day():
+    devices = {"g6.xlarge": ("l4", 1), "g6.2xlarge": ("l4", 1)}
+    feed = spot_feed(**{"g6.xlarge": "0.3897", "g6.2xlarge": "N/A*", "m7i.large": "0.03"})
+    trainium, alone = price_sources.find_aws_spot_offers(feed, devices)
+    assert (trainium.instance, trainium.device, trainium.count) == ("trn2.48xlarge", "trainium2", 16)
+    assert (alone.region, alone.on_demand_usd_per_hour, alone.spot_usd_per_hour) == (
+        "us-east-2",
+        None,
+        0.3897,
+    )
+    assert (alone.as_of, alone.source.partition("@")[2]) == ("2026-08-06", "69bcec67, code Apache-2.0")
+
+
 def test_the_newest_row_of_an_instance_in_a_region_counts():
     old, new = offer(usd=1.0), offer(usd=2.0, as_of="2026-10-10")
     assert seller_prices.select_newest((new, old)) == seller_prices.select_newest((old, new)) == (new,)
@@ -148,10 +204,12 @@ def test_the_table_is_small_and_each_row_has_a_source_at_a_commit():
     rows = json.loads(file.read_bytes())["offers"]
     assert all(" @" in row["source"] for row in rows)
     licences = {row["source"].rpartition(", ")[2] for row in rows if row["seller"] != "gcp"}
-    assert licences == {"Apache-2.0", "MIT", "code MIT"}
+    assert licences == {"Apache-2.0", "MIT", "code MIT", "code Apache-2.0"}
 
 
-@pytest.mark.parametrize("device", ["rtx_3090", "rtx_4090", "rtx_5090", "rtx_a6000", "mi355x", "gb200"])
+@pytest.mark.parametrize(
+    "device", ["rtx_3090", "rtx_4090", "rtx_5090", "rtx_a6000", "mi325x", "mi355x", "gb200", "trainium2"]
+)
 def test_devices_that_few_sellers_have_are_in_the_table(device: str) -> None:
     rows = json.loads((ROOT / "conf/prices/sellers.json").read_bytes())["offers"]
     assert any(row["device"] == device for row in rows)
