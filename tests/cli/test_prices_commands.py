@@ -406,6 +406,7 @@ def write_gpuhunt(rows: int) -> Iterator[str]:
         yield f"p5.48xlarge,{region},{16.5 if is_spot else 55.04},192,2048.0,{gpu},{is_spot},,,,x86,{{}}\r\n"
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("write", "offers", "most_bytes"), [(write_skypilot, 3750, 3.0), (write_gpuhunt, 16, 0.2)]
 )
