@@ -146,7 +146,7 @@ def describe_last(file: Path, seller: str) -> str:
 def _fetch(address: str, folder: Path, most_seconds: float) -> Path:
     """Put what is at an address into a folder, under its last name."""
     path = folder / address.rpartition("/")[2]
-    download(address, path, limit_seconds=most_seconds, limit_bytes=MOST_BYTES)
+    download(address, path, trouble_with=lambda _: None, limit_seconds=most_seconds, limit_bytes=MOST_BYTES)
     return path
 
 

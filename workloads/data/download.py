@@ -36,7 +36,7 @@ def download(
     url: str,
     path: Path,
     *,
-    trouble_with: Callable[[Path], str | None] = lambda _: None,
+    trouble_with: Callable[[Path], str | None],
     progress: Progress | None = None,
     limit_seconds: float = TOTAL_SECONDS,
     limit_bytes: int = LARGEST_BYTES,
@@ -44,7 +44,7 @@ def download(
     """Put the file at `url` to `path`; a broken download of it, kept as `.<name>.part`, is continued.
 
     Args:
-        trouble_with: function from a complete file to its fault, or None; without it none is looked for.
+        trouble_with: function from a complete file to its fault, or None.
 
     Raises:
         DownloadError: no answer, too slow, too large, or not the expected file. In the last two cases nothing
