@@ -21,6 +21,8 @@ device.
 - Meta: pytorch/torchtune @bd2a0fc, README.md, "+ Packed Dataset"; "active" is allocated.
 - Kempner Institute: KempnerInstitute/KempnerForge @5666d0d, benchmarks/mfu_scaling/mfu_scaling.md, the 13B
   on 8 GPUs, the only row without torch.compile; kempnerforge/metrics/memory.py has max_memory_allocated.
+  `no_sync` holds the gradients of four passes whole, in float32: `maybe_no_sync` (training/grad.py) and
+  `reduce_dtype` (distributed/parallel.py), which no program here does.
 
 Left out: rows with torch.compile, fused losses or offloading, of which nothing is counted.
 """
@@ -74,7 +76,7 @@ class PublishedMemory:
     @property
     def is_counted(self) -> bool:
         """Return whether the model is known, and the program is the one that is counted here."""
-        return self.model in MEMORY_SIZES and not self.software.endswith("upcast")
+        return self.model in MEMORY_SIZES and not self.software.endswith(("upcast", "no_sync"))
 
 
 def read_memory() -> Iterator[PublishedMemory]:
