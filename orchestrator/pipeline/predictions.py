@@ -59,8 +59,8 @@ _NO_SWEEP = "+sweep=single"
 _MORE_DEVICES = (2, 4, 8)
 _GIB = 2**30
 _OWN_WORKLOAD = "your own: workload_path=FOLDER workload=NAME, as docs/tutorials/own_job.md shows"
-_DEFAULTS = ("data.source=auto", "num_workers=1", "steps=", "seed=", "measure.")
-"""Starts of words that a command to measure a step leaves out: they do not change a step's time."""
+_DEFAULTS = ("data.source=auto ", "num_workers=1 ", "steps=", "seed=", "measure.")
+"""Words with a blank, or their starts, that a command to measure a step leaves out: its time is the same."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -496,7 +496,7 @@ def _find_command(point: Point, *, repeated_words: Sequence[str]) -> str | None:
     found = next((one for one in tried if reason_against(one, trainer_info(one.trainer)) is None), None)
     if found is None:
         return None
-    words = [word for word in list_overrides(found) if not word.startswith(_DEFAULTS)]
+    words = [word for word in list_overrides(found) if not f"{word} ".startswith(_DEFAULTS)]
     return command_text([_NO_SWEEP, *repeated_words, *words])
 
 

@@ -68,6 +68,21 @@ def test_weights_that_cannot_fit_name_shards_that_may(words, possible, capsys):
     assert f"possible: {possible}\n" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("num_workers=16", "num_hosts=2"), "rates are of at most 8 workers of one host, not 16"),
+        (("num_workers=8", "num_hosts=2"), "the bandwidth between hosts is unknown"),
+    ],
+)
+def test_the_time_of_hybrid_shards_is_refused_with_the_command_that_measures_them(words, reason, capsys):
+    asked = ("workload=gpt2", "device=h100", "precision=bf16", "sharding=hybrid", *words)
+    assert main(["predict", *asked]) == 0
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if "or measure it" in line]
+    assert reason in line
+    assert {*asked} <= {*line.split()}
+
+
 def test_a_sample_that_cannot_fit_names_checkpointing_that_may(capsys):
     words = ("workload=llama_style", "workload.size=160m", "workload.sequence_length=32768")
     assert main(["predict", *words, "device=t4", "precision=fp32", "global_batch_size=1"]) == 0
