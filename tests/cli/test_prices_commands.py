@@ -249,14 +249,18 @@ def test_prices_of_google_from_gpuhunt_replace_those_of_its_rows(site: Site, cap
     rows = row.format("a", 4.5, False) + row.format("c", 4.5, False) + row.format("a", 2.25, True)
     site.files |= publish("gcp", HUNT_HEAD + rows, today)
     assert hunt(site, "gcp") == 0
-    words = ["workload=resnet50", "device=a100_80", "global_batch_size=64", "prices=gcp", "--json"]
-    capsys.readouterr()
-    assert main(["predict", *words]) == 0
-    (found,) = json.loads(capsys.readouterr().out)["predictions"]
-    assert (found["price"]["node_usd_per_hour"], found["price"]["as_of"]) == (
-        4.5,
-        datetime.now(UTC).date().isoformat(),
+    words = ["workload=resnet50", "device=a100_80", "global_batch_size=64", "--json"]
+    own = "{on_demand: 2.0, as_of: 2026-11-01, source: our contract}"
+    Path("conf/prices").mkdir(parents=True)
+    Path("conf/prices/mine.yaml").write_text(
+        f"defaults: [gcp, _self_]\nregions: {{us-central1: {{instances: {{a2-ultragpu-1g: {own}}}}}}}\n"
     )
+    fetched = (4.5, datetime.now(UTC).date().isoformat())
+    for prices, expected in {"gcp": fetched, "mine": (2.0, "2026-11-01")}.items():
+        capsys.readouterr()
+        assert main(["predict", *words, f"prices={prices}"]) == 0
+        (found,) = json.loads(capsys.readouterr().out)["predictions"]
+        assert (found["price"]["node_usd_per_hour"], found["price"]["as_of"]) == expected
 
 
 def test_a_zip_of_gpuhunt_is_imported_with_the_day_of_its_last_change(site: Site, tmp_path, capsys) -> None:
