@@ -159,14 +159,16 @@ def count_cost(job: TorchJob, build: Callable[[], TorchJob]) -> JobCost:
         build: builds it once more.
 
     Raises:
-        JobError: a loss that is no scalar, or does not depend on the model.
+        JobError: a loss that is no scalar, or does not depend on the model; a model that is not built anew.
         Exception: any exception of the job's code in a step.
     """
     try:
         if few := find_equal_list(job.model, find_blocks(job.model, job.blocks)):
             if cost := _counted_of_few(_Steps(job, few)):
                 return cost
-            job = build()
+            few_left, job = job.model, build()
+            if job.model is few_left:
+                raise JobError("build returns the same model again; expected a new one each time")
         return _counted_without_data(_Steps(job))
     except JobError:
         raise

@@ -152,6 +152,12 @@ def test_a_job_of_many_equal_blocks_costs_what_all_of_them_do(
     assert found == count_cost(build(), build)
 
 
+def test_a_job_that_keeps_its_model_is_refused_where_all_blocks_have_to_be_counted() -> None:
+    kept = deep(is_uneven=True)
+    with pytest.raises(JobError, match="build returns the same model again"):
+        count_cost(kept, lambda: kept)
+
+
 def test_the_order_of_the_samples_does_not_change_their_count() -> None:
     lengths = [512] + [16] * 99
     found = padded(lengths)
