@@ -23,6 +23,8 @@ hypothesis.settings.load_profile("any_host")
 def pytest_configure() -> None:
     """Keep a test's threads to one core: on one that others use too they wait for each other all the time."""
     gc.disable()
+    # commands are printed as in an environment that is activated
+    os.environ["PATH"] = f"{Path(sys.prefix, 'bin')}{os.pathsep}{os.environ['PATH']}"
     # else MLflow's server starts eight processes, of 5 CPU s each, for jobs that nothing here sends
     os.environ["MLFLOW_SERVER_ENABLE_JOB_EXECUTION"] = "false"
     os.environ.pop("MLFLOW_TRACKING_URI", None)  # the person's own server

@@ -34,6 +34,9 @@ from orchestrator.record.tracking.page import page_lines
 
 ROOT = Path(__file__).parents[1]
 ASSETS = ROOT / "docs" / "assets"
+PATH = f"{Path(sys.prefix, 'bin')}{os.pathsep}{os.environ['PATH']}"
+"""Folders of programs, as where the environment is activated: commands are shown by their names."""
+
 WORDS = (
     "+sweep=tpu_vs_gpu",
     "device=cpu,t4,l4",
@@ -94,7 +97,7 @@ def recorded(words: tuple[str, ...], folder: Path) -> list[Output]:
     terminal, inner = pty.openpty()
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", LINES, COLUMNS, 0, 0))
     paths = os.pathsep.join((str(ROOT), os.environ.get("PYTHONPATH", "")))
-    variables = {**os.environ, "PYTHONPATH": paths, "TERM": "xterm-256color"}
+    variables = {**os.environ, "PYTHONPATH": paths, "PATH": PATH, "TERM": "xterm-256color"}
     command = [sys.executable, "-m", "orchestrator", *words]
     child = subprocess.Popen(
         command, cwd=folder, env=variables, start_new_session=True, stdin=inner, stdout=inner, stderr=inner
@@ -140,7 +143,7 @@ def mlflow_server(folder: Path) -> Iterator[str]:
         "--workers",
         "1",
     ]
-    variables = {**os.environ, "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
+    variables = {**os.environ, "PATH": PATH, "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
     server = subprocess.Popen(
         command,
         cwd=folder,

@@ -97,7 +97,7 @@ def _split_commands(text: str) -> Iterator[list[str]]:
     """Yield the words of commands that `&&` joins, without the program."""
     for is_joint, words in groupby(shlex.split(text), key=lambda word: word == "&&"):
         if not is_joint:
-            yield list(words)[len(PROGRAM.split()) :]
+            yield list(words)[len(shlex.split(PROGRAM)) :]
 
 
 def _run(words: Sequence[str], line: CommandLine, screen: Screen) -> SweepReport:

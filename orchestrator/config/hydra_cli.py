@@ -16,6 +16,7 @@ from orchestrator.config.loader import device_words
 from orchestrator.config.places import split_places
 from orchestrator.config.script_overrides import with_script_overrides
 from orchestrator.core.errors import ConfigError
+from orchestrator.core.printable import PROGRAM
 
 
 def show_config(
@@ -73,7 +74,7 @@ def _require_one_value(words: list[str]) -> None:
         if word.is_sweep_override():
             raise ConfigError(
                 f"{word.input_line!r} is a grid, and --cfg and --info show one composed config; give "
-                f"{word.key_or_group} one value, or list the points: python -m orchestrator plan"
+                f"{word.key_or_group} one value, or list the points: {PROGRAM} plan"
             )
 
 

@@ -2,9 +2,22 @@
 
 import re
 import shlex
+import shutil
+import sys
 from collections.abc import Iterable
+from pathlib import Path
 
-PROGRAM = "python -m orchestrator"
+
+def find_program(name: str) -> str:
+    """Return how a shell here starts a program of this environment: by its name, if that finds it."""
+    own, found = Path(sys.prefix, "bin", name), shutil.which(name)
+    if not own.exists() or (found and Path(found).parent.resolve() == own.parent.resolve()):
+        return name
+    here = Path.cwd()
+    return shlex.quote(str(own.relative_to(here) if own.is_relative_to(here) else own))
+
+
+PROGRAM = f"{find_program('python')} -m orchestrator"
 
 
 def command_text(words: Iterable[str], *, verb: str = "") -> str:
@@ -14,7 +27,7 @@ def command_text(words: Iterable[str], *, verb: str = "") -> str:
         words: overrides.
         verb: `predict calibrate`; empty: the command that runs a sweep.
     """
-    return shlex.join([*PROGRAM.split(), *verb.split(), *words])
+    return f"{PROGRAM} {shlex.join([*verb.split(), *words])}".rstrip()
 
 
 def quoted_value(text: str) -> str:

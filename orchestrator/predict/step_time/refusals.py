@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 
 from orchestrator.core.estimate import Refusal
+from orchestrator.core.printable import PROGRAM
 from orchestrator.predict.step_time.analytic import COUNTS, beyond
 from orchestrator.predict.step_time.bundled_models import DefaultModels
 from orchestrator.predict.step_time.step_query import StepQuery
@@ -13,7 +14,7 @@ from workloads.cost import find_cost
 _MOST_WORKERS = 8  # of one host, in the published trainings
 _MOST_TOKENS = 8192  # of a sample, likewise
 _LEAST_LINK = 4e11  # bytes a second between shards of transformers, likewise: NVLink
-_CALIBRATE = "`python -m orchestrator predict calibrate device=cpu`"
+_CALIBRATE = f"`{PROGRAM} predict calibrate device=cpu`"
 
 
 def find_refusal(query: StepQuery, models: DefaultModels, own: Sequence[StepQuery] = ()) -> Refusal | None:

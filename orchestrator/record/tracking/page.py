@@ -3,7 +3,7 @@
 import json
 from shlex import quote
 
-from orchestrator.core.printable import without_secrets
+from orchestrator.core.printable import find_program, without_secrets
 from orchestrator.record.tracking.mlflow_client import find_database
 
 _LOCAL = "http://127.0.0.1:5000"  # where `mlflow ui` listens
@@ -37,7 +37,7 @@ def page_lines(uri: str, *, experiment_id: str) -> tuple[str, ...]:
     runs = f"/#/experiments/{experiment_id}/runs?workflowType=machine_learning&viewStateShareKey=fastest"
     if find_database(uri):
         return (
-            f"MLflow: mlflow ui --workers 1 --backend-store-uri {quote(uri)}",
+            f"MLflow: {find_program('mlflow')} ui --workers 1 --backend-store-uri {quote(uri)}",
             f"  table: {_LOCAL}{runs}",
             f"  charts: {_LOCAL}{runs}&compareRunsMode=CHART",
         )

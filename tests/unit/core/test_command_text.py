@@ -1,6 +1,8 @@
 """Command lines as text, and texts as values of Hydra's grammar."""
 
+import os
 import shlex
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,7 +10,7 @@ import pytest
 from orchestrator.analysis.recommendation.jobs.command import list_words
 from orchestrator.config.loader import load
 from orchestrator.config.overrides import read
-from orchestrator.core.printable import command_text, quoted_value
+from orchestrator.core.printable import command_text, find_program, quoted_value
 from orchestrator.core.trial_spec import Option, TimingSpec
 
 
@@ -18,6 +20,25 @@ def test_a_command_is_read_by_a_shell_as_its_words() -> None:
     assert command_text(["device=cpu"], verb="predict calibrate").endswith(
         "orchestrator predict calibrate device=cpu"
     )
+
+
+@pytest.mark.parametrize("name", ["python", "mlflow"])
+def test_a_program_of_an_environment_that_is_not_activated_is_named_by_its_path(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    environment, elsewhere = tmp_path / ".venv/bin", tmp_path / "usr/bin"
+    for folder in (environment, elsewhere):
+        folder.mkdir(parents=True)
+        (folder / name).touch(mode=0o755)
+    monkeypatch.setattr(sys, "prefix", str(environment.parent))
+    monkeypatch.setenv("PATH", str(elsewhere))
+    monkeypatch.chdir(tmp_path)
+    assert find_program(name) == f".venv/bin/{name}"
+    monkeypatch.chdir(elsewhere)
+    assert find_program(name) == str(environment / name)
+    monkeypatch.setenv("PATH", f"{environment}{os.pathsep}{elsewhere}")
+    assert find_program(name) == name
+    assert find_program("absent") == "absent", "nothing of the environment has that name"
 
 
 @pytest.mark.parametrize(
