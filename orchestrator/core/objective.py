@@ -25,6 +25,7 @@ class Objective:
         weight_time, weight_cost, weight_quality: relative weights of the goal `balanced`.
         samples: samples of the whole job over all epochs; None: as its workload declares.
         epochs: epochs of the job, instead of `samples`.
+        tokens: tokens of a language model's job, instead of `samples`.
     """
 
     goal: Goal = "fastest"
@@ -36,21 +37,21 @@ class Objective:
     weight_quality: float = 1.0
     samples: int | None = None
     epochs: float | None = None
+    tokens: int | None = None
 
     def __post_init__(self) -> None:
         for name in ("deadline_hours", "budget_usd", "epochs"):
             value = getattr(self, name)
             if value is not None and not 0 < value < math.inf:
                 raise ConfigError(f"report.{name}={value} must be above 0 and finite")
-        if self.samples is not None and not 1 <= self.samples <= MOST_SAMPLES:
-            raise ConfigError(
-                f"report.samples={self.samples} must be a whole number from 1 to {MOST_SAMPLES:,}"
-            )
-        if self.samples is not None and self.epochs is not None:
-            raise ConfigError(
-                f"report.samples={self.samples} and report.epochs={self.epochs} are two lengths of one job; "
-                "give one"
-            )
+        for name in ("samples", "tokens"):
+            value = getattr(self, name)
+            if value is not None and not 1 <= value <= MOST_SAMPLES:
+                raise ConfigError(f"report.{name}={value} must be a whole number from 1 to {MOST_SAMPLES:,}")
+        lengths = {"samples": self.samples, "epochs": self.epochs, "tokens": self.tokens}
+        given = [f"report.{name}={value}" for name, value in lengths.items() if value is not None]
+        if len(given) > 1:
+            raise ConfigError(f"{' and '.join(given[:2])} are two lengths of one job; give one")
         if self.quality is not None and not math.isfinite(self.quality):
             raise ConfigError(f"report.quality={self.quality} must be finite")
         weights = ("weight_time", "weight_cost", "weight_quality")

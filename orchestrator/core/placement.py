@@ -198,10 +198,12 @@ class FullTraining:
     Attributes:
         epochs: passes over the full training set; None where the workload declares none.
         train_samples: samples of the full training set; None if the data set declares none.
+        tokens_per_sample: tokens of a sample of a language model; None: samples are no texts.
     """
 
     epochs: float | None
     train_samples: int | None
+    tokens_per_sample: float | None = None
 
 
 def task_name(workload: str, options: Mapping[str, object]) -> str:

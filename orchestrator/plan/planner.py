@@ -165,7 +165,7 @@ def _find_trainings(tasks: Mapping[str, Point], train_samples: TrainSamples) -> 
 def build_full_training(spec: Workload, point: Point, train_samples: int | None) -> FullTraining:
     """Return the full training of a point's workload."""
     epochs, samples = spec.find_full_training(point.global_batch_size, train_samples)
-    return FullTraining(epochs=epochs, train_samples=samples)
+    return FullTraining(epochs=epochs, train_samples=samples, tokens_per_sample=spec.tokens_per_sample)
 
 
 def _each_trial_once(outcomes: Iterable[PointDecision]) -> tuple[PointDecision, ...]:

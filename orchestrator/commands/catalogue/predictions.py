@@ -72,7 +72,7 @@ COMMANDS = (
                 usage="report.deadline_hours=4",
                 summary="also report.budget_usd, report.quality",
             ),
-            Key(usage="report.epochs=15", summary="length of the job; also report.samples"),
+            Key(usage="report.epochs=15", summary="length of the job; also report.samples, report.tokens"),
             _PRICE,
         ),
         examples=(

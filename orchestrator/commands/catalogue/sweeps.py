@@ -28,7 +28,7 @@ _GOALS = (
     Key(usage="report.goal=cheapest", summary="fastest (default), cheapest, best or balanced"),
     Key(usage="report.deadline_hours=4", summary="longest time of the whole job; also report.budget_usd"),
     Key(usage="report.quality=0.95", summary="lowest quality on held-out data"),
-    Key(usage="report.epochs=15", summary="length of the job; also report.samples"),
+    Key(usage="report.epochs=15", summary="length of the job; also report.samples, report.tokens"),
 )
 _PRICES = Key(usage="prices.provisioning=spot", summary="on_demand or spot; also prices.region, prices=NAME")
 _OUTPUTS = Key(usage="outputs=DIR", summary="folder of the sweeps' results (outputs)")

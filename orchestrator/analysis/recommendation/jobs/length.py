@@ -78,6 +78,13 @@ def _requested(training: FullTraining | None, objective: Objective) -> JobLength
     if objective.samples is not None:
         label = counted(objective.samples, "sample")
         return JobLength(samples=objective.samples, source=f"{label}, as `report.samples` asks", label=label)
+    if objective.tokens is not None:
+        if training is None or not training.tokens_per_sample:
+            raise ConfigError(f"report.tokens={objective.tokens}: its samples have no tokens; {_CURE}")
+        samples = max(1, round(objective.tokens / training.tokens_per_sample))
+        label = counted(samples, "sample")
+        source = f"{label} of {objective.tokens:,} tokens together, as `report.tokens` asks"
+        return JobLength(samples=samples, source=source, label=label)
     if objective.epochs is None:
         return None
     if training is None or training.train_samples is None:

@@ -30,6 +30,23 @@ def test_epochs_that_the_user_asks_for_stand_before_the_declared_ones(training):
     assert told(training, epochs=2.5) == (150_000, "2.5 epochs x 60,000 samples, as `report.epochs` asks")
 
 
+def test_tokens_that_the_user_asks_for_are_as_many_samples_as_hold_them():
+    texts = FullTraining(epochs=1, train_samples=1_000, tokens_per_sample=2_048.0)
+    assert told(texts, tokens=50_000_000) == (
+        24_414,
+        "24,414 samples of 50,000,000 tokens together, as `report.tokens` asks",
+    )
+    assert told(texts, tokens=1)[0] == 1
+
+
+@pytest.mark.parametrize("training", [WHOLE, None])
+def test_tokens_of_samples_that_are_no_texts_are_refused(training):
+    with pytest.raises(
+        ConfigError, match=r"^report.tokens=9: its samples have no tokens; give report.samples=N$"
+    ):
+        told(training, tokens=9)
+
+
 @pytest.mark.parametrize("training", [NO_SAMPLES, None])
 def test_epochs_of_a_data_set_of_unknown_size_are_refused(training):
     with pytest.raises(ConfigError) as raised:

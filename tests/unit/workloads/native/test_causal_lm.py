@@ -1,12 +1,15 @@
 """`causal_lm`: any Hugging Face causal language model, full or with adapters, on files or drawn tokens."""
 
 import json
+import re
+import subprocess
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from repository import ROOT
 
 from orchestrator.train.capture.request import CaptureRequest
 from orchestrator.train.capture.torch_tensors import count
@@ -33,6 +36,16 @@ CONFIG = {
     "max_position_embeddings": 32,
     "tie_word_embeddings": False,
 }
+
+
+def test_the_page_s_config_of_an_8b_model_has_the_published_number_of_weights(tmp_path: Path) -> None:
+    page = (ROOT / "docs/tutorials/fine_tune.md").read_text()
+    (block,) = re.findall(r"^```bash\n(mkdir -p llama3_8b\n.*?)^```$", page, flags=re.DOTALL | re.MULTILINE)
+    subprocess.run(["bash", "-ec", block], cwd=tmp_path, check=True)
+    config = models.read_config(str(tmp_path / "llama3_8b"))
+    empty = models.build_empty_model(config, dtype=torch.bfloat16)
+    assert sum(weight.numel() for weight in empty.parameters()) == 8_030_261_248
+    assert models.find_length(config, 8192, model="llama3_8b") == 8192
 
 
 @pytest.fixture
