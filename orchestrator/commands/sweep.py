@@ -27,7 +27,7 @@ from orchestrator.pipeline.planning import (
     plan_sweep,
     with_predictions,
 )
-from orchestrator.pipeline.preflight import PreflightState, inspect, unused_accelerators
+from orchestrator.pipeline.preflight import PreflightState, describe_busy_host, inspect, unused_accelerators
 from orchestrator.pipeline.script_files import list_files
 from orchestrator.pipeline.status import Status, build_status, find_running_status
 from orchestrator.plan.pricing import prices_in
@@ -84,7 +84,7 @@ def run(
     places = [display_path(open_ledger(settings).path), *filter(None, [settings.archive_url])]
     print_line(console, f"records: {' and '.join(places)}")
     preflight = _preflight(settings, console, download=True, compiles=True)
-    for line in (*_unanswered(settings, preflight), *_unused(settings)):
+    for line in (*describe_busy_host(settings), *_unanswered(settings, preflight), *_unused(settings)):
         print_line(console, line)
 
     open_view = partial(_watch, console, ledger=open_ledger(settings).path, is_plain=is_plain)

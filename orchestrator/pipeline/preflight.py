@@ -1,5 +1,6 @@
 """State collected before planning: devices, environments, data sets and existing records."""
 
+import os
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -16,6 +17,7 @@ from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Settings
 from orchestrator.core.trainer import TrainerEnvironment
 from orchestrator.execute.machine.agent import OWN_PYTHON
+from orchestrator.execute.machine.cgroup import num_cores
 from orchestrator.execute.machine.environment_probe import trainer_environment
 from orchestrator.execute.machine.inventory import (
     HostAccelerators,
@@ -26,6 +28,7 @@ from orchestrator.execute.machine.inventory import (
     unrecognised,
 )
 from orchestrator.pipeline.components import build_price_book, list_command_words, open_ledger
+from orchestrator.plan.diagnosis import describe_neighbours
 from orchestrator.plan.memory import MemoryKey
 from orchestrator.plan.pricing import PriceBook
 from orchestrator.plan.requests import RequestedPoint, request_trials
@@ -152,6 +155,14 @@ def build_inventory(settings: Settings) -> Inventory:
     if settings.cluster is None:
         return of_host(local_node(tuple(settings.sweep.devices.values())))
     return of_cluster(settings.cluster, host=local_node(()), is_fake=settings.is_fake)
+
+
+def describe_busy_host(settings: Settings) -> tuple[str, ...]:
+    """Warn where more processes than this host has cores would disturb the trials on it."""
+    load, cores = os.getloadavg()[0], num_cores()
+    return (
+        (f"busy host: {describe_neighbours(load, cores)}",) if not settings.cluster and load > cores else ()
+    )
 
 
 def unused_accelerators(settings: Settings, devices: Callable[[], Mapping[str, Device]]) -> tuple[str, ...]:

@@ -113,7 +113,12 @@ def _place(place: PlaceState) -> Iterator[Check]:
 
 def _neighbours(host: HostState) -> Iterator[Check]:
     if host.load > _MOST_LOAD_PER_CORE * host.cores:
-        yield _warning(
-            f"other processes keep {host.load:.1f} of {host.cores} cores busy; trials beside them are marked "
-            "noisy and decide nothing"
-        )
+        yield _warning(describe_neighbours(host.load, host.cores))
+
+
+def describe_neighbours(load: float, cores: int) -> str:
+    """Describe what a load that other processes make does to trials."""
+    return (
+        f"other processes keep {load:.1f} of {cores} cores busy; trials beside them are marked noisy and "
+        "decide nothing"
+    )

@@ -20,7 +20,9 @@ def long_outcome(record: TrialRecord) -> str:
     if "run_seconds" in metrics:
         return f"a run of {metrics['run_seconds']:,.3g} s, no step reported"
     accuracy = f", accuracy {metrics['accuracy']:.3f}" if "accuracy" in metrics else ""
-    return f"{metrics['steady_samples_per_second']:,.0f} samples/s{accuracy}{_describe_checkpoints(record)}"
+    noisy = ", noisy" if describe_noise(record) else ""
+    rate = f"{metrics['steady_samples_per_second']:,.0f} samples/s"
+    return f"{rate}{accuracy}{noisy}{_describe_checkpoints(record)}"
 
 
 def short_outcome(record: TrialRecord, plan: Plan) -> str:
