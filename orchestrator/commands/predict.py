@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 # scikit-learn takes a second to import, and only these commands need it: hence imports in functions
 
 
+_DESCRIBING = "describing the workload by the operations of its step; of billions of weights for minutes"
+
+
 def predict(line: CommandLine, screen: Screen) -> int:
     """Print predictions of points."""
     from orchestrator.commands.prediction_documents import predictions_document
@@ -32,7 +35,8 @@ def predict(line: CommandLine, screen: Screen) -> int:
     )
 
     order, rest = split_order(line.overrides)
-    predictions = ordered(predicted(rest, working_directory=Path.cwd()), order)
+    with screen.waiting(_DESCRIBING):
+        predictions = ordered(predicted(rest, working_directory=Path.cwd()), order)
     if JSON.name in line.flags:
         return print_json(predictions_document(predictions))
     for sentence in (*job_lines(predictions), *input_lines(predictions)):
@@ -51,7 +55,8 @@ def explain(line: CommandLine, screen: Screen) -> int:
     from orchestrator.predict.prediction_table import describe_basis, input_lines, ordered, start_line
 
     order, rest = split_order(line.overrides)
-    predictions = ordered(predicted(rest, working_directory=Path.cwd()), order)
+    with screen.waiting(_DESCRIBING):
+        predictions = ordered(predicted(rest, working_directory=Path.cwd()), order)
     if JSON.name in line.flags:
         return print_json(predictions_document(predictions))
     for sentence in input_lines(predictions):
@@ -93,7 +98,9 @@ def advise(line: CommandLine, screen: Screen) -> int:
 
     given = [word for word in line.overrides if word.startswith(CONFIDENCE)]
     rest = [word for word in line.overrides if word not in given]
-    recommendations = advised(rest, confidence=_read_confidence(given), working_directory=Path.cwd())
+    confidence = _read_confidence(given)
+    with screen.waiting(_DESCRIBING):
+        recommendations = advised(rest, confidence=confidence, working_directory=Path.cwd())
     if JSON.name in line.flags:
         return print_json([convert_to_plain(recommendation) for recommendation in recommendations])
     inputs = list_inputs((one.job, one.input) for one in recommendations)

@@ -83,11 +83,12 @@ def run_child(
 def _wait(process: "subprocess.Popen[str]", limits: Limits, is_enough: Callable[[], bool]) -> bool:
     """Wait for the end, and return whether the answer came before it. Raises ChildError."""
     deadline = time.monotonic() + limits.seconds
+    more_time = f"compile.seconds={2 * limits.seconds:g}"
     while process.poll() is None:
         if is_enough():
             return True
         if time.monotonic() > deadline:
-            raise ChildError(f"it took longer than {limits.seconds:g} s")
+            raise ChildError(f"it took longer than {limits.seconds:g} s; {more_time} gives it more")
         if _resident_bytes(process.pid) > limits.memory_bytes:
             raise ChildError(f"it took more than {limits.memory_bytes / 2**30:.0f} GiB of this host's memory")
         time.sleep(_POLL_SECONDS)

@@ -1,5 +1,8 @@
 """Output of a command: standard output for results, standard error for errors and progress."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from rich.console import Console
 from rich.text import Text
 
@@ -35,6 +38,12 @@ class Screen:
     def error(self, text: str) -> None:
         """Print one line on standard error; a long text goes to a temporary file that the line names."""
         print_error(text)
+
+    @contextmanager
+    def waiting(self, text: str) -> Iterator[None]:
+        """Show what is waited for on standard error as long as it takes, where that is a terminal."""
+        with Console(stderr=True).status(Text(printable(text), style="dim"), refresh_per_second=2):
+            yield
 
     def progress(self, text: str) -> None:
         """Print one dim line on standard error, so that standard output holds results only."""

@@ -38,7 +38,8 @@ def expected_line(quotes: Sequence[CostEstimate]) -> str:
         most, *_ = duration_parts(exactly(sum(quote.seconds for quote in unknown)), digits=2)
         usd = _priced([(quote, quote.seconds) for quote in unknown])
         parts.append(
-            f"{counted(len(unknown), 'trial')} of unknown time, as nothing like it ran: at most {most}{usd}"
+            f"{counted(len(unknown), 'trial')} of unknown time, as nothing like it ran; "
+            f"the time limit, which is no estimate: {most}{usd}"
         )
     first = []
     if known:

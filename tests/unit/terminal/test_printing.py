@@ -12,6 +12,7 @@ from orchestrator.core.placement import Cached, Failed, Plan, Skipped
 from orchestrator.core.price import Unpriced
 from orchestrator.terminal.plan import print_plan
 from orchestrator.terminal.printing import print_table, summarise_totals
+from orchestrator.terminal.screen import Screen
 
 
 def shown(draw, *things, width=160, **options):
@@ -202,3 +203,16 @@ def test_commands_are_numbered_below_their_table_and_unbroken():
     lines = shown(print_table, table, width=80)
     assert [line.split() for line in lines[:3]] == [["#", "setting"], ["1", "t4"], ["2", "l4"]]
     assert lines[3] == f"1  {command.strip()}"
+
+
+def test_what_is_waited_for_is_shown_on_a_terminal_alone(monkeypatch, capsys):
+    screen = Screen(Console(quiet=True))
+    monkeypatch.setenv("TTY_COMPATIBLE", "0")
+    with screen.waiting("describing"):
+        pass
+    assert capsys.readouterr() == ("", "")
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
+    with screen.waiting("describing"):
+        pass
+    out, err = capsys.readouterr()
+    assert (out, "describing" in err) == ("", True)
