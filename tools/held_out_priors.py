@@ -62,6 +62,6 @@ def _priors(
     without = replace(models, steps=steps)
     for latency, query in zip(latencies, queries, strict=True):
         basis = build_published_estimate(query, without)
-        prior = step_prior(basis.step, basis, batch_size=latency.batch_size, quantile=models.quantile)
+        prior = step_prior(basis.step, basis, memory=None, quantile=models.quantile)
         assert prior is not None, f"{latency.model} on {latency.device} is refused: {basis.step}"
         yield latency, prior

@@ -28,7 +28,8 @@ class StepProgram:
         environment: the trainer's, on this host.
         num_workers, num_hosts: devices of the trial, and machines over which they are spread.
         can_divide: True if its micro batches train what the whole batch does.
-        list_lighter: lists words and requests of steps that take less memory, the cheapest in time first.
+        list_lighter: lists words, requests and workers of steps that take less memory, the cheapest in time
+            first.
     """
 
     trainer: str
@@ -39,7 +40,7 @@ class StepProgram:
     num_workers: int
     num_hosts: int = 1
     can_divide: bool = False
-    list_lighter: Callable[[], Iterable[tuple[str, CaptureRequest]]] = tuple
+    list_lighter: Callable[[], Iterable[tuple[str, CaptureRequest, int]]] = tuple
 
     @property
     def replicas(self) -> int:
@@ -104,8 +105,8 @@ def with_lighter_settings(
 
     Where a smallest micro batch does not fit either, only the whole share is tried.
     """
-    for words, request in step.list_lighter():
-        whole = replace(step, request=request)
+    for words, request, num_workers in step.list_lighter():
+        whole = replace(step, request=request, num_workers=num_workers)
         divided = _list_divided(whole) if step.can_divide else []
         if divided and not _is_sure(find_fit(divided[-1][1])):
             divided = []
@@ -116,14 +117,19 @@ def with_lighter_settings(
 
 
 def _list_divided(step: StepProgram) -> list[tuple[int, StepProgram]]:
-    """List the steps in micro batches of a half, a quarter, ... of those of a step, or of its share."""
+    """List the steps in smaller and smaller micro batches that divide those of a step, or its share."""
     found = []
     size = step.request.memory_settings.micro_batch_size or _find_share(step)
-    while size % 2 == 0:
-        size //= 2
+    while size > 1:
+        size //= _find_least_divisor(size)
         settings = replace(step.request.memory_settings, micro_batch_size=size)
         found.append((size, replace(step, request=replace(step.request, memory_settings=settings))))
     return found
+
+
+def _find_least_divisor(size: int) -> int:
+    """Return the smallest number above 1 that divides a size above 1."""
+    return next(divisor for divisor in range(2, size + 1) if size % divisor == 0)
 
 
 def _find_share(step: StepProgram) -> int:
@@ -135,11 +141,11 @@ def _is_sure(fit: MemoryFit | TensorCount | NoFit) -> bool:
 
 
 def _half_that_fits(step: StepProgram, fits: Callable[[int], bool]) -> int | None:
-    batch = step.request.global_batch_size
-    while batch % (2 * step.replicas) == 0:
-        batch //= 2
-        if fits(batch):
-            return batch
+    share = _find_share(step)
+    while share > 1:
+        share //= 2
+        if fits(share * step.replicas):
+            return share * step.replicas
     return None
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from orchestrator.core.errors import ConfigError
+from orchestrator.core.memory_fit import MemoryDoubt
 from orchestrator.core.price import Price, Unpriced
 from orchestrator.core.trial_spec import TrialSpec
 
@@ -127,6 +128,7 @@ class StepPrior:
         device: deviation of the error that the hardware adds to every network.
         network: deviation of the error of this network on that hardware.
         provenance: that of the estimate.
+        doubt: why the step may not fit the memory.
     """
 
     hardware: str
@@ -135,6 +137,7 @@ class StepPrior:
     device: float
     network: float
     provenance: EstimateProvenance = "predicted"
+    doubt: MemoryDoubt = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

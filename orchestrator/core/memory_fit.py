@@ -1,11 +1,13 @@
 """Verdict on a training step's memory on a device: by its compiler, or by counting its tensors."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Literal
 
 from orchestrator.core.interval import Spread
 
 _GIB, _MIB = 2**30, 2**20
-_COUNTED = "(predicted by counting)"
+COUNTED = "(predicted by counting)"
 
 LEAST_CONTEXT_BYTES, CONTEXT_BYTES = 256 * _MIB, 512 * _MIB
 """CUDA's context, since CUDA 11.7 loads kernels when they are needed (pytorch/pytorch issue 107667)."""
@@ -130,11 +132,11 @@ class TensorCount:
         """Describe in one line how much memory the step takes on a device."""
         needed, granted, used = _size(self.needed_bytes), _size(self.capacity_bytes), self.used_bytes
         if not self.fits:
-            return f"the tensors of a step need {needed}, {device} has {granted}{self._smaller} {_COUNTED}"
+            return f"the tensors of a step need {needed}, {device} has {granted}{self._smaller} {COUNTED}"
         verdict = "tight" if self.is_tight else "fits"
         shown = f"{_size(used.median)} [{_size(used.low)}, {_size(used.high)}]"
         return (
-            f"{verdict}: the tensors of a step take {needed} of the {granted} of {device} {_COUNTED}; with "
+            f"{verdict}: the tensors of a step take {needed} of the {granted} of {device} {COUNTED}; with "
             f"CUDA and what PyTorch's allocator keeps it shows {shown} (predicted from published steps)"
         )
 
@@ -152,9 +154,23 @@ class TensorCount:
 Verdict = MemoryFit | TensorCount
 """Knowledge about a step's memory."""
 
+MemoryDoubt = Literal["", "not counted", "tight"]
+"""Why a step may not fit: `plan` can count its tensors, and has not; or they are near the limit, or cannot be
+counted; empty: nothing is known against it."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoFit:
     """Reason why nothing is known about a step's memory."""
 
     reason: str
+
+
+NOT_COUNTED = NoFit(reason="not counted yet")
+"""Of steps that were not asked about, although they may be."""
+
+
+def choose_fit(fits: Iterable[Verdict | NoFit]) -> Verdict | NoFit | None:
+    """Choose among the answers for several trainers: a verdict, else that one may be had; None: neither."""
+    known = [fit for fit in fits if isinstance(fit, Verdict) or fit == NOT_COUNTED]
+    return min(known, key=lambda fit: fit == NOT_COUNTED, default=None)

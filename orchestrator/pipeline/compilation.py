@@ -15,6 +15,7 @@ from orchestrator.compile.step import StepProgram
 from orchestrator.compile.tensors import GpuTensorCounter
 from orchestrator.core.device import Device, DeviceKind
 from orchestrator.core.estimate import CompiledStep, Estimate, NotCompiled
+from orchestrator.core.memory_fit import NOT_COUNTED, NoFit, Verdict, choose_fit
 from orchestrator.core.placement import Plan
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Settings
@@ -55,7 +56,8 @@ def with_compilers(
 ) -> PreflightState:
     """Add whether the steps of a plan's GPU and TPU trials fit, and how long those of absent TPUs take.
 
-    Times that were compiled earlier are used in every stage; new ones are compiled in the stage `full`.
+    Times that were compiled earlier are used in every stage; new ones are compiled in the stage `full`. Of
+    trials that are left out as their device is absent, only what is known already is used.
 
     Args:
         compiles: False: use earlier answers only, and start no process.
@@ -63,12 +65,17 @@ def with_compilers(
     compilers = find_compilers(settings, preflight.driver["code_sha256"], compiles=compiles)
     placed = [placement.trial for placement in decided.placements if placement.trains]
     steps = _find_steps(placed, settings, preflight)
+    training = [trial for trial in decided.absent if trainer_info(trial.trainer).trains]
+    absent = _find_steps(training, settings, preflight)
     number = sum(not compilers.memory[step.device.kind].knows(step) for step in steps.values())
     if compiles and number:
         on_message(f"memory: asking about {counted(number, 'step')}; compile=off asks nothing")
-    fits = {key: compilers.memory[step.device.kind].find_fit(step) for key, step in steps.items()}
-    training = [trial for trial in decided.absent if trainer_info(trial.trainer).trains]
-    absent = _find_steps(training, settings, preflight)
+    fits = {
+        key: compilers.memory[step.device.kind].find_fit(step)
+        if key in steps or compilers.memory[step.device.kind].knows(step)
+        else NOT_COUNTED
+        for key, step in {**absent, **steps}.items()
+    }
     compiled: dict[MemoryKey, CompiledStep | NotCompiled] = {}
     for kind, compiler in compilers.time.items():
         asked = {key: step for key, step in absent.items() if step.device.kind == kind}
@@ -87,30 +94,39 @@ def with_answers(record: TrialRecord, preflight: PreflightState) -> TrialRecord:
     )
 
 
-def find_compiled_steps(settings: Settings) -> Callable[[Iterable[Point]], Estimate | None]:
-    """Return a function that finds the compiled step of points that differ in their trainer alone.
+FindAnswers = Callable[[Iterable[Point]], tuple[Estimate | None, Verdict | NoFit | None]]
+"""Finds the compiled step, and the verdict on the memory, of points that differ in their trainer alone."""
 
-    It uses what plans and sweeps compiled earlier, and starts no compiler.
-    """
+
+def find_earlier_answers(settings: Settings) -> FindAnswers:
+    """Return a function that uses what plans and sweeps compiled and counted earlier, and starts nothing."""
     if not settings.asks_compiler:
-        return lambda _: None
+        return lambda _: (None, None)
     from orchestrator.predict.step_time.compiled_estimate import compiled_estimate
 
-    compilers = find_compilers(settings, hash_code(settings), compiles=False).time
+    compilers = find_compilers(settings, hash_code(settings), compiles=False)
     environments = cache(partial(_build_environment, settings))
     origins = find_origins(settings)
 
-    def find_compiled_estimate(points: Iterable[Point]) -> Estimate | None:
-        for point in points:
-            if point.device.kind in compilers and not point.other_devices:
-                environment = environments(point.trainer)
-                step = _build_program(point, point.device, environment, origins[point.workload])
-                answer = compilers[point.device.kind].predict_step(step)
-                if isinstance(answer, CompiledStep):
-                    return compiled_estimate(answer)
-        return None
+    def find_answers(points: Iterable[Point]) -> tuple[Estimate | None, Verdict | NoFit | None]:
+        steps = [
+            _build_program(point, point.device, environments(point.trainer), origins[point.workload])
+            for point in points
+            if point.device.kind != "cpu" and not point.other_devices
+        ]
+        times = (
+            compilers.time[step.device.kind].predict_step(step)
+            for step in steps
+            if step.device.kind in compilers.time
+        )
+        compiled = next((answer for answer in times if isinstance(answer, CompiledStep)), None)
+        # lighter settings would have to be described, which takes minutes for a large model
+        fits = [
+            compilers.memory[step.device.kind].find_fit(replace(step, list_lighter=tuple)) for step in steps
+        ]
+        return compiled_estimate(compiled) if compiled else None, choose_fit(fits)
 
-    return find_compiled_estimate
+    return find_answers
 
 
 def find_compilers(settings: Settings, code_sha256: str, *, compiles: bool) -> Compilers:
@@ -225,13 +241,19 @@ def _build_program(
         num_hosts=asked.num_hosts or 1,
         can_divide=find_reason_against_passes(cached_workload(asked.workload, asked.workload_options))
         is None,
-        list_lighter=partial(_list_lighter, request, asked.num_workers * device.replicas),
+        list_lighter=partial(_list_lighter, request, asked.num_workers, device.replicas),
     )
 
 
-def _list_lighter(request: CaptureRequest, replicas: int) -> Iterator[tuple[str, CaptureRequest]]:
-    """Yield words and requests of steps that take less memory."""
+def _list_lighter(
+    request: CaptureRequest, num_workers: int, replicas: int
+) -> Iterator[tuple[str, CaptureRequest, int]]:
+    """Yield words, requests and numbers of workers of steps that take less memory."""
     asked = request.workload, request.workload_options, request.memory_settings
-    for lighter in list_lighter_settings(*asked, replicas=replicas):
+    batch = request.global_batch_size
+    for lighter in list_lighter_settings(
+        *asked, num_workers=num_workers, replicas=replicas, global_batch_size=batch
+    ):
         options, memory = lighter.workload_options, lighter.memory_settings
-        yield lighter.words, replace(request, workload_options=options, memory_settings=memory)
+        changed = replace(request, workload_options=options, memory_settings=memory)
+        yield lighter.words, changed, lighter.num_workers

@@ -1,6 +1,7 @@
 """Plan a sweep, and add predictions and the expected cost."""
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
@@ -10,14 +11,17 @@ from orchestrator.analysis.tables.budget import expected_line
 from orchestrator.analysis.tables.machine_start import describe_start
 from orchestrator.core.budget import BudgetStatus
 from orchestrator.core.estimate import Estimate
+from orchestrator.core.memory_fit import NoFit, Verdict, choose_fit
 from orchestrator.core.placement import Placement, Plan
 from orchestrator.core.result import TrialRecord, latest
 from orchestrator.core.settings import Settings
 from orchestrator.core.sweep import Sweep
+from orchestrator.core.trial_spec import TrialSpec
 from orchestrator.pipeline.components import find_repeated_words, list_command_words
 from orchestrator.pipeline.preflight import PreflightState
 from orchestrator.pipeline.script_files import find_outdated
 from orchestrator.plan.cache import without_outdated
+from orchestrator.plan.memory import MemoryKey, memory_key
 from orchestrator.plan.order import choose_weight, running_order
 from orchestrator.plan.planner import plan
 from orchestrator.plan.pricing import PriceBook, prices_by_trial, repriced
@@ -28,6 +32,7 @@ from workloads.registry import cached_workload
 
 if TYPE_CHECKING:
     from orchestrator.analysis.recommendation.answer.answer import Recommendation
+    from orchestrator.predict.memory_need import MemoryNeed
     from orchestrator.predict.step_time.estimator import BasisOf
     from orchestrator.predict.step_time.loader_rates import LoaderRates
     from orchestrator.predict.step_time.own_records import StepMeasurement
@@ -87,19 +92,45 @@ def with_predictions(decided: Plan, settings: Settings, preflight: PreflightStat
     price_book, models = preflight.price_book, default_models()
     basis, own = _basis_and_own(settings, preflight)
     find_compiled_estimate = estimates_from(preflight.compiled_steps)
-    loader_rates = _loader_rates(preflight)
+    loader_rates, find_memory = _loader_rates(preflight), _find_memories(decided, preflight, basis)
     blind = leave_one_workload_out_estimator(basis, own, models)
     return replace(
         decided,
         forecasts=build_forecasts(
-            decided, price_book, build_estimator(basis, own, models, find_compiled_estimate, loader_rates)
+            decided,
+            price_book,
+            build_estimator(basis, own, models, find_compiled_estimate, loader_rates),
+            find_memory,
         ),
         hindcasts=predict_backtests(decided, preflight.ledgers.get(settings.sweep.name, ()), blind),
         track_record=count_track_record(own, blind),
-        step_priors=predict_step_priors(decided, basis, own, models, find_compiled_estimate, loader_rates),
+        step_priors=predict_step_priors(
+            decided, basis, own, models, find_compiled_estimate, loader_rates, find_memory
+        ),
         error_model=fit_error_model(models),
         prices=prices_by_trial(decided, price_book) if settings.search.is_adaptive else {},
     )
+
+
+def _find_memories(
+    decided: Plan, preflight: PreflightState, basis_of_trial: "BasisOf"
+) -> "Callable[[TrialSpec], MemoryNeed | None]":
+    """Return a function that finds what is known about the memory of a step, by whichever trainer's."""
+
+    def build_key(trial: TrialSpec) -> MemoryKey:
+        return memory_key(replace(trial, trainer="", trainer_options={}))
+
+    fits: dict[MemoryKey, list[Verdict | NoFit]] = defaultdict(list)
+    skipped = (one.trial for one in decided.skipped if one.trial)
+    for trial in (*(one.trial for one in decided.asked), *skipped):
+        if fit := preflight.memory_fits.get(memory_key(trial)):
+            fits[build_key(trial)].append(fit)
+
+    def find_memory(trial: TrialSpec) -> "MemoryNeed | None":
+        need = None if trial.other_devices else basis_of_trial(trial).query.memory
+        return need and replace(need, counted=choose_fit(fits.get(build_key(trial), ())))
+
+    return find_memory
 
 
 def answers_so_far(

@@ -1,9 +1,9 @@
 """Predictions from overrides: points, their times and costs, and what to measure next; no trial starts."""
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from functools import partial
 from pathlib import Path
 
 from orchestrator.analysis.recommendation.answer.answer import Recommendation
@@ -17,13 +17,14 @@ from orchestrator.core.calibration import DeviceBenchmark
 from orchestrator.core.errors import ConfigError, UnknownNameError
 from orchestrator.core.estimate import Estimate, Refusal
 from orchestrator.core.inventory import Inventory
+from orchestrator.core.memory_fit import Verdict
 from orchestrator.core.price import Price, Unpriced
 from orchestrator.core.printable import command_text
 from orchestrator.core.result import TrialRecord, latest
 from orchestrator.core.settings import Settings
 from orchestrator.core.sweep import Point
 from orchestrator.core.trial_spec import TrialSpec
-from orchestrator.pipeline.compilation import find_compiled_steps
+from orchestrator.pipeline.compilation import FindAnswers, find_earlier_answers
 from orchestrator.pipeline.components import build_price_book, find_repeated_words, list_command_words
 from orchestrator.pipeline.preflight import build_inventory, find_data, load_ledgers
 from orchestrator.plan.compatibility import find_reason_against_settings, reason_against
@@ -35,7 +36,7 @@ from orchestrator.plan.slots import Slot, count_hosts, find_host_cpu, find_slots
 from orchestrator.plan.trial_specs import build_workload, unsuitable
 from orchestrator.predict.advised_jobs import KnownSetting, build_job, list_overrides
 from orchestrator.predict.jobs import describe_job, group_jobs
-from orchestrator.predict.memory_need import MemoryNeed, count_memory_need
+from orchestrator.predict.memory_need import LARGER_OR_SMALLER, MemoryNeed
 from orchestrator.predict.prediction_table import Prediction
 from orchestrator.predict.step_breakdown import StepBreakdown, find_step_breakdown
 from orchestrator.predict.step_time.bundled_models import DefaultModels, default_models
@@ -55,9 +56,8 @@ from orchestrator.record.calibrations import host_calibrations
 from orchestrator.train.registry import trainer_info, trainers
 from workloads.spec import Workload
 
+_COUNTED_SMALLER = "what `plan` proposes, or a device with more memory"
 _NO_SWEEP = "+sweep=single"
-_MORE_DEVICES = (2, 4, 8)
-_GIB = 2**30
 _OWN_WORKLOAD = "your own: workload_path=FOLDER workload=NAME, as docs/tutorials/own_job.md shows"
 _DEFAULTS = ("data.source=auto ", "num_workers=1 ", "steps=", "seed=", "measure.")
 """Words with a blank, or their starts, that a command to measure a step leaves out: its time is the same."""
@@ -71,7 +71,7 @@ class PredictionInputs:
         alike, records_alike: own measurements, and the newest records, by
             `_identity_of_trial`.
         loader_rates: rates of the input loaders of own workloads.
-        find_compiled_estimate: finds the compiled step of points that differ in their trainer alone.
+        find_answers: finds what plans compiled and counted of points that differ in their trainer alone.
         calibrations: name of a device, or of a CPU as `Node.host_cpu` -> what `predict calibrate` measured.
     """
 
@@ -84,7 +84,7 @@ class PredictionInputs:
     alike: Mapping[Hashable, Sequence[StepMeasurement]]
     records_alike: Mapping[Hashable, Sequence[TrialRecord]]
     loader_rates: LoaderRates
-    find_compiled_estimate: Callable[[Iterable[Point]], Estimate | None]
+    find_answers: FindAnswers
     calibrations: Mapping[str, DeviceBenchmark]
 
     @property
@@ -135,6 +135,11 @@ class PredictionInputs:
         calibration = self.calibrations.get(host_cpu or point.device.name)
         return replace(query, calibration=calibration, host_cpu=host_cpu)
 
+    def find_breakdown(self, point: Point, query: StepQuery) -> StepBreakdown | None:
+        """Find the parts of the point's step; None: a peak or the operations are unknown."""
+        parts, seconds = find_step_breakdown(query, self.models), self.loader_rates.seconds(point)
+        return parts if parts is None or seconds is None else replace(parts, loader=seconds)
+
     def find_slots(self, point: Point) -> tuple[Slot, ...]:
         """Find the slots of the point's workers."""
         return find_slots(point, trainer_info(point.trainer), inventory=self.inventory)
@@ -174,24 +179,9 @@ def predicted(overrides: Sequence[str], *, working_directory: Path) -> tuple[Pre
     named = device_words(overrides, working_directory=working_directory)
     inputs = find_inputs(load_settings(named.words, working_directory))
     models, corrected = inputs.models, inputs.corrected_by(inputs.own)
-    repeated = find_repeated_words(inputs.settings)
     alike: dict[Hashable, list[Point]] = defaultdict(list)
     for point in inputs.settings.sweep.points:
         alike[inputs.identity(point)].append(point)
-
-    def predict_step(point: Point, query: StepQuery) -> Estimate | Refusal:
-        if repeats := inputs.find_repeats(point):
-            return measured_step(repeats, models.prior)
-        if refusal := _too_large(point, query):
-            return refusal
-        compiled = inputs.find_compiled_estimate(alike[inputs.identity(point)])
-        step = compiled or corrected(build_published_estimate(query, models), None).step
-        return inputs.loader_rates.limit(step, point)
-
-    def find_breakdown(point: Point, query: StepQuery) -> StepBreakdown | None:
-        parts = find_step_breakdown(query, models)
-        seconds = inputs.loader_rates.seconds(point)
-        return parts if parts is None or seconds is None else replace(parts, loader=seconds)
 
     lengths: dict[Hashable, JobLength | None] = {}
 
@@ -202,23 +192,36 @@ def predicted(overrides: Sequence[str], *, working_directory: Path) -> tuple[Pre
             lengths[job] = known_length(training, inputs.settings.objective)
         return lengths[job]
 
-    return tuple(
-        Prediction(
+    def build_prediction(point: Point) -> Prediction:
+        answer = partial(
+            Prediction,
             point=point,
-            roofline=None if isinstance(query, Refusal) else query.roofline,
-            step=query if isinstance(query, Refusal) else predict_step(point, query),
             price=inputs.find_price(point, named.instances.get(point.device.name, "")),
             is_rented=inputs.is_rented(point),
-            memory=None if isinstance(query, Refusal) else _memory_need(query),
-            breakdown=None if isinstance(query, Refusal) else find_breakdown(point, query),
             instance=named.instances.get(point.device.name),
-            command=_find_command(point, repeated_words=repeated),
-            length=None if isinstance(query, Refusal) else find_length(query.spec, point),
-            input="" if isinstance(query, Refusal) else describe_input(point),
-            tokens_per_sample=None if isinstance(query, Refusal) else query.spec.tokens_per_sample,
+            command=_find_command(point, repeated_words=find_repeated_words(inputs.settings)),
         )
-        for point, query in ((point, inputs.build_query(point)) for point in inputs.points)
-    )
+        step: Estimate | Refusal | None
+        if isinstance(query := inputs.build_query(point), Refusal):
+            return answer(roofline=None, step=query)
+        compiled, fit = inputs.find_answers(alike[inputs.identity(point)])
+        memory = query.memory and replace(query.memory, counted=fit)
+        if repeats := inputs.find_repeats(point):
+            step = measured_step(repeats, models.prior)
+        elif not (step := _too_large(point, memory)):
+            step = compiled or corrected(build_published_estimate(query, models), None).step
+            step = inputs.loader_rates.limit(step, point)
+        return answer(
+            roofline=query.roofline,
+            step=step,
+            memory=memory,
+            breakdown=inputs.find_breakdown(point, query),
+            length=find_length(query.spec, point),
+            input=describe_input(point),
+            tokens_per_sample=query.spec.tokens_per_sample,
+        )
+
+    return tuple(map(build_prediction, inputs.points))
 
 
 def advised(
@@ -278,18 +281,18 @@ def _known_setting(
     point = points[0]
     query = inputs.build_query(point)
     refusal, prior = None, None
+    compiled, fit = (None, None) if isinstance(query, Refusal) else inputs.find_answers(points)
+    memory = None if isinstance(query, Refusal) else query.memory and replace(query.memory, counted=fit)
     if isinstance(query, Refusal):
         refusal = query
-    elif too_large := _too_large(point, query):
+    elif too_large := _too_large(point, memory):
         refusal = too_large
     elif reason := reason_against(point, trainer_info(point.trainer)):
         refusal = Refusal(reason=reason, to_measure="it with another trainer or precision")
     else:
         basis = corrected(build_published_estimate(query, inputs.models), None)
-        step = _in_phases(query) or inputs.loader_rates.limit(
-            inputs.find_compiled_estimate(points) or basis.step, point
-        )
-        prior = step_prior(step, basis, batch_size=point.global_batch_size, quantile=inputs.models.quantile)
+        step = _in_phases(query) or inputs.loader_rates.limit(compiled or basis.step, point)
+        prior = step_prior(step, basis, memory=memory, quantile=inputs.models.quantile)
         refusal = step if isinstance(step, Refusal) else None
     return KnownSetting(
         points=points,
@@ -373,7 +376,7 @@ def find_inputs(settings: Settings) -> PredictionInputs:
         alike=alike,
         records_alike=records_alike,
         loader_rates=collect_loader_rates(latest(records).values()),
-        find_compiled_estimate=find_compiled_steps(settings),
+        find_answers=find_earlier_answers(settings),
         calibrations=host_calibrations(settings),
     )
 
@@ -399,29 +402,13 @@ def _step_query(point: Point) -> StepQuery | Refusal:
     )
 
 
-def _memory_need(query: StepQuery) -> MemoryNeed | None:
-    return count_memory_need(
-        query.spec,
-        device=query.device,
-        precision=query.precision,
-        replicas=query.replicas,
-        shards=query.shards,
-        global_batch_size=query.global_batch_size,
-        memory_settings=query.memory_settings,
-    )
-
-
-def _too_large(point: Point, query: StepQuery) -> Refusal | None:
+def _too_large(point: Point, need: MemoryNeed | None) -> Refusal | None:
     """Explain that the step surely does not fit; None where it may fit."""
-    need = _memory_need(query)
-    if need is None or need.capacity_bytes is None or need.fits:
+    misfit = need.describe_misfit(point.device.name) if need else ""
+    if need is None or not misfit:
         return None
-    least, capacity = need.least_bytes / _GIB, need.capacity_bytes / _GIB
-    return Refusal(
-        reason=f"a replica needs at least {least:.1f} GiB, {query.device.name} has {capacity:.1f} GiB "
-        "(predicted by counting)",
-        to_measure=_find_smaller(need, point),
-    )
+    smaller = _COUNTED_SMALLER if isinstance(need.counted, Verdict) else _find_smaller(need, point)
+    return Refusal(reason=misfit, to_measure=smaller)
 
 
 def _find_smaller(need: MemoryNeed, point: Point) -> str:
@@ -429,9 +416,9 @@ def _find_smaller(need: MemoryNeed, point: Point) -> str:
     micro = _find_micro_batch(need, point)
     whole = f"global_batch_size={need.largest_batch}" if need.largest_batch and need.passes == 1 else ""
     sizes = " or ".join(filter(None, (whole, micro)))
-    lighter = "" if micro else _find_lighter(point) or _find_more_devices(point)
+    lighter = "" if micro else _find_lighter(point)
     found = " or ".join(filter(None, (sizes and f"{sizes} at most", lighter)))
-    return found or "a device with more memory, or a smaller network"
+    return found or LARGER_OR_SMALLER
 
 
 def _find_micro_batch(need: MemoryNeed, point: Point) -> str:
@@ -444,9 +431,21 @@ def _find_micro_batch(need: MemoryNeed, point: Point) -> str:
 
 def _find_lighter(point: Point) -> str:
     """Name the settings that may fit and cost least time; empty: none do."""
-    asked = point.workload, point.workload_options, point.memory_settings
-    for one in list_lighter_settings(*asked, replicas=point.replicas):
-        changed = replace(point, workload_options=one.workload_options, memory_settings=one.memory_settings)
+    for one in list_lighter_settings(
+        point.workload,
+        point.workload_options,
+        point.memory_settings,
+        num_workers=point.num_workers,
+        replicas=point.device.replicas,
+        global_batch_size=point.global_batch_size,
+    ):
+        changed = replace(
+            point,
+            workload_options=one.workload_options,
+            memory_settings=one.memory_settings,
+            num_workers=one.num_workers,
+            num_hosts=None if one.num_workers > point.num_workers else point.num_hosts,
+        )
         need = _count_need(changed)
         if need is None or not _can_train(changed):
             continue
@@ -457,27 +456,9 @@ def _find_lighter(point: Point) -> str:
     return ""
 
 
-def _find_more_devices(point: Point) -> str:
-    """Name the fewest devices of a host on which a step may fit; empty: on none, or no trainer has any.
-
-    Shards are named only where shares of the batch are not small enough without.
-    """
-    if point.other_devices or point.memory_settings.micro_batch_size:
-        return ""
-    sharded = replace(point.memory_settings, sharding="full")
-    changes = (("", point.memory_settings), (" sharding=full", sharded))
-    for count, (words, settings) in product(_MORE_DEVICES, changes):
-        if count > point.num_workers and point.divides_over(count * point.device.replicas):
-            spread = replace(point, num_workers=count, num_hosts=None, memory_settings=settings)
-            need = _count_need(spread)
-            if need and need.fits and _can_train(spread):
-                return f"num_workers={count}{words}"
-    return ""
-
-
 def _count_need(point: Point) -> MemoryNeed | None:
     query = _step_query(point)
-    return None if isinstance(query, Refusal) else _memory_need(query)
+    return None if isinstance(query, Refusal) else query.memory
 
 
 def _can_train(point: Point) -> bool:

@@ -12,7 +12,17 @@ from collections.abc import Set
 from dataclasses import dataclass
 
 from orchestrator.core.device import Device
-from orchestrator.core.memory_fit import DRIVER_SHARE, EXCHANGE_BYTES, LEAST_CONTEXT_BYTES
+from orchestrator.core.memory_fit import (
+    CONTEXT_BYTES,
+    COUNTED,
+    DRIVER_SHARE,
+    EXCHANGE_BYTES,
+    LEAST_CONTEXT_BYTES,
+    NOT_COUNTED,
+    MemoryDoubt,
+    NoFit,
+    Verdict,
+)
 from orchestrator.core.trial_spec import DEFAULT_MEMORY, MemorySettings, Recomputation
 from orchestrator.train.precision import PRECISIONS
 from workloads.layers import Dense, Embedding
@@ -21,6 +31,16 @@ from workloads.sequence_layers import Attention
 from workloads.shapes import find_shapes, list_parameters, network_parameters
 from workloads.spec import ContrastiveDivergence, TokenPrediction, Workload
 from workloads.traffic import count_slots, num_weights
+
+LARGER_OR_SMALLER = "a device with more memory, or a smaller network"
+_GIB = 2**30
+_MOST_OF_DECLARED = 1.6
+"""Peak over the least bytes: at most 1.50 of steps of a GiB and more on an H100, where cuDNN searched for no
+workspace in free memory (`benchmarks/measured/`)."""
+
+_MARGIN, _MOST_OF_MOVED = 1.15, 0.4
+"""Of a job without counted activations: (tensors - least) / moved is 0.05 to 0.34 of `causal_lm`, and
+its least bytes get the margin of a count: docs/findings/prediction_accuracy.md."""
 
 _WEIGHT_BYTES = 4  # weights, their gradients and slots are float32 at every precision
 _LOGIT_BYTES = 8  # of each token and word: its logit in float32 and the gradient, which a loss holds at once
@@ -40,6 +60,8 @@ class MemoryNeed:
         passes: micro batches of a replica; from the second on, gradients are held beside activations.
         capacity_bytes: memory of the device; None: unknown, or a TPU, where the compiler has it.
         added_bytes: least that CUDA's context and the exchange between replicas take beside all of these.
+        moved_bytes: of a job without counted activations, what a pass of one replica reads and writes.
+        counted: what `plan` found out about the very step, which decides; None: it was not asked.
     """
 
     weight_bytes: int
@@ -53,6 +75,8 @@ class MemoryNeed:
     capacity_bytes: float | None
     gathered_bytes: int = 0
     added_bytes: int = 0
+    moved_bytes: float = 0.0
+    counted: Verdict | NoFit | None = None
 
     @property
     def least_bytes(self) -> int:
@@ -71,13 +95,47 @@ class MemoryNeed:
     @property
     def fits(self) -> bool | None:
         """Return False where it is sure that the step does not fit; None without a capacity."""
+        if isinstance(self.counted, Verdict):
+            return self.counted.fits
         return None if self.room_bytes is None else self.least_bytes <= self.room_bytes
 
     @property
     def is_tight(self) -> bool:
-        """Return whether the step may not fit, although the least bytes do: the driver keeps some memory."""
-        kept = (1 - DRIVER_SHARE) * (self.capacity_bytes or 0)
-        return bool(self.fits) and self.least_bytes + kept > (self.room_bytes or 0)
+        """Return whether the step may not fit, although the least bytes do."""
+        if isinstance(self.counted, Verdict):
+            return self.counted.fits and not self.counted.is_sure_to_fit
+        added = self.added_bytes - LEAST_CONTEXT_BYTES + CONTEXT_BYTES
+        return bool(self.fits) and self.most_bytes + added > DRIVER_SHARE * (self.capacity_bytes or 0)
+
+    @property
+    def most_bytes(self) -> float:
+        """Bytes that known steps took at most, by what is counted of them."""
+        share = _MARGIN if self.moved_bytes else _MOST_OF_DECLARED
+        return share * self.least_bytes + _MOST_OF_MOVED * self.moved_bytes
+
+    @property
+    def doubt(self) -> MemoryDoubt:
+        """Return why the step may not fit; empty: nothing is known against it."""
+        if not self.is_tight:
+            return ""
+        return "not counted" if self.counted == NOT_COUNTED else "tight"
+
+    def describe_misfit(self, device: str) -> str:
+        """Explain that the step surely does not fit; empty where it may fit."""
+        return self._describe(device) if self.fits is False else ""
+
+    def describe_doubt(self, device: str) -> str:
+        """Explain why a step that is tight may not fit."""
+        if isinstance(self.counted, Verdict):
+            return self.counted.words(device)
+        cure = "; `plan` counts it" if self.doubt == "not counted" else ""
+        return f"memory not counted: {self._describe(device)}{cure}"
+
+    def _describe(self, device: str) -> str:
+        if isinstance(self.counted, Verdict):
+            return self.counted.words(device)
+        least, capacity = self.least_bytes / _GIB, (self.capacity_bytes or 0) / _GIB
+        return f"a replica needs at least {least:.1f} GiB, {device} has {capacity:.1f} GiB {COUNTED}"
 
     @property
     def largest_batch(self) -> int | None:
@@ -114,10 +172,9 @@ def count_memory_need(
 
     Of a native job weights, gradients and the optimizer's slots count: what its layers keep is its own.
     """
-    gathered: float
+    gathered, moved = 0.0, 0.0
     if spec.networks:
-        phase = spec.phases[-1]
-        names = phase.optimizers
+        phase, names = spec.phases[-1], spec.phases[-1].optimizers
         weights = sum(
             math.prod(shape) for name in names for shape in network_parameters(spec.networks[name]).values()
         )
@@ -131,11 +188,11 @@ def count_memory_need(
         weights = round(cost.held_bytes / _WEIGHT_BYTES) or cost.num_weights
         gradients = round(cost.trained_bytes / _WEIGHT_BYTES) or cost.num_weights
         slots, sample_bytes = round(cost.slot_bytes / _WEIGHT_BYTES), 0
+        moved = cost.step_bytes(1, value_bytes=PRECISIONS[precision].value_bytes) - cost.weight_bytes
         gathered = max(0.0, cost.held_bytes - cost.blocks.weight_bytes) / _WEIGHT_BYTES if cost.blocks else 0
     else:
         return None
-    share = global_batch_size // replicas
-    passes = memory_settings.count_passes(share)
+    passes = memory_settings.count_passes(global_batch_size // replicas)
     samples = math.ceil(global_batch_size / replicas / passes)
     return MemoryNeed(
         weight_bytes=_WEIGHT_BYTES * weights // shards,
@@ -144,10 +201,11 @@ def count_memory_need(
         activation_bytes=samples * sample_bytes,
         sample_bytes=sample_bytes,
         replicas=replicas,
-        share=share,
+        share=global_batch_size // replicas,
         passes=passes,
         capacity_bytes=device.memory_bytes,
         gathered_bytes=round(_WEIGHT_BYTES * gathered) if shards > 1 else 0,
+        moved_bytes=samples * moved,
         added_bytes=LEAST_CONTEXT_BYTES + (EXCHANGE_BYTES if replicas > 1 else 0),
     )
 

@@ -26,6 +26,7 @@ from orchestrator.analysis.tables.machine_start import describe_start
 from orchestrator.analysis.tables.price_age import describe_age_together
 from orchestrator.core.estimate import Estimate, Refusal
 from orchestrator.core.interval import Spread
+from orchestrator.core.memory_fit import Verdict
 from orchestrator.core.price import Price, Unpriced, find_marks, priced_as
 from orchestrator.core.sweep import Point
 from orchestrator.predict.jobs import describe_job
@@ -50,7 +51,8 @@ _COLUMNS = (
 _OF_TOKENS = ("tokens/s", "$/M tokens")  # of language models alone
 _NOTE = (
     "Predicted or compiled (docs/how_to/compiled.md), not measured. Brackets: 90% interval, also as a factor "
-    "either way. Dollars are of the steps alone, without set-up. Least GiB is a lower bound. Notes are below."
+    "either way. Dollars are of the steps alone, without set-up. Least GiB is a lower bound, unless `plan` "
+    "counted it. Notes are below."
 )
 
 
@@ -284,8 +286,8 @@ def find_notes(prediction: Prediction) -> tuple[str, ...]:
     left_out = ["the network between its machines is not in the time"] if is_split else []
     if prediction.point.trainer_options.get("compile") == "on":
         left_out.append("what trainer.compile=on saves is not in the time")
-    if prediction.memory and prediction.memory.is_tight:
-        left_out.append(f"tight, may not fit: {_memory(prediction.memory)} GiB at least; `plan` counts it")
+    if memory := prediction.memory:
+        left_out += [memory.describe_doubt(prediction.point.device.name)] if memory.is_tight else []
     return (step.source, *([step.past] if step.past else []), *left_out, priced)
 
 
@@ -321,7 +323,7 @@ def _memory(need: MemoryNeed | None) -> str:
     """`1.25 of 16`; without a capacity `1.25`."""
     if need is None:
         return UNKNOWN
-    least = need.least_bytes / _GIB
+    least = (need.counted.needed_bytes if isinstance(need.counted, Verdict) else need.least_bytes) / _GIB
     shown = number(least, digits=3)
     if need.capacity_bytes is None:
         return shown

@@ -9,13 +9,14 @@ from orchestrator.analysis.measurements.setting import Namer, names_in
 from orchestrator.analysis.measurements.short_names import ShortNames, short_names
 from orchestrator.analysis.table import Column, Rank, Table
 from orchestrator.core.estimate import CompiledStep, NotCompiled
-from orchestrator.core.memory_fit import NoFit, Verdict
+from orchestrator.core.memory_fit import NOT_COUNTED, NoFit, Verdict
 from orchestrator.core.placement import Cached, Failed, Placement, Plan, Skipped
 from orchestrator.core.trial_spec import AXES, TrialSpec, find_axes
 
 if TYPE_CHECKING:
     import pandas as pd
 
+_LEFT_OUT = "cluster.missing_device=skip leaves out devices that are not here; rehearse checks them too"
 PLAN_COLUMNS = ("state", "point", *AXES, "note", "trial_id")
 
 
@@ -62,7 +63,9 @@ def plan_table(plan: Plan) -> Table:
 
 def memory_lines(fits: Iterable[Verdict | NoFit]) -> tuple[str, ...]:
     """Describe for how many steps the memory is unknown, one line for each reason."""
-    reasons = Counter(fit.reason for fit in fits if isinstance(fit, NoFit))
+    reasons = Counter(
+        _LEFT_OUT if fit == NOT_COUNTED else fit.reason for fit in fits if isinstance(fit, NoFit)
+    )
     return tuple(
         f"memory of {counted(number, 'step')} not checked: {reason}" for reason, number in reasons.items()
     )

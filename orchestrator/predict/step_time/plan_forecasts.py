@@ -1,24 +1,36 @@
 """Predictions for trials of a plan without their device, and hindcasts of measured ones. Pure."""
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import replace
 from statistics import median
 
 from orchestrator.analysis.recommendation.jobs.settings_of_records import is_run
-from orchestrator.core.estimate import Estimate, Forecast, TrackRecord
+from orchestrator.core.estimate import Estimate, Forecast, Refusal, TrackRecord
 from orchestrator.core.placement import Plan
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.trial_spec import TrialSpec, trial_id
 from orchestrator.plan.pricing import PriceBook
+from orchestrator.predict.memory_need import LARGER_OR_SMALLER, MemoryNeed
 from orchestrator.predict.step_time.estimator import Estimator
 from orchestrator.predict.step_time.own_records import Shape, StepMeasurement, step_key
 from orchestrator.train.registry import trainers
 from workloads.registry import cached_workload
 
 
-def build_forecasts(plan: Plan, price_book: PriceBook, estimate: Estimator) -> tuple[Forecast, ...]:
+def build_forecasts(
+    plan: Plan,
+    price_book: PriceBook,
+    estimate: Estimator,
+    find_memory: Callable[[TrialSpec], MemoryNeed | None] = lambda _: None,
+) -> tuple[Forecast, ...]:
     """One for trials that differ in their seed alone, in the order of the plan, if they train anything."""
+
+    def predict(trial: TrialSpec) -> Estimate | Refusal:
+        memory = find_memory(trial)
+        misfit = memory.describe_misfit(trial.device) if memory else ""
+        return Refusal(reason=misfit, to_measure=LARGER_OR_SMALLER) if misfit else estimate(trial)
+
     training = {name for name, info in trainers().items() if info.trains}
     alike: dict[Hashable, list[TrialSpec]] = defaultdict(list)
     for trial in plan.absent:
@@ -28,7 +40,7 @@ def build_forecasts(plan: Plan, price_book: PriceBook, estimate: Estimator) -> t
         Forecast(
             trial=first,
             num_trials=1 + len(others),
-            step=estimate(first),
+            step=predict(first),
             price=price_book.price_of_absent(first),
             num_phases=len(cached_workload(first.workload, first.workload_options).phases),
         )

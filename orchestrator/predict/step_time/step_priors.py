@@ -1,13 +1,14 @@
 """(predicted steps, fitted models) -> priors of step times, and the model of their errors. Pure."""
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from functools import cache
 
 from orchestrator.core.estimate import ErrorModel, Estimate, Refusal, StepPrior
 from orchestrator.core.placement import Plan
 from orchestrator.core.trial_spec import TrialSpec, trial_id
+from orchestrator.predict.memory_need import MemoryNeed
 from orchestrator.predict.step_time.bundled_models import DefaultModels
 from orchestrator.predict.step_time.estimator import BasisOf, CompiledOf, Correction, build_corrector
 from orchestrator.predict.step_time.loader_rates import NO_LOADERS, LoaderRates
@@ -23,29 +24,31 @@ def fit_error_model(models: DefaultModels) -> ErrorModel:
 
 
 def step_prior(
-    step: Estimate | Refusal, basis: PublishedEstimate, *, batch_size: int, quantile: float
+    step: Estimate | Refusal, basis: PublishedEstimate, *, memory: MemoryNeed | None, quantile: float
 ) -> StepPrior | None:
     """Split the error of a predicted step into that of its hardware and that of its network there.
 
     Args:
         step: prediction without own records of the workload: that of a compiler, or of the basis.
         basis: the same without a compiler.
+        memory: what is known about the memory of a replica.
         quantile: deviations to both sides of its interval.
 
     Returns:
         None: nothing is predicted.
     """
-    if isinstance(step, Refusal):
+    if isinstance(step, Refusal) or (memory and memory.fits is False):
         return None
     deviation = math.log(step.high / step.likely) / quantile
     network = min(deviation, basis.workload)
     return StepPrior(
         hardware=basis.hardware,
-        batch_size=batch_size,
+        batch_size=basis.query.global_batch_size,
         log_seconds=math.log(step.likely),
         device=math.sqrt(deviation**2 - network**2),
         network=network,
         provenance=step.provenance,
+        doubt=memory.doubt if memory else "",
     )
 
 
@@ -56,6 +59,7 @@ def predict_step_priors(
     models: DefaultModels,
     find_compiled_estimate: CompiledOf,
     loader_rates: LoaderRates = NO_LOADERS,
+    find_memory: Callable[[TrialSpec], MemoryNeed | None] = lambda _: None,
 ) -> Mapping[str, StepPrior]:
     """Predict the steps of all trials of a plan, those without their device too, by first repeat's trial_id.
 
@@ -76,7 +80,7 @@ def predict_step_priors(
         prior_of_trial = step_prior(
             loader_rates.limit(find_compiled_estimate(trial) or basis.step, trial),
             basis,
-            batch_size=trial.global_batch_size,
+            memory=find_memory(trial),
             quantile=models.quantile,
         )
         if prior_of_trial is not None:

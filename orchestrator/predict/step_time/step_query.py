@@ -7,6 +7,7 @@ from functools import cached_property
 from orchestrator.core.calibration import DeviceBenchmark
 from orchestrator.core.device import Device
 from orchestrator.core.trial_spec import DEFAULT_MEMORY, MemorySettings, Recomputation
+from orchestrator.predict.memory_need import MemoryNeed, count_memory_need
 from orchestrator.predict.step_time.analytic import (
     Analytic,
     DevicePeaks,
@@ -158,6 +159,19 @@ class StepQuery:
     def replicas(self) -> int:
         """Number of replicas of all workers together."""
         return self.num_workers * self.device.replicas
+
+    @cached_property
+    def memory(self) -> MemoryNeed | None:
+        """Least memory of a replica; None: its operations are unknown."""
+        return count_memory_need(
+            self.spec,
+            device=self.device,
+            precision=self.precision,
+            replicas=self.replicas,
+            shards=self.shards,
+            global_batch_size=self.global_batch_size,
+            memory_settings=self.memory_settings,
+        )
 
     @property
     def roofline(self) -> Roofline:

@@ -15,7 +15,7 @@ from mlflow import MlflowClient
 
 from orchestrator.analysis.recommendation.answer.summary import format_sentence
 from orchestrator.commands import sweep as verbs
-from orchestrator.config.loader import load
+from orchestrator.config.loader import devices_named, load
 from orchestrator.core.estimate import Refusal
 from orchestrator.core.result import Failure
 from orchestrator.core.trial_spec import trial_id
@@ -23,9 +23,11 @@ from orchestrator.pipeline.components import build_price_book
 from orchestrator.pipeline.predictions import advised, predicted
 from orchestrator.pipeline.tracking import build_outline, logged
 from orchestrator.plan.pricing import priced
+from orchestrator.predict.memory_need import count_memory_need
 from orchestrator.record.ledger import Ledger
 from orchestrator.record.tracking.mlflow_store import MlflowStore
 from orchestrator.record.tracking.notes import NOTE_TAG
+from workloads.registry import workload
 
 pytestmark = pytest.mark.filterwarnings(  # mlflow 3.17 uses what SQLAlchemy 2.1 deprecates
     "ignore:The ``noload`` loader strategy is deprecated:DeprecationWarning"
@@ -204,6 +206,35 @@ def test_what_spot_machines_cost_is_one_answer(working_directory):
     other = "known for g4dn.xlarge in aws us-east-1. As a spot machine (g4dn.xlarge in aws us-east-2): "
     assert other in format_sentence(advice)
     assert told in outcome.report.read_text(encoding="utf-8")
+
+
+def test_a_device_that_the_step_may_not_fit_is_one_answer(working_directory):
+    """A faster device has room for the least bytes, and not for all that such a step may take."""
+    need = count_memory_need(
+        workload("vgg16", {"image_size": 64}),
+        device=devices_named(working_directory)["t4"],
+        precision="fp32",
+        replicas=1,
+        global_batch_size=64,
+    )
+    file = working_directory / "conf/device/small.yaml"
+    file.parent.mkdir(parents=True)
+    room = round(1.1 * need.least_bytes + need.added_bytes)
+    file.write_text(f"defaults: [v100, _self_]\nname: small\nmemory_bytes: {room}\n")
+    words = [*VGG, "device=t4,small", REPEATS, "tracking=none", "compile=off"]
+    settings = load(words, working_directory=working_directory)
+    keep_records(settings, times(t4=0.3))
+    (reported,) = verbs.report(settings, console=Console(file=io.StringIO())).findings.recommendations
+    (planned,) = verbs.plan(settings, console=Console(quiet=True)).recommendations
+    (advice,) = advised(words, confidence=reported.confidence, working_directory=working_directory)
+    assert planned == reported
+    for one in (reported, advice):
+        assert (one.state, one.winner.setting) == ("not settled", "t4, torch_ddp, fp32")
+        assert [(left.setting, left.reason) for left in one.left_out] == [
+            ("small, fp32", "its memory is tight")
+        ]
+    (shown,) = (one for one in predicted(words, working_directory=working_directory) if one.memory.is_tight)
+    assert shown.point.device.name == "small"
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,8 @@ def test_what_to_measure_is_shown_with_its_cost_until_the_winner_is_clear(workin
     out = capsys.readouterr().out
     assert "Measure next" in out
     assert re.search(
-        r"Next: rent \S+ on demand in gcp us-central1 for \S+, fp32 and run it, about [\d.]+ s and "
+        r"Next: rent \S+ on demand in gcp us-central1 for \S+, fp32 and run it, "
+        r"which tells most for its price, about [\d.]+ s and "
         r"\$[\d.e-]+, without set-up and boot\. Boot and install of a rented machine are not included "
         r"\(prices\.start_seconds=\[LOW,HIGH\] adds them\)\. Each start is billed for at least 60 s, "
         r"\$[\d.]+\. Run: python -m orchestrator",

@@ -46,7 +46,8 @@ def test_a_step_that_cannot_fit_has_no_time_but_the_largest_batch(capsys):
             ("workload.size=small", "global_batch_size=512", "micro_batch_size=64"),
             "micro_batch_size=16 at most",
         ),
-        (("workload.size=xl",), "a device with more memory, or a smaller network"),
+        (("workload.size=xl",), "num_workers=4 sharding=full with micro_batch_size=2 at most"),
+        (("workload.size=xl", "global_batch_size=1"), "a device with more memory, or a smaller network"),
     ],
 )
 def test_a_step_that_cannot_fit_names_a_micro_batch_that_may(words, possible, capsys):
@@ -59,7 +60,7 @@ def test_a_step_that_cannot_fit_names_a_micro_batch_that_may(words, possible, ca
     [
         (("num_workers=8",), "sharding=full with micro_batch_size=2 at most"),
         (("num_workers=8", "global_batch_size=8"), "sharding=full"),
-        (("global_batch_size=8",), "num_workers=8 sharding=full"),
+        (("global_batch_size=8",), "num_workers=4 sharding=full with micro_batch_size=1 at most"),
     ],
 )
 def test_weights_that_cannot_fit_name_shards_that_may(words, possible, capsys):

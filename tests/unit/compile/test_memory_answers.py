@@ -23,7 +23,14 @@ from orchestrator.compile.tensors import GpuTensorCounter
 from orchestrator.config.loader import devices_named
 from orchestrator.core import codec
 from orchestrator.core.errors import ConfigError
-from orchestrator.core.memory_fit import CONTEXT_BYTES, EXCHANGE_BYTES, MemoryFit, NoFit, TensorCount
+from orchestrator.core.memory_fit import (
+    CONTEXT_BYTES,
+    EXCHANGE_BYTES,
+    NOT_COUNTED,
+    MemoryFit,
+    NoFit,
+    TensorCount,
+)
 from orchestrator.core.placement import Plan
 from orchestrator.core.settings import Compiling
 from orchestrator.core.trainer import TrainerEnvironment
@@ -94,6 +101,10 @@ def test_an_unknown_memory_stops_no_trial_and_is_counted_by_its_reason():
     assert len(plan.placements) == 1
     assert memory_lines(plan.memory.values()) == ("memory of 1 step not checked: there is no TPU compiler",)
     assert memory_lines(with_fit(FITS).memory.values()) == ()
+    assert memory_lines([NOT_COUNTED, NOT_COUNTED]) == (
+        "memory of 2 steps not checked: cluster.missing_device=skip leaves out devices that are not here; "
+        "rehearse checks them too",
+    )
 
 
 def test_a_plan_with_verdicts_is_read_back():
@@ -387,6 +398,39 @@ def test_a_micro_batch_is_proposed_that_fits_beside_the_gradients(capacity, size
     assert f"; {' or '.join(words)} fits" in fit.words("t4")
 
 
+def test_a_batch_with_an_odd_share_of_each_of_several_workers_is_made_smaller() -> None:
+    """Three samples each take 18 GiB, one takes 6; in micro batches 2 GiB of gradients stay beside it."""
+
+    def find_fit(asked: StepProgram) -> TensorCount:
+        share = asked.request.global_batch_size // asked.replicas
+        passes = asked.request.memory_settings.count_passes(share)
+        return counted(6 * share / passes + (2 if passes > 1 else 0))
+
+    request = replace(REQUEST, global_batch_size=6)
+    step = replace(STEP, trainer="torch_ddp", device=T4, num_workers=2, request=request)
+    fit = with_smaller_batch(step, find_fit, finds_largest=False)
+    assert isinstance(fit, TensorCount)
+    fit = with_smaller_micro_batch(step, fit, find_fit)
+    assert (fit.batch_that_fits, fit.micro_batch_that_fits) == (2, 1)
+
+
+def test_one_more_worker_is_proposed_before_a_lighter_method() -> None:
+    def find_fit(asked: StepProgram) -> TensorCount:
+        return counted(8 if "method" in asked.request.workload_options else 48 / asked.num_workers)
+
+    request = replace(REQUEST, global_batch_size=12)
+    lighter = (
+        ("num_workers=3", request, 3),
+        ("num_workers=4", request, 4),
+        ("workload.method=lora", replace(request, workload_options={"method": "lora"}), 2),
+    )
+    step = replace(
+        STEP, trainer="torch_ddp", device=T4, num_workers=2, request=request, list_lighter=lambda: lighter
+    )
+    fit = with_lighter_settings(step, counted(24), find_fit)
+    assert fit.settings_that_fit == "num_workers=4"
+
+
 @pytest.mark.parametrize(
     ("capacity", "can_divide", "found", "most_counts"),
     [
@@ -413,8 +457,9 @@ def test_lighter_settings_are_proposed_that_fit_and_cost_least_time(capacity, ca
         (
             "activation_checkpointing=full",
             replace(request, memory_settings=MemorySettings(activation_checkpointing="full")),
+            1,
         ),
-        ("workload.method=lora", replace(request, workload_options={"method": "lora"})),
+        ("workload.method=lora", replace(request, workload_options={"method": "lora"}), 1),
     )
     step = replace(
         STEP,

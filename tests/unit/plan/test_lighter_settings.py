@@ -34,6 +34,29 @@ def test_shards_are_proposed_first_where_there_are_replicas() -> None:
     assert [one.words for one in of_gan] == []
 
 
+def test_more_devices_that_divide_the_batch_come_before_a_lighter_method(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(lighter_settings, "_METHODS", {"gpt2": ("size", ("medium", "small"))})
+    settings = MemorySettings(sharding="full", activation_checkpointing="full")
+    found = list(
+        list_lighter_settings(
+            "gpt2", {"size": "medium"}, settings, num_workers=2, replicas=1, global_batch_size=12
+        )
+    )
+    assert [(one.words, one.num_workers) for one in found] == [
+        ("num_workers=4", 4),
+        ("workload.size=small", 2),
+    ]
+    assert {one.memory_settings for one in found} == {settings}
+
+
+def test_more_devices_keep_a_micro_batch_that_divides_their_share() -> None:
+    settings = MemorySettings(micro_batch_size=3)
+    found = list_lighter_settings("mnist_cnn", {}, settings, num_workers=1, global_batch_size=12)
+    assert [one.num_workers for one in found if one.words.startswith("num_workers=")] == [2, 2, 4, 4]
+
+
 def test_lighter_methods_come_after_checkpointing_and_keep_the_other_options(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -9,10 +9,12 @@ from repository import ROOT
 from step_options import build_options
 
 from orchestrator.config.loader import devices_named
+from orchestrator.core.memory_fit import LEAST_CONTEXT_BYTES, NOT_COUNTED, TensorCount
 from orchestrator.core.trial_spec import MemorySettings
-from orchestrator.predict.memory_need import count_memory_need
+from orchestrator.predict.memory_need import MemoryNeed, count_memory_need
 from workloads.registry import workload
 
+GIB = 2**30
 MEASURED = [ROOT / "benchmarks/measured" / name for name in ("h100_steps.csv", "h100_published_sizes.csv")]
 
 
@@ -160,3 +162,58 @@ def test_contrastive_divergence_keeps_no_activations_for_a_backward_pass(v100):
     first = replace(spec, phases=spec.phases[:1])
     found = count_memory_need(first, device=v100, precision="fp32", replicas=1, global_batch_size=64)
     assert (found.activation_bytes, found.gradient_bytes, found.largest_batch) == (0, 0, None)
+
+
+def test_the_most_bytes_are_above_every_peak_of_an_h100_but_those_with_searched_workspaces(v100):
+    read = (row for file in MEASURED for row in csv.DictReader(file.read_text().splitlines()))
+    rows = [row for row in read if float(row["peak_memory_bytes"] or 0) > GIB]
+    compared = 0
+    for row in rows:
+        options = build_options(row.get("options", ""))
+        batch = int(row["global_batch_size"])
+        found = need(v100, row["workload"], batch, precision=row["precision"], **options)
+        has_workspace = row["workload"] == "resnet50" and row["precision"] in ("fp32", "tf32")
+        compared += not has_workspace
+        assert has_workspace or float(row["peak_memory_bytes"]) <= found.most_bytes, row
+    assert compared >= 12
+
+
+LORA = {"weight_bytes": 16 * GIB, "gradient_bytes": GIB // 4, "slot_bytes": GIB // 2, "activation_bytes": 0}
+
+
+def need_of_adapters(capacity, *, moved, counted=None):
+    return MemoryNeed(
+        **LORA,
+        sample_bytes=0,
+        replicas=1,
+        share=1,
+        passes=1,
+        capacity_bytes=capacity * GIB,
+        moved_bytes=moved * GIB,
+        added_bytes=LEAST_CONTEXT_BYTES,
+        counted=counted,
+    )
+
+
+def count_of(tensors, capacity):
+    return TensorCount(
+        tensor_bytes=round(tensors * GIB), bucket_bytes=0, staged_bytes=0, capacity_bytes=capacity * GIB
+    )
+
+
+def test_a_job_with_unknown_activations_is_sure_to_fit_only_with_room_for_what_it_moves():
+    """LoRA of an 8B model: 16.75 GiB at least, and 32.71 GiB counted, where 50 GiB are moved."""
+    small, large = (need_of_adapters(capacity, moved=50, counted=NOT_COUNTED) for capacity in (24, 80))
+    assert (small.fits, small.doubt) == (True, "not counted")
+    assert (large.fits, large.doubt) == (True, "")
+    assert need_of_adapters(24, moved=50).doubt == "tight", "there is no way to count it"
+    assert "16.8 GiB, a has 24.0 GiB (predicted by counting); `plan` counts it" in small.describe_doubt("a")
+
+
+@pytest.mark.parametrize(
+    ("tensors", "fits", "doubt"), [(32.71, False, ""), (23, True, "tight"), (18, True, "")]
+)
+def test_a_count_decides_over_the_bounds(tensors, fits, doubt):
+    found = need_of_adapters(24, moved=50, counted=count_of(tensors, 24))
+    assert (found.fits, found.doubt) == (fits, doubt)
+    assert ("need 32.71 GiB, a has 24.00 GiB" in found.describe_misfit("a")) == (not fits)

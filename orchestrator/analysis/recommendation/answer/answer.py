@@ -7,6 +7,7 @@ from typing import Literal
 from orchestrator.analysis.metrics.quality import QualityInterval
 from orchestrator.analysis.recommendation.model.candidate import TimeBasis
 from orchestrator.core.interval import Spread, compute_spread
+from orchestrator.core.memory_fit import MemoryDoubt
 from orchestrator.core.placement import Aim
 from orchestrator.core.price import Price, Unpriced
 
@@ -40,6 +41,7 @@ class RankedSetting:
         quality: quality with its 95% interval, after `quality_samples`; None: not measured.
         price: price of its hardware; None: none was looked up.
         checkpoint_seconds: mean time of a checkpoint; None: not measured.
+        doubt: why it may not fit the memory; empty: nothing is known against it.
         on_front: no other measured setting is shown better in one criterion and no worse in the others.
     """
 
@@ -70,6 +72,7 @@ class RankedSetting:
     checkpoint_seconds: float | None = None
     checkpoint_share: float = 0.0
     evaluation_seconds: float = 0.0
+    doubt: MemoryDoubt = ""
 
     @property
     def device(self) -> str:

@@ -9,10 +9,17 @@ from orchestrator.analysis.recommendation.model.candidate import CandidateSettin
 from orchestrator.analysis.recommendation.model.criteria import Criteria, build_question
 from orchestrator.analysis.recommendation.model.factors import find_factors
 from orchestrator.analysis.recommendation.model.model import AS_LONG, assumed_quality, samples_to_target
+from orchestrator.core.memory_fit import MemoryDoubt
 from orchestrator.core.price import Unpriced
 
 _BATCH = "global_batch_size"
 _DEVICES = ("device", "devices", "num_workers", "num_hosts")
+_MAY_NOT_FIT: Mapping[MemoryDoubt, tuple[str, str]] = {
+    "not counted": ("its memory is not counted, and the least may not be all", "its memory by `plan`"),
+    "tight": ("its memory is tight", "it"),
+}
+"""Doubt -> the reason against a setting, and what to measure."""
+
 _NO_PRICE = "no price is known"
 
 
@@ -71,6 +78,18 @@ def find_lesson(
         if "infeasible" in other.failure_kinds and _on_same_devices(own, theirs):
             return _excluded(candidate, "no node came for a trial on these devices", "it again")
     return None
+
+
+def exclude_doubtful(
+    exclusions: Sequence[tuple[CandidateSetting, ExcludedSetting | None]],
+) -> list[tuple[CandidateSetting, ExcludedSetting | None]]:
+    """Exclude settings that may not fit the memory, where another one surely fits."""
+    if all(exclusion or one.doubt for one, exclusion in exclusions):
+        return list(exclusions)
+    return [
+        (one, exclusion or (_excluded(one, *_MAY_NOT_FIT[one.doubt]) if one.doubt else None))
+        for one, exclusion in exclusions
+    ]
 
 
 def _works_elsewhere(failed: Mapping[str, str], measured: Sequence[CandidateSetting]) -> bool:

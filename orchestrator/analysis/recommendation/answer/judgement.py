@@ -5,7 +5,11 @@ from dataclasses import dataclass, replace
 
 from orchestrator.analysis.recommendation.answer.answer import ExcludedSetting
 from orchestrator.analysis.recommendation.answer.decide import Decision, decide
-from orchestrator.analysis.recommendation.answer.exclusion import explain_exclusion, find_lesson
+from orchestrator.analysis.recommendation.answer.exclusion import (
+    exclude_doubtful,
+    explain_exclusion,
+    find_lesson,
+)
 from orchestrator.analysis.recommendation.answer.promising import most_promising
 from orchestrator.analysis.recommendation.model.acquisition import Assessment, assess
 from orchestrator.analysis.recommendation.model.candidate import CandidateSetting, Job
@@ -85,6 +89,7 @@ def _divided(
         )
         for one in job.candidates
     ]
+    exclusions = exclude_doubtful(exclusions)
     candidates, unpromising = most_promising(
         [candidate for candidate, exclusion in exclusions if not exclusion],
         job,

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import replace
 from statistics import median
 
@@ -25,9 +25,12 @@ _ITSELF = ("it", "it there", "this point", "the whole training")
 """Names of a measurement that an excluded setting needs, if it is the setting itself."""
 
 _SECONDS_PER_HOUR = 3600
+_COUNTING = "trainer=torch_ddp"  # whose steps `plan` counts
 
 
-def command_for(candidates: Sequence[CandidateSetting], job: Job, *, more: Sequence[str]) -> str:
+def command_for(
+    candidates: Sequence[CandidateSetting], job: Job, *, more: Sequence[str], verb: str = ""
+) -> str:
     """Write the command that runs these settings and no others; several joined by `&&` where one cannot.
 
     One command runs every combination of the values that it gives. It runs in the folder of the
@@ -35,6 +38,7 @@ def command_for(candidates: Sequence[CandidateSetting], job: Job, *, more: Seque
 
     Args:
         more: words that all of them get.
+        verb: `plan`; empty: the command that runs them.
     """
     values: dict[str, dict[str, None]] = {}
     for candidate in candidates:
@@ -47,9 +51,10 @@ def command_for(candidates: Sequence[CandidateSetting], job: Job, *, more: Seque
         and not any(len(texts) > 1 for key, texts in values.items() if key.startswith("script."))
     )
     if not is_product:
-        return " && ".join(command_for([candidate], job, more=more) for candidate in candidates)
+        return " && ".join(command_for([one], job, more=more, verb=verb) for one in candidates)
     words = [f"{key}={','.join(texts)}" for key, texts in values.items()]
-    return command_text(["+sweep=single", f"sweep.name={job.sweep}", *job.repeated_words, *words, *more])
+    asked = ["+sweep=single", f"sweep.name={job.sweep}", *job.repeated_words, *words, *more]
+    return command_text(asked, verb=verb)
 
 
 def choose_next_step(
@@ -86,11 +91,14 @@ def choose_next_step(
             why=f"run the rest of the sweep with the command that began it: {names}{more}",
             command=_command_of_sweep(job),
         )
+    in_doubt = {*(one.setting for one in open_), *(one.setting for one in trials[:1])}
+    if counting := _count_memory(job, in_doubt):
+        return counting
     if trials:
-        return _measure(trials[0], by_label[trials[0].setting], is_without_setup=besides_seconds is None)
+        return _measure(trials, by_label[trials[0].setting], is_without_setup=besides_seconds is None)
     unclear = [by_label[one.setting] for one in open_ if by_label[one.setting].has_unclear_runs]
     if unclear:
-        return _more_runs(unclear, job, of_seeds=False, why="measure again on a quiet host")
+        return _more_runs(unclear, job, of_seeds=False, replaces_unclear=True)
     if not open_ and chosen:
         return _more_runs([by_label[chosen]], job, of_seeds=is_by_quality, why="measure more repeats of it")
     for one in open_:
@@ -101,12 +109,30 @@ def choose_next_step(
     return None
 
 
-def _measure(trial: NextTrial, candidate: CandidateSetting, *, is_without_setup: bool) -> NextStep:
-    """Build the step that runs a trial here, or on a machine that is rented for it."""
-    is_here = candidate.num_missing > 0
-    rented = f"rent {_machine_for(candidate)} for {trial.setting} and run it"
+def _count_memory(job: Job, labels: Set[str]) -> NextStep | None:
+    """Build the step that counts the tensors of settings, on no rented machine; None: of none it can."""
+    doubted = [one for one in job.candidates if one.doubt == "not counted" and one.label in labels]
+    if not doubted:
+        return None
+    asked = [
+        replace(one, words=(*(word for word in one.words if not word.startswith("trainer")), _COUNTING))
+        for one in doubted
+    ]
+    more = f" and {counted(len(doubted) - 1, 'more setting')}" if len(doubted) > 1 else ""
     return NextStep(
-        why=f"measure {trial.setting}" if is_here else rented,
+        why=f"count the memory of {doubted[0].label}{more}, here and at no price",
+        command=command_for(asked, job, more=[], verb="plan"),
+    )
+
+
+def _measure(trials: Sequence[NextTrial], candidate: CandidateSetting, *, is_without_setup: bool) -> NextStep:
+    """Build the step that runs the first of these trials here, or on a machine that is rented for it."""
+    trial, is_here = trials[0], candidate.num_missing > 0
+    rented = f"rent {_machine_for(candidate)} for {trial.setting} and run it"
+    is_likeliest = trial.chance >= max(one.chance for one in trials)
+    why = "" if is_likeliest else ", which tells most for its price"
+    return NextStep(
+        why=f"{f'measure {trial.setting}' if is_here else rented}{why}",
         command=trial.command,
         is_here=is_here,
         usd=trial.usd,
@@ -161,12 +187,18 @@ def _half_batch(setting: CandidateSetting) -> CandidateSetting | None:
 
 
 def _more_runs(
-    candidates: Sequence[CandidateSetting], job: Job, *, of_seeds: bool, why: str = ""
+    candidates: Sequence[CandidateSetting],
+    job: Job,
+    *,
+    of_seeds: bool,
+    why: str = "",
+    replaces_unclear: bool = False,
 ) -> NextStep:
     """Ask for twice as many runs as there are, five at least, with time and cost of the missing ones.
 
     Args:
         of_seeds: request more seeds, because repeats of one seed reach the same quality.
+        replaces_unclear: ask for one more in place of each unclear run alone.
     """
     seeds = sorted({run.seed for one in candidates for run in one.runs})
     if of_seeds:
@@ -175,14 +207,19 @@ def _more_runs(
         repeats, amount = 1, f"{counted(len(seeds), 'seed')}"
     else:
         most = max(len(one.runs) for one in candidates)
-        repeats = math.ceil(max(_ENOUGH_RUNS, 2 * most) / len(seeds))
+        unclear = max(len(one.runs) - len(one.quiet) for one in candidates)
+        wanted = most + unclear if replaces_unclear else max(_ENOUGH_RUNS, 2 * most)
+        repeats = math.ceil(wanted / len(seeds))
         amount = counted(repeats, "repeat")
     seed_word = f"seed={','.join(map(str, seeds))}"
     missing = [(one, _num_missing(one, seeds, repeats=repeats)) for one in candidates]
     seconds = {one.label: median(run.trial_seconds for run in one.runs) for one in candidates}
     usd = math.fsum(count * one.billed_usd(seconds[one.label]) for one, count in missing)
     return NextStep(
-        why=why or f"measure {amount} of the tied settings",
+        why=why
+        or (
+            "measure again on a quiet host" if replaces_unclear else f"measure {amount} of the tied settings"
+        ),
         command=command_for(
             [replace(one, words=_without_seed(one.words)) for one in candidates],
             job,

@@ -116,6 +116,7 @@ def _standing(
         checkpoint_seconds=candidate.checkpoint_seconds,
         checkpoint_share=checkpoint_share,
         evaluation_seconds=median(evaluations) if evaluations else 0.0,
+        doubt=candidate.doubt,
         quality_samples=max((run.samples for run in candidate.runs), default=0),
     )
 

@@ -179,6 +179,7 @@ def _probably(recommendation: Recommendation) -> list[str]:
     return [
         f"{word}, {rival.provenance} and not measured: {rival.setting}{better}.",
         f"There: about {about(rival.seconds)}{_format_cost(rival)}.",
+        *([f"Its memory is {rival.doubt}, so that it may not fit."] if rival.doubt else []),
         *_spot(rival),
     ]
 
@@ -317,13 +318,16 @@ def _nearest(recommendation: Recommendation) -> list[str]:
 
 
 def noise_banner(recommendations: Iterable[Recommendation]) -> str:
-    """Format one warning that the host was busy; empty: it was not."""
+    """Format one warning that the host was busy, with the settings that has cost; empty: it was not."""
     answers = list(recommendations)
     noisy = sum(one.num_noisy for one in answers)
     if not noisy:
         return ""
     trials = counted(sum(one.num_trials for one in answers), "trial")
-    return f"The host was busy: {noisy:,} of {trials} noisy. Noisy trials decide no recommendation."
+    names = [left.setting for one in answers for left in one.left_out if left.is_noisy]
+    more = f" and {len(names) - _MOST_REASONS:,} more" if len(names) > _MOST_REASONS else ""
+    unjudged = f" Not judged: {'; '.join(names[:_MOST_REASONS])}{more}." if names else ""
+    return f"The host was busy: {noisy:,} of {trials} noisy. Noisy trials decide no recommendation.{unjudged}"
 
 
 def describe_next_step(step: NextStep) -> str:
@@ -355,8 +359,9 @@ def describe_setup(recommendations: Iterable[Recommendation]) -> str:
 
 
 def known_by(standing: RankedSetting) -> str:
-    """`predicted`, `measured, 1 noisy`."""
-    return f"{standing.provenance}{marks_of_runs(standing)}"
+    """`predicted`, `measured, 1 noisy`, `predicted, memory not counted`."""
+    doubt = f", memory {standing.doubt}" if standing.doubt else ""
+    return f"{standing.provenance}{marks_of_runs(standing)}{doubt}"
 
 
 def marks_of_runs(standing: RankedSetting) -> str:

@@ -9,6 +9,7 @@ from orchestrator.core.deciding import find_deciding
 from orchestrator.core.errors import FailureKind
 from orchestrator.core.estimate import EstimateProvenance, Refusal, StepPrior
 from orchestrator.core.interval import compute_spread
+from orchestrator.core.memory_fit import MemoryDoubt
 from orchestrator.core.placement import Aim
 from orchestrator.core.price import Price, Unpriced, find_marks
 from orchestrator.core.trial_progress import Target
@@ -200,6 +201,12 @@ class CandidateSetting:
         if self.quiet:
             return "measured"
         return self.prior.provenance if self.prior else "predicted"
+
+    @property
+    def doubt(self) -> MemoryDoubt:
+        """Why it may not fit a machine that is rented for it; empty: nothing is known against it."""
+        is_tried = self.runs or self.num_missing or not self.is_rented
+        return "" if is_tried or self.prior is None else self.prior.doubt
 
     @property
     def usd_per_second(self) -> float:

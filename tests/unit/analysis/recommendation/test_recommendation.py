@@ -419,7 +419,9 @@ class TestNoise:
         found = answer(records)
         assert found.state == "not settled"
         assert found.left_out[0].reason == "no trial ran on a quiet host"
-        assert "sweep.repeats" in found.next_step.command
+        noisy = len(self.records) - 5
+        assert f"sweep.repeats={2 * noisy}" in found.next_step.command, "one in place of each noisy one"
+        assert found.next_step.hours == pytest.approx(noisy * self.records[5].seconds / 3600, rel=0.01)
 
     def test_two_quiet_repeats_that_disagree_give_no_number_and_are_measured_again(self):
         records = [*trainings(64, 0.014, count=1), *trainings(64, 0.296, count=1, seed=1), *self.records[5:]]
@@ -428,7 +430,7 @@ class TestNoise:
         assert [one.setting for one in found.standings] == ["cpu, torch_ddp, bf16"]
         assert found.left_out[0].reason == "its runs differ 21.1x, so that none is credible"
         assert found.next_step.why == "measure again on a quiet host"
-        assert "sweep.repeats=3" in found.next_step.command
+        assert "sweep.repeats=2" in found.next_step.command, "one in place of each, of both seeds"
 
     def test_an_outlier_among_repeats_is_shown_and_not_averaged(self):
         outlier = trainings(64, 0.296, count=1, seed=1)
@@ -444,7 +446,8 @@ class TestNoise:
             collect_findings(records, plan_of(records, forecasts=[forecast(data="synthetic:1")]))
         )
         assert [line for line in told if "busy" in line and line.startswith("The host")] == [
-            "The host was busy: 10 of 10 trials noisy. Noisy trials decide no recommendation."
+            "The host was busy: 10 of 10 trials noisy. Noisy trials decide no recommendation. "
+            "Not judged: cpu, torch_ddp, fp32; cpu, torch_ddp, bf16."
         ]
         assert not any("x [" in line for line in told)
 
