@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import atexit
 import functools
+import importlib
 import itertools
 import json
 import os
@@ -745,17 +746,35 @@ class _DtypeWatch:
     """Type of the output of the first PyTorch layer with a matrix of weights, and the type of its device.
 
     Embeddings look up, so their output is not in the precision of the products.
+
+    Attributes:
+        has_trained: a backward pass or a step of an optimizer of PyTorch was seen; None: not watched.
     """
 
     def __init__(self) -> None:
         self.dtype: str | None = None
         self.device_type: str | None = None
         self.is_convolution = False
+        self.has_trained: bool | None = None
         self._hook: Any = None
         torch = sys.modules.get("torch")
+        if torch is not None and hasattr(torch.autograd, "_engine_run_backward"):
+            self.has_trained = False
+            self._run_backward = torch.autograd._engine_run_backward  # of Tensor.backward and autograd.grad
+            torch.autograd._engine_run_backward = self._see_backward
+            optimizers = importlib.import_module("torch.optim.optimizer")
+            optimizers.register_optimizer_step_post_hook(self._see_step)
         if torch is not None:
             warnings.filterwarnings("ignore", ".*global hooks on modules")  # of torch.compile
             self._hook = torch.nn.modules.module.register_module_forward_hook(self._see)
+
+    def _see_backward(self, *arguments: Any, **named: Any) -> Any:
+        sys.modules["torch"].autograd._engine_run_backward = self._run_backward
+        self.has_trained = True
+        return self._run_backward(*arguments, **named)
+
+    def _see_step(self, *_: Any) -> None:
+        self.has_trained = True
 
     def _see(self, module: Any, _inputs: Any, output: Any) -> None:
         if self.dtype is not None or "Embedding" in type(module).__name__:
@@ -1022,6 +1041,8 @@ def _device_facts(watch: _DtypeWatch) -> dict[str, Any]:
             facts["is_rounded"] = tensorflow.config.experimental.tensor_float_32_execution_enabled()
     if watch.device_type not in (None, "cpu", "cuda", "xla"):
         facts["kind"] = watch.device_type
+    others = (name in sys.modules for name in _UNWATCHED)
+    facts["has_trained"] = None if _jax() or tensorflow or any(others) else watch.has_trained
     if watch.dtype is None and keras is not None and hasattr(keras, "config"):
         facts["dtype"] = keras.config.dtype_policy().compute_dtype
     return facts

@@ -152,8 +152,8 @@ class Script:
                 self._require_success()
                 raise TrialError(
                     "invalid_measurement",
-                    "the script ended before all steps of the trial; let it train longer, or give a smaller "
-                    "steps=, as steps=100",
+                    "the script ended before all steps of the trial; let it take more optimizer steps, or "
+                    "give a smaller steps= (the least of a measurement is 64 by default)",
                 )
             self._received += piece
             if len(self._received) > _MOST_BYTES:

@@ -59,6 +59,7 @@ class Part:
         num_workers: processes that train together; None: not seen.
         loss: the newest one; None: none was reported.
         kind, name, dtype, is_rounded, peak_memory_bytes: facts of the device as the framework reports them.
+        has_trained: a backward pass or a step of an optimizer of PyTorch was seen so far; None: not watched.
     """
 
     seconds: float
@@ -78,6 +79,7 @@ class Part:
     dtype: str | None
     is_rounded: bool
     peak_memory_bytes: int | None
+    has_trained: bool | None = None
 
 
 def require_version(message: Mapping[str, Any]) -> None:
@@ -132,7 +134,18 @@ def part_in(message: Mapping[str, Any], *, steps: int, wall_seconds: float, core
         dtype=_text(message, "dtype"),
         is_rounded=message.get("is_rounded") is True,
         peak_memory_bytes=_bytes_or_none(message),
+        has_trained=message["has_trained"] if isinstance(message.get("has_trained"), bool) else None,
     )
+
+
+def require_training(part: Part) -> None:
+    """Raise TrialError for the last part of a script whose steps trained nothing."""
+    if part.has_trained is False:
+        raise TrialError(
+            "invalid_measurement",
+            "no backward pass and no optimizer step of PyTorch ran in the process that reports the steps, so "
+            "that they trained nothing; report the steps in the process that trains",
+        )
 
 
 def require_whole_time(*, reported_seconds: float, wall_seconds: float) -> None:

@@ -18,6 +18,7 @@ from orchestrator.train.trainers.script.connection import Script, WholeRun
 from orchestrator.train.trainers.script.part import (
     Part,
     part_in,
+    require_training,
     require_version,
     require_whole_time,
 )
@@ -267,6 +268,7 @@ class ScriptTrainer:
             return DeviceFacts(kind=self._job.kind, name=_NOT_SEEN, count=1, precision=_NOT_SEEN)
         require_whole_batches(self._parts)
         last = self._parts[-1]
+        require_training(last)
         precision = self._job.precision
         if last.dtype is not None:
             precision = find_precision_label(last.kind, last.dtype, float32_is_rounded=last.is_rounded)

@@ -306,3 +306,22 @@ def test_a_loss_that_is_no_number_is_none(loss: object) -> None:
     assert callback._number(loss) is None
     assert callback._number(torch.ones(2)) is None
     assert callback._number(torch.tensor(0.5)) == 0.5
+
+
+@pytest.mark.parametrize("trains", ["backward", "grad", "optimizer", "nothing"])
+def test_a_backward_pass_or_a_step_of_an_optimizer_is_seen(trains):
+    weight = torch.nn.Parameter(torch.ones(2))
+    optimizer = torch.optim.SGD([weight], lr=0.1)
+    watch = callback._DtypeWatch()
+    with torch.no_grad():
+        torch.nn.functional.linear(torch.ones(1, 2), weight[None])
+    assert watch.has_trained is False
+    for _ in range(2):
+        if trains == "backward":
+            weight.sum().backward()
+        elif trains == "grad":
+            torch.autograd.grad(weight.sum(), weight)
+        elif trains == "optimizer":
+            optimizer.step()
+    assert watch.has_trained is (trains != "nothing")
+    assert callback._device_facts(watch)["has_trained"] in (None, watch.has_trained)

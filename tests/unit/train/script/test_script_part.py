@@ -1,5 +1,6 @@
 """Values that a script reports, checked against the worker's clock, and rates that they show or refuse."""
 
+import contextlib
 import math
 from dataclasses import asdict, replace
 from typing import Any
@@ -14,6 +15,7 @@ from orchestrator.train.trainers.script.part import (
     Loaded,
     Part,
     part_in,
+    require_training,
     require_version,
     require_whole_time,
 )
@@ -163,3 +165,12 @@ def test_another_rate_cannot_be_known(num_processes: int | None, waited: float |
 @pytest.mark.parametrize("parts", [[], [STEPS], 2 * [replace(STEPS, loaded=Loaded(num_processes=0))]])
 def test_without_a_batch_after_the_first_one_the_loader_rate_is_unknown(parts: list[Part]) -> None:
     assert find_loader_rate(parts) is None
+
+
+@pytest.mark.parametrize(
+    ("said", "is_refused"), [(False, True), (True, False), (None, False), ("no", False), ([], False)]
+)
+def test_steps_without_a_backward_pass_are_refused(said, is_refused):
+    part = read(has_trained=said)
+    with pytest.raises(TrialError, match="trained nothing") if is_refused else contextlib.nullcontext():
+        require_training(part)
