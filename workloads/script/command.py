@@ -1,5 +1,6 @@
 """The command of a training script: its words, its placeholders, and the files that it names."""
 
+import contextlib
 import hashlib
 import os
 import re
@@ -38,6 +39,7 @@ _OPERATOR = re.compile(r"(\d*|&)(>|<)|(&&?|\|\|?|;)$|.*;$")
 
 _VERSION_DIGITS = 12  # hexadecimal: 48 bits, which every reader of JSON keeps
 _SHELLS = ("bash", "sh", "zsh")
+_SHELL_TEXT = re.compile(r"-[a-z]*c")  # option of a shell, before the text that it runs
 _MOST_WHOLE_BYTES = 2**26  # a tenth of a second
 _PART_BYTES = 2**18  # of each of its parts otherwise
 _MOST_SCRIPT_BYTES = 2**20  # larger files are data
@@ -104,8 +106,8 @@ def _filled(word: str, values: Mapping[str, object]) -> str:
 
 
 def describe_in_plain_words(command: str) -> list[str]:
-    """Return the words of a command that have no placeholder."""
-    return [word for word in shlex.split(command) if "{" not in word]
+    """Return the words of a command that have no placeholder, those that a shell runs too."""
+    return [word for word in _expand_shell(shlex.split(command)) if "{" not in word]
 
 
 def find_observed_words(words: list[str], search_path: str) -> list[str]:
@@ -172,6 +174,8 @@ def require_script(words: list[str], folder: Path) -> None:
     """Check that the Python file that a command names is there. Raises ValueError."""
     if not folder.is_dir():
         raise ValueError(f"script.folder={folder} is not a folder")
+    if any(Path(word).name in _SHELLS for word in words):
+        return  # which may go to another folder first
     named = next((word for word in words if word.endswith(".py") and not word.startswith("-")), None)
     if named is not None and not (folder / named).is_file():
         raise ValueError(
@@ -201,7 +205,8 @@ def version_with(version: int, command: str, folder: Path, values: Mapping[str, 
         version: of the words without placeholders.
         values: of the trial's placeholders.
     """
-    words = zip(shlex.split(command), format_words(command, values), strict=True)
+    templates, formatted = shlex.split(command), format_words(command, values)
+    words = zip(_expand_shell(templates), _expand_shell(formatted), strict=True)
     filled = [word for template, word in words if "{" in template]
     if not any(_find_files(filled, folder)):
         return version
@@ -237,6 +242,7 @@ def _find_files(words: list[str], folder: Path, *, is_shell: bool = False) -> It
     A file is named by a word, by its part behind `=` or `@`, as a module behind `-m`, or in a shell script
     that is named so.
     """
+    words = _expand_shell(words)
     for index, word in enumerate(words):
         before = words[index - 1] if index else ""
         for name in _names_in(word, is_module=before == "-m"):
@@ -255,11 +261,24 @@ def _names_in(word: str, *, is_module: bool) -> tuple[str, ...]:
     return tuple(filter(None, dict.fromkeys((word, word.partition("=")[2], word.removeprefix("@")))))
 
 
+def _expand_shell(words: list[str]) -> list[str]:
+    """Return the words of a command, with those of the text behind a shell's `-c` in its place."""
+    for index, word in enumerate(words[:-1]):
+        if _SHELL_TEXT.fullmatch(word) and any(Path(one).name in _SHELLS for one in words[:index]):
+            with contextlib.suppress(ValueError):  # a quote that does not end, which the shell will report
+                return [*words[: index + 1], *_split_shell_text(words[index + 1]), *words[index + 2 :]]
+    return words
+
+
 def _split_shell_words(path: Path) -> list[str]:
     """Split a shell script into words; one that is not text of a shell has none."""
     try:
-        words = shlex.shlex(path.read_text(encoding="utf-8"), posix=True, punctuation_chars=True)
-        words.whitespace_split = True
-        return list(words)
+        return _split_shell_text(path.read_text(encoding="utf-8"))
     except ValueError:
         return []
+
+
+def _split_shell_text(text: str) -> list[str]:
+    words = shlex.shlex(text, posix=True, punctuation_chars=True)
+    words.whitespace_split = True
+    return list(words)

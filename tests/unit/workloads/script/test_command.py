@@ -1,5 +1,6 @@
 """The words of a script's command, and what is refused before anything starts."""
 
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -115,10 +116,11 @@ def test_a_relative_interpreter_is_that_of_the_current_folder(
     assert spec.python == str(tmp_path / "python")
 
 
-def test_a_changed_script_is_another_version(tmp_path: Path) -> None:
+@pytest.mark.parametrize("command", ["python train.py", "bash -c 'cd . && python train.py --seed {seed}'"])
+def test_a_changed_script_is_another_version(command: str, tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text("one")
-    options = {"command": "python train.py", "folder": str(tmp_path)}
+    options = {"command": command, "folder": str(tmp_path)}
     first = workload("script", options)
     script.write_text("two")
     second = workload("script", options)
@@ -135,6 +137,8 @@ def test_a_changed_script_is_another_version(tmp_path: Path) -> None:
         ("python train.py config=c.yaml", "c.yaml"),
         ("python train.py @c.yaml", "c.yaml"),
         ("bash run.sh", "train.py"),
+        ("bash -c 'python train.py --epochs 1 '", "train.py"),
+        ("env A=1 bash -ec 'true && python train.py'", "train.py"),
         ("./run.sh", "c.yaml"),
         ("bash run.sh", "tool/go.py"),
     ],
@@ -146,9 +150,9 @@ def test_a_changed_file_that_a_command_or_its_shell_script_names_is_another_vers
     for name in ("train.py", "c.yaml", "tool/go.py"):
         (tmp_path / name).write_text("one")
     (tmp_path / "run.sh").write_text("# it's a comment\npython train.py --config=c.yaml; python -m tool.go\n")
-    first = compute_version(command.split(), tmp_path)
+    first = compute_version(shlex.split(command), tmp_path)
     (tmp_path / changed).write_text("two")
-    assert compute_version(command.split(), tmp_path) != first
+    assert compute_version(shlex.split(command), tmp_path) != first
 
 
 @pytest.mark.parametrize("position", [0, 2**26 + 4095])
