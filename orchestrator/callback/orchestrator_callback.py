@@ -763,7 +763,7 @@ class _DtypeWatch:
             self._run_backward = torch.autograd._engine_run_backward  # of Tensor.backward and autograd.grad
             torch.autograd._engine_run_backward = self._see_backward
             optimizers = importlib.import_module("torch.optim.optimizer")
-            optimizers.register_optimizer_step_post_hook(self._see_step)
+            optimizers.register_optimizer_step_post_hook(lambda *_: setattr(self, "has_trained", True))
         if torch is not None:
             warnings.filterwarnings("ignore", ".*global hooks on modules")  # of torch.compile
             self._hook = torch.nn.modules.module.register_module_forward_hook(self._see)
@@ -772,9 +772,6 @@ class _DtypeWatch:
         sys.modules["torch"].autograd._engine_run_backward = self._run_backward
         self.has_trained = True
         return self._run_backward(*arguments, **named)
-
-    def _see_step(self, *_: Any) -> None:
-        self.has_trained = True
 
     def _see(self, module: Any, _inputs: Any, output: Any) -> None:
         if self.dtype is not None or "Embedding" in type(module).__name__:

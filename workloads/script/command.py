@@ -251,7 +251,9 @@ def _find_files(words: list[str], folder: Path, *, is_shell: bool = False) -> It
                 continue
             yield word, path
             if not is_shell and (before in _SHELLS or path.suffix == ".sh"):
-                yield from _find_files(_split_shell_words(path), folder, is_shell=True)
+                with contextlib.suppress(ValueError):  # not text of a shell
+                    text = path.read_text(encoding="utf-8")
+                    yield from _find_files(_split_shell_text(text), folder, is_shell=True)
 
 
 def _names_in(word: str, *, is_module: bool) -> tuple[str, ...]:
@@ -268,14 +270,6 @@ def _expand_shell(words: list[str]) -> list[str]:
             with contextlib.suppress(ValueError):  # a quote that does not end, which the shell will report
                 return [*words[: index + 1], *_split_shell_text(words[index + 1]), *words[index + 2 :]]
     return words
-
-
-def _split_shell_words(path: Path) -> list[str]:
-    """Split a shell script into words; one that is not text of a shell has none."""
-    try:
-        return _split_shell_text(path.read_text(encoding="utf-8"))
-    except ValueError:
-        return []
 
 
 def _split_shell_text(text: str) -> list[str]:

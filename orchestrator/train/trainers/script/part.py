@@ -138,16 +138,6 @@ def part_in(message: Mapping[str, Any], *, steps: int, wall_seconds: float, core
     )
 
 
-def require_training(part: Part) -> None:
-    """Raise TrialError for the last part of a script whose steps trained nothing."""
-    if part.has_trained is False:
-        raise TrialError(
-            "invalid_measurement",
-            "no backward pass and no optimizer step of PyTorch ran in the process that reports the steps, so "
-            "that they trained nothing; report the steps in the process that trains",
-        )
-
-
 def require_whole_time(*, reported_seconds: float, wall_seconds: float) -> None:
     """Raise TrialError if a script reports much less time than the worker waited for it.
 

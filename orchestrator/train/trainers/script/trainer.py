@@ -18,7 +18,6 @@ from orchestrator.train.trainers.script.connection import Script, WholeRun
 from orchestrator.train.trainers.script.part import (
     Part,
     part_in,
-    require_training,
     require_version,
     require_whole_time,
 )
@@ -57,6 +56,10 @@ _TORN = (
     "itertools.islice(loader, count) in place of break, and make its batches a multiple of accumulation_steps"
 )
 _MOST_LEFT_OUT = 0.03  # by which smaller batches may change the rate
+_UNTRAINED = (
+    "no backward pass and no optimizer step of PyTorch ran in the process that reports the steps, so that "
+    "they trained nothing; report the steps in the process that trains"
+)
 _OBSERVED = (
     "where a step begins and ends: the script was observed, by its optimizer and its loader; an evaluation "
     "without a loader of its own is in the steps"
@@ -266,9 +269,8 @@ class ScriptTrainer:
                 *self._find_left_out(),
             )
             return DeviceFacts(kind=self._job.kind, name=_NOT_SEEN, count=1, precision=_NOT_SEEN)
-        require_whole_batches(self._parts)
+        require_training(self._parts)
         last = self._parts[-1]
-        require_training(last)
         precision = self._job.precision
         if last.dtype is not None:
             precision = find_precision_label(last.kind, last.dtype, float32_is_rounded=last.is_rounded)
@@ -368,12 +370,14 @@ class ScriptTrainer:
         return message
 
 
-def require_whole_batches(parts: Sequence[Part]) -> None:
-    """Check that the batches that are in no step would not change the rate. Pure.
+def require_training(parts: Sequence[Part]) -> None:
+    """Check that steps trained, and that the batches that are in no step would not change the rate. Pure.
 
     Raises:
         TrialError: `invalid_measurement`, with both rates; the first part compiles and has none.
     """
+    if parts[-1].has_trained is False:
+        raise TrialError("invalid_measurement", _UNTRAINED)
     timed, left_out = parts[1:], parts[-1].left_out
     if not timed or not left_out.batches:
         return

@@ -15,11 +15,10 @@ from orchestrator.train.trainers.script.part import (
     Loaded,
     Part,
     part_in,
-    require_training,
     require_version,
     require_whole_time,
 )
-from orchestrator.train.trainers.script.trainer import find_loader_rate, require_whole_batches
+from orchestrator.train.trainers.script.trainer import find_loader_rate, require_training
 
 SAID: dict[str, Any] = {
     "event": "part",
@@ -119,7 +118,7 @@ def test_smaller_batches_that_halve_the_rate_are_refused() -> None:
     with pytest.raises(
         TrialError, match=r"trains 475\.\d samples/s with its smaller batches and 914\.3 without"
     ):
-        require_whole_batches(parts(LeftOut(batches=10, samples=10, seconds=0.668)))
+        require_training(parts(LeftOut(batches=10, samples=10, seconds=0.668)))
 
 
 @pytest.mark.parametrize(
@@ -131,7 +130,7 @@ def test_smaller_batches_that_halve_the_rate_are_refused() -> None:
     ],
 )
 def test_smaller_batches_that_do_not_change_the_rate_are_left_out(left_out: LeftOut) -> None:
-    require_whole_batches(parts(left_out))
+    require_training(parts(left_out))
 
 
 STEPS = replace(read(), seconds=1.0, samples=640)
@@ -173,4 +172,4 @@ def test_without_a_batch_after_the_first_one_the_loader_rate_is_unknown(parts: l
 def test_steps_without_a_backward_pass_are_refused(said, is_refused):
     part = read(has_trained=said)
     with pytest.raises(TrialError, match="trained nothing") if is_refused else contextlib.nullcontext():
-        require_training(part)
+        require_training([part])
