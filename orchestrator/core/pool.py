@@ -226,8 +226,9 @@ class Cluster:
 
     @property
     def available_pools(self) -> tuple[Pool, ...]:
-        """The pools that the cluster has: of Ray's launcher, those in its zone."""
-        return tuple(pool for pool in self.pools if self.provider != "gcp" or pool.zone == self.zone)
+        """The pools that the cluster has: those with nodes, and of Ray's launcher in its zone alone."""
+        with_nodes = (pool for pool in self.pools if pool.max_nodes)
+        return tuple(pool for pool in with_nodes if self.provider != "gcp" or pool.zone == self.zone)
 
 
 def usable_cpus(provider: Provider, device: Device, count: int) -> int:

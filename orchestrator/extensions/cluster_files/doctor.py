@@ -72,7 +72,7 @@ def diagnose_cluster(
         faults: faults of the rendered file, one line each.
         today: `2026-11-21`, for prices.
     """
-    pools = tuple(_pool(pool, catalogue, today=today) for pool in cluster.available_pools if pool.max_nodes)
+    pools = tuple(_pool(pool, catalogue, today=today) for pool in cluster.available_pools)
     tools = tuple(_tool(name, cure) for name, cure in _TOOLS.get(cluster.provider, ()))
     seen = ClusterDiagnosis(name=cluster.name, pools=pools, tools=tools)
     checks = (
@@ -137,7 +137,7 @@ def _pool_checks(pool: PoolState) -> Iterator[Check]:
 
 
 def _elsewhere(cluster: Cluster) -> Iterator[Check]:
-    left_out = [pool for pool in cluster.pools if pool not in cluster.available_pools]
+    left_out = [pool for pool in cluster.pools if pool.max_nodes and pool not in cluster.available_pools]
     if left_out:
         listed = ", ".join(f"{pool.name} ({pool.zone})" for pool in left_out)
         yield Check(

@@ -42,6 +42,10 @@ def test_a_launchers_cluster_has_the_pools_of_its_zone_and_an_image_of_each_envi
     assert CLUSTER.image("xla") == "host/ours/xla:1.0"
 
 
+def test_a_pool_without_nodes_is_left_out():
+    assert replace(CLUSTER, pools=(POOL, replace(POOL, name="none", max_nodes=0))).available_pools == (POOL,)
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

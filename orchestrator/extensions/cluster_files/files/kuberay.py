@@ -2,12 +2,12 @@
 
 import math
 import re
+import shlex
 from collections.abc import Sequence
 
 from orchestrator.core.device import Device, topology_of_host
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.pool import Cluster, Environment, Pool, usable_cpus
-from orchestrator.core.printable import command_text
 from orchestrator.execute.on_ray.pool_nodes import labels_of_pool
 from orchestrator.extensions.cluster_files.files.node_requests import Plain, parse_machine
 from orchestrator.extensions.cluster_files.files.yaml_text import to_yaml
@@ -46,7 +46,7 @@ def manifests_yaml(cluster: Cluster, words: Sequence[str]) -> str:
         ConfigError: GKE does not offer a pool's device, no budget is given, or a shell would change a word.
     """
     comment = [
-        f"Made by: {command_text(words, verb='cluster')}",
+        f"Made by: python -m orchestrator {shlex.join(['cluster', *words])}",
         "Written from documentation and checked offline; it was never applied by those who wrote it.",
         "Needs KubeRay 1.6 or later, node pools of these machines, and Ray's webhook for slices of TPUs.",
     ]

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from orchestrator.core.device import DeviceKind
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.pool import Cluster, Pool, parse_region
-from orchestrator.core.printable import command_text
 from orchestrator.execute.on_ray.pool_nodes import build_resources, find_labels, labels_of_pool
 from orchestrator.extensions.cluster_files.files.node_requests import (
     Plain,
@@ -38,7 +37,7 @@ def launcher_yaml(cluster: Cluster, words: Sequence[str]) -> str:
     """
     elsewhere = [f"{pool.name} in {pool.zone}" for pool in cluster.pools if pool.zone != cluster.zone]
     comment = [
-        f"Made by: {command_text(words, verb='cluster')}",
+        f"Made by: python -m orchestrator {shlex.join(['cluster', *words])}",
         "Written from documentation and checked offline; it was never launched by those who wrote it.",
         *(
             ["Pools of other zones, each zone a cluster of its own: " + ", ".join(elsewhere)]
