@@ -34,9 +34,9 @@ from workloads.traffic import count_slots, num_weights
 
 LARGER_OR_SMALLER = "a device with more memory, or a smaller network"
 _GIB = 2**30
-_MOST_OF_DECLARED = 1.6
+_MOST_OF_DECLARED = 1.85
 """Peak over the least bytes: at most 1.50 of steps of a GiB and more on an H100, where cuDNN searched for no
-workspace in free memory (`benchmarks/measured/`)."""
+workspace in free memory (`benchmarks/measured/`), and 1.80 of counted shards of Llama 3 8B, by its logits."""
 
 _MARGIN, _MOST_OF_MOVED = 1.15, 0.4
 """Of a job without counted activations: (tensors - least) / moved is 0.05 to 0.34 of `causal_lm`, and
