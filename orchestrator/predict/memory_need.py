@@ -34,7 +34,7 @@ from workloads.traffic import count_slots, num_weights
 
 LARGER_OR_SMALLER = "a device with more memory, or a smaller network"
 _GIB = 2**30
-_MOST_OF_DECLARED = 1.85
+_MOST_OF_DECLARED, _MOST_OF_LANGUAGE = 1.6, 1.85
 """Peak over the least bytes: at most 1.50 of steps of a GiB and more on an H100, where cuDNN searched for no
 workspace in free memory (`benchmarks/measured/`), and 1.80 of counted shards of Llama 3 8B, by its logits."""
 
@@ -61,6 +61,7 @@ class MemoryNeed:
         capacity_bytes: memory of the device; None: unknown, or a TPU, where the compiler has it.
         added_bytes: least that CUDA's context and the exchange between replicas take beside all of these.
         moved_bytes: of a job without counted activations, what a pass of one replica reads and writes.
+        most_share: peak over the least bytes, of known steps at most.
         counted: what `plan` found out about the very step, which decides; None: it was not asked.
     """
 
@@ -76,6 +77,7 @@ class MemoryNeed:
     gathered_bytes: int = 0
     added_bytes: int = 0
     moved_bytes: float = 0.0
+    most_share: float = _MOST_OF_DECLARED
     counted: Verdict | NoFit | None = None
 
     @property
@@ -110,8 +112,7 @@ class MemoryNeed:
     @property
     def most_bytes(self) -> float:
         """Bytes that known steps took at most, by what is counted of them."""
-        share = _MARGIN if self.moved_bytes else _MOST_OF_DECLARED
-        return share * self.least_bytes + _MOST_OF_MOVED * self.moved_bytes
+        return self.most_share * self.least_bytes + _MOST_OF_MOVED * self.moved_bytes
 
     @property
     def doubt(self) -> MemoryDoubt:
@@ -168,13 +169,12 @@ def count_memory_need(
     global_batch_size: int,
     memory_settings: MemorySettings = DEFAULT_MEMORY,
 ) -> MemoryNeed | None:
-    """Count it; None for a script, because its operations are unknown.
-
-    Of a native job weights, gradients and the optimizer's slots count: what its layers keep is its own.
-    """
-    gathered, moved = 0.0, 0.0
+    """Count it; None for a script, whose operations are unknown. Activations of a native job do not count."""
+    gathered, moved, most_share = 0.0, 0.0, _MARGIN
     if spec.networks:
         phase, names = spec.phases[-1], spec.phases[-1].optimizers
+        is_language = isinstance(phase.protocol, TokenPrediction)
+        most_share = _MOST_OF_LANGUAGE if is_language else _MOST_OF_DECLARED
         weights = sum(
             math.prod(shape) for name in names for shape in network_parameters(spec.networks[name]).values()
         )
@@ -206,6 +206,7 @@ def count_memory_need(
         capacity_bytes=device.memory_bytes,
         gathered_bytes=round(_WEIGHT_BYTES * gathered) if shards > 1 else 0,
         moved_bytes=samples * moved,
+        most_share=most_share,
         added_bytes=LEAST_CONTEXT_BYTES + (EXCHANGE_BYTES if replicas > 1 else 0),
     )
 

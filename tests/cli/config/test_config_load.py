@@ -175,7 +175,7 @@ def test_interpolations_see_what_all_points_share():
             (SMOKE, *ONE, "activation_checkpointing=none,half"),
             "unknown activation_checkpointing 'half'; known: full, none, selective",
         ),
-        ((SMOKE, *ONE, "sharding=hybrid"), "unknown sharding 'hybrid'; known: full, none"),
+        ((SMOKE, *ONE, "sharding=half"), "unknown sharding 'half'; known: full, hybrid, none"),
         ((SMOKE, *ONE, "measure.calibrate=maybe"), "measure.calibrate='maybe' must be true or false"),
         ((SMOKE, *ONE, "seed=1,x"), "seed='x' must be a whole number"),
         ((SMOKE, *ONE, "workload.filters=8"), "workload.filters=8 must be a list"),

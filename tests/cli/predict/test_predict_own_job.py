@@ -95,5 +95,8 @@ def test_a_job_is_described_once_for_all_devices_batches_and_hints(tmp_path, mon
     monkeypatch.setattr(Room, "answer_to", note)
     words = ("+sweep=finetune_llm", f"workload.model={tmp_path}", "device=h100,a100_80")
     found = predictions(capsys, *words, "global_batch_size=1,2", "workload.method=full")
-    assert {one["refusal"]["to_measure"] for one in found} == {"workload.method=lora"}
+    assert {one["refusal"]["to_measure"] for one in found} == {
+        "workload.method=lora",
+        "num_workers=2 sharding=full",
+    }
     assert (len(found), described) == (4, ["full", "lora"])
