@@ -83,8 +83,11 @@ FAILURES = {
         "import time, torch\n"
         "class Stream(torch.utils.data.IterableDataset):\n"
         "    def __iter__(self): return iter(torch.zeros(65, 3))\n"
+        "weights = torch.ones(3, requires_grad=True)\n"
         "while True:\n"
-        "    for x in steps(torch.utils.data.DataLoader(Stream(), 64)): time.sleep(0.01)\n",
+        "    for x in steps(torch.utils.data.DataLoader(Stream(), 64)):\n"
+        "        (x @ weights).sum().backward()\n"
+        "        time.sleep(0.01)\n",
         "invalid_measurement",
         "samples/s with its smaller batches and",
     ),
