@@ -110,7 +110,9 @@ class Slow(torch.utils.data.IterableDataset):
             time.sleep(0.001)
             yield torch.ones(4)
 
+weights = torch.ones(4, requires_grad=True)
 for index, batch in enumerate(steps(torch.utils.data.DataLoader(Slow(), 8))):
+    (batch @ weights).sum().backward()
     report(loss=1 / (index + 1))
 """
 
