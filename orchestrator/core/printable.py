@@ -1,5 +1,6 @@
-"""Text of unknown origin, and command lines, as a terminal shows them and obeys nowhere. Pure."""
+"""Text of unknown origin, and command lines, as a terminal shows them and obeys nowhere."""
 
+import contextlib
 import re
 import shlex
 import shutil
@@ -13,8 +14,9 @@ def find_program(name: str) -> str:
     own, found = Path(sys.prefix, "bin", name), shutil.which(name)
     if not own.exists() or (found and Path(found).parent.resolve() == own.parent.resolve()):
         return name
-    here = Path.cwd()
-    return shlex.quote(str(own.relative_to(here) if own.is_relative_to(here) else own))
+    with contextlib.suppress(OSError, ValueError):  # the current folder is gone, or elsewhere
+        own = own.relative_to(Path.cwd())
+    return shlex.quote(str(own))
 
 
 PROGRAM = f"{find_program('python')} -m orchestrator"

@@ -36,6 +36,11 @@ def test_a_program_of_an_environment_that_is_not_activated_is_named_by_its_path(
     assert find_program(name) == f".venv/bin/{name}"
     monkeypatch.chdir(elsewhere)
     assert find_program(name) == str(environment / name)
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert find_program(name) == str(environment / name)
     monkeypatch.setenv("PATH", f"{environment}{os.pathsep}{elsewhere}")
     assert find_program(name) == name
     assert find_program("absent") == "absent", "nothing of the environment has that name"
