@@ -8,10 +8,12 @@ from orchestrator.analysis.measurements.noise import describe_noise
 from orchestrator.analysis.metrics.definitions import collect_metrics
 from orchestrator.analysis.metrics.units import in_tracked_units
 from orchestrator.analysis.recommendation.jobs.length import known_length
+from orchestrator.analysis.recommendation.jobs.settings_of_records import is_run, read_run
 from orchestrator.core.codec import from_json
 from orchestrator.core.errors import RecordError
 from orchestrator.core.objective import Objective
 from orchestrator.core.placement import Plan
+from orchestrator.core.price import Price
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Settings
 from orchestrator.record.tracking.page import page_lines
@@ -22,9 +24,6 @@ from orchestrator.record.tracking.tracker import JOB_METRICS, PLAN_NAME, LoggedR
 if TYPE_CHECKING:
     from orchestrator.analysis.findings import Findings
     from orchestrator.analysis.recommendation.answer.answer import RankedSetting, Recommendation
-
-from orchestrator.analysis.recommendation.jobs.settings_of_records import is_run, read_run
-from orchestrator.core.price import Price
 
 _SECONDS_PER_HOUR = 3600
 

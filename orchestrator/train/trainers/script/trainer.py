@@ -27,29 +27,6 @@ from workloads.script.command import find_observed_words, format_words
 from workloads.spec import Phase, ScriptSpec
 
 _LEAST_WAIT = 0.1  # of the time of steps; below it a loader with processes may have read ahead
-
-
-def find_loader_rate(parts: Sequence[Part]) -> float | None:
-    """Return the samples per second of a script's loader; None: it cannot be known.
-
-    A loader without processes reads nothing while the script trains: its rate is that inside `next()`. One
-    with processes reads ahead: its rate is that of the steps if an accelerator waited for it. On a CPU its
-    processes and the training take the cores from each other.
-    """
-    if len(parts) < 2:
-        return None
-    loaded, timed = parts[-1].loaded, parts[1:]
-    if loaded.num_processes is None or not loaded.samples or not loaded.seconds:
-        return None
-    if loaded.num_processes == 0:
-        return loaded.samples / loaded.seconds
-    seconds = sum(part.seconds for part in timed)
-    waited = sum(part.data_wait_seconds or 0.0 for part in timed)
-    if timed[-1].kind == "cpu" or waited < _LEAST_WAIT * seconds:
-        return None
-    return sum(part.samples for part in timed) / seconds
-
-
 _NOT_SEEN = "not seen"
 _TORN = (
     "a loop of steps() ended within a step, whose time counted and whose samples did not; end the loop by "
@@ -390,3 +367,24 @@ def require_training(parts: Sequence[Part]) -> None:
             f"the script trains {whole_rate:.4g} samples/s with its smaller batches and {rate:.4g} without "
             "them; leave them out, as drop_last=True does, or take a batch that divides the data set",
         )
+
+
+def find_loader_rate(parts: Sequence[Part]) -> float | None:
+    """Return the samples per second of a script's loader; None: it cannot be known.
+
+    A loader without processes reads nothing while the script trains: its rate is that inside `next()`. One
+    with processes reads ahead: its rate is that of the steps if an accelerator waited for it. On a CPU its
+    processes and the training take the cores from each other.
+    """
+    if len(parts) < 2:
+        return None
+    loaded, timed = parts[-1].loaded, parts[1:]
+    if loaded.num_processes is None or not loaded.samples or not loaded.seconds:
+        return None
+    if loaded.num_processes == 0:
+        return loaded.samples / loaded.seconds
+    seconds = sum(part.seconds for part in timed)
+    waited = sum(part.data_wait_seconds or 0.0 for part in timed)
+    if timed[-1].kind == "cpu" or waited < _LEAST_WAIT * seconds:
+        return None
+    return sum(part.samples for part in timed) / seconds
