@@ -179,6 +179,7 @@ def predicted(overrides: Sequence[str], *, working_directory: Path) -> tuple[Pre
     named = device_words(overrides, working_directory=working_directory)
     inputs = find_inputs(load_settings(named.words, working_directory))
     models, corrected = inputs.models, inputs.corrected_by(inputs.own)
+    repeated = find_repeated_words(inputs.settings)
     alike: dict[Hashable, list[Point]] = defaultdict(list)
     for point in inputs.settings.sweep.points:
         alike[inputs.identity(point)].append(point)
@@ -199,7 +200,7 @@ def predicted(overrides: Sequence[str], *, working_directory: Path) -> tuple[Pre
             price=inputs.find_price(point, named.instances.get(point.device.name, "")),
             is_rented=inputs.is_rented(point),
             instance=named.instances.get(point.device.name),
-            command=_find_command(point, repeated_words=find_repeated_words(inputs.settings)),
+            command=_find_command(point, repeated_words=repeated),
         )
         step: Estimate | Refusal | None
         if isinstance(query := inputs.build_query(point), Refusal):
