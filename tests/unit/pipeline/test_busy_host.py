@@ -10,7 +10,7 @@ from orchestrator.pipeline.preflight import describe_busy_host
 
 
 @pytest.mark.parametrize(("more", "is_warned"), [(-0.5, False), (0.5, True)])
-def test_a_load_above_the_cores_is_warned_of(more, is_warned, tmp_path, monkeypatch):
+def test_a_load_above_the_cores_gives_a_warning(more, is_warned, tmp_path, monkeypatch):
     monkeypatch.setattr(os, "getloadavg", lambda: (num_cores() + more, 0.0, 0.0))
     lines = describe_busy_host(load(["+sweep=smoke"], working_directory=tmp_path))
     assert bool(lines) == is_warned

@@ -195,7 +195,7 @@ def need_of_adapters(capacity, *, moved, counted=None):
     )
 
 
-def count_of(tensors, capacity):
+def build_count(tensors, capacity):
     return TensorCount(
         tensor_bytes=round(tensors * GIB), bucket_bytes=0, staged_bytes=0, capacity_bytes=capacity * GIB
     )
@@ -214,6 +214,6 @@ def test_a_job_with_unknown_activations_is_sure_to_fit_only_with_room_for_what_i
     ("tensors", "fits", "doubt"), [(32.71, False, ""), (23, True, "tight"), (18, True, "")]
 )
 def test_a_count_decides_over_the_bounds(tensors, fits, doubt):
-    found = need_of_adapters(24, moved=50, counted=count_of(tensors, 24))
+    found = need_of_adapters(24, moved=50, counted=build_count(tensors, 24))
     assert (found.fits, found.doubt) == (fits, doubt)
     assert ("need 32.71 GiB, a has 24.00 GiB" in found.describe_misfit("a")) == (not fits)

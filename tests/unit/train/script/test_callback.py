@@ -1,5 +1,6 @@
 """Samples, clock and device facts of the callback of scripts, in this process and without a trial."""
 
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from types import SimpleNamespace
@@ -309,7 +310,11 @@ def test_a_loss_that_is_no_number_is_none(loss: object) -> None:
 
 
 @pytest.mark.parametrize("trains", ["backward", "grad", "optimizer", "nothing"])
-def test_a_backward_pass_or_a_step_of_an_optimizer_is_seen(trains):
+def test_a_backward_pass_or_a_step_of_an_optimizer_is_seen(trains, monkeypatch):
+    for name in ("_jax", "_tensorflow"):  # which other tests may have imported
+        monkeypatch.setattr(callback, name, lambda: None)
+    run_backward = torch.autograd._engine_run_backward
+    monkeypatch.setattr(torch.autograd, "_engine_run_backward", run_backward)
     weight = torch.nn.Parameter(torch.ones(2))
     optimizer = torch.optim.SGD([weight], lr=0.1)
     watch = callback._DtypeWatch()
@@ -324,4 +329,7 @@ def test_a_backward_pass_or_a_step_of_an_optimizer_is_seen(trains):
         elif trains == "optimizer":
             optimizer.step()
     assert watch.has_trained is (trains != "nothing")
-    assert callback._device_facts(watch)["has_trained"] in (None, watch.has_trained)
+    assert callback._device_facts(watch)["has_trained"] is watch.has_trained
+    assert (torch.autograd._engine_run_backward == run_backward) == (trains in ("backward", "grad"))
+    monkeypatch.setitem(sys.modules, "mlx", SimpleNamespace())
+    assert callback._device_facts(watch)["has_trained"] is None, "another framework may have trained"

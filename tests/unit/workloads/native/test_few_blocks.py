@@ -55,7 +55,7 @@ def test_few_blocks_and_blocks_outside_of_one_list_are_counted_whole():
     assert find_equal_list(model, [*model["blocks"]][::-1]) is None
 
 
-def counts_of(model: nn.Module, *, power: int = 1) -> Mapping[str, int]:
+def count_weights(model: nn.Module, *, power: int = 1) -> Mapping[str, int]:
     blocks = model["blocks"]
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 
@@ -70,9 +70,9 @@ def counts_of(model: nn.Module, *, power: int = 1) -> Mapping[str, int]:
 def test_counts_grow_by_equal_amounts_to_all_blocks():
     model = make(*map(Block, range(12)))
     weights = sum(weight.numel() for weight in model.parameters())
-    assert counts_of(model) == {"weights": weights, "pairs": 12, "between": 7}
+    assert count_weights(model) == {"weights": weights, "pairs": 12, "between": 7}
 
 
 def test_counts_that_grow_otherwise_are_not_extended():
     with pytest.raises(ValueError, match="do not grow by the same with each block"):
-        counts_of(make(*map(Block, range(12))), power=2)
+        count_weights(make(*map(Block, range(12))), power=2)
