@@ -1038,8 +1038,8 @@ def _device_facts(watch: _DtypeWatch) -> dict[str, Any]:
             facts["is_rounded"] = tensorflow.config.experimental.tensor_float_32_execution_enabled()
     if watch.device_type not in (None, "cpu", "cuda", "xla"):
         facts["kind"] = watch.device_type
-    others = (name in sys.modules for name in _UNWATCHED)
-    facts["has_trained"] = None if _jax() or tensorflow or any(others) else watch.has_trained
+    is_alone = not (_jax() or tensorflow or sys.modules.keys() & _UNWATCHED)
+    facts["has_trained"] = watch.has_trained if is_alone else None
     if watch.dtype is None and keras is not None and hasattr(keras, "config"):
         facts["dtype"] = keras.config.dtype_policy().compute_dtype
     return facts

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 # scikit-learn takes a second to import, and only these commands need it: hence imports in functions
 
 
-_DESCRIBING = "describing the workload by the operations of its step; of billions of weights for minutes"
+_DESCRIBING = "predicting; a model of billions of weights takes minutes to describe"
 
 
 def predict(line: CommandLine, screen: Screen) -> int:

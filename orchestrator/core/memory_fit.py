@@ -167,7 +167,7 @@ class NoFit:
 
 
 NOT_COUNTED = NoFit(reason="not counted yet")
-"""Of steps that were not asked about, although they may be."""
+"""Answer for a step that was not asked about, although it may be."""
 
 
 def choose_fit(fits: Iterable[Verdict | NoFit]) -> Verdict | NoFit | None:

@@ -160,9 +160,8 @@ def build_inventory(settings: Settings) -> Inventory:
 def describe_busy_host(settings: Settings) -> tuple[str, ...]:
     """Warn where more processes than this host has cores would disturb the trials on it."""
     load, cores = os.getloadavg()[0], num_cores()
-    return (
-        (f"busy host: {describe_neighbours(load, cores)}",) if not settings.cluster and load > cores else ()
-    )
+    is_busy = not settings.cluster and load > cores
+    return (f"busy host: {describe_neighbours(load, cores)}",) if is_busy else ()
 
 
 def unused_accelerators(settings: Settings, devices: Callable[[], Mapping[str, Device]]) -> tuple[str, ...]:

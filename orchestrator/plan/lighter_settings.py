@@ -12,7 +12,6 @@ from workloads.spec import Workload
 _METHODS: Mapping[str, tuple[str, tuple[Option, ...]]] = {"causal_lm": ("method", ("full", "lora", "qlora"))}
 """Workload -> an option of it, and its values: each takes less memory than those before it, and more time."""
 
-
 _MORE_DEVICES = (2, 4, 8)
 """Devices that hosts have."""
 

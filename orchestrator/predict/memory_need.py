@@ -39,7 +39,7 @@ _MOST_OF_DECLARED, _MOST_OF_LANGUAGE = 1.6, 1.85
 workspace in free memory (`benchmarks/measured/`), and 1.80 of counted shards of Llama 3 8B, by its logits."""
 
 _MARGIN, _MOST_OF_MOVED = 1.15, 0.4
-"""Of a job without counted activations: (tensors - least) / moved is 0.05 to 0.34 of `causal_lm`, and
+"""Shares for a job without counted activations: (tensors - least) / moved is 0.05 to 0.34 of `causal_lm`, and
 its least bytes get the margin of a count: docs/findings/prediction_accuracy.md."""
 
 _WEIGHT_BYTES = 4  # weights, their gradients and slots are float32 at every precision

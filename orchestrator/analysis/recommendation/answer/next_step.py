@@ -24,6 +24,7 @@ _MOST_NAMES = 4
 _ITSELF = ("it", "it there", "this point", "the whole training")
 """Names of a measurement that an excluded setting needs, if it is the setting itself."""
 
+_AGAIN = "measure again on a quiet host"
 _SECONDS_PER_HOUR = 3600
 _COUNTING = "trainer=torch_ddp"  # whose steps `plan` counts
 
@@ -98,7 +99,7 @@ def choose_next_step(
         return _measure(trials, by_label[trials[0].setting], is_without_setup=besides_seconds is None)
     unclear = [by_label[one.setting] for one in open_ if by_label[one.setting].has_unclear_runs]
     if unclear:
-        return _more_runs(unclear, job, of_seeds=False, replaces_unclear=True)
+        return _more_runs(unclear, job, of_seeds=False, why=_AGAIN, replaces_unclear=True)
     if not open_ and chosen:
         return _more_runs([by_label[chosen]], job, of_seeds=is_by_quality, why="measure more repeats of it")
     for one in open_:
@@ -216,10 +217,7 @@ def _more_runs(
     seconds = {one.label: median(run.trial_seconds for run in one.runs) for one in candidates}
     usd = math.fsum(count * one.billed_usd(seconds[one.label]) for one, count in missing)
     return NextStep(
-        why=why
-        or (
-            "measure again on a quiet host" if replaces_unclear else f"measure {amount} of the tied settings"
-        ),
+        why=why or f"measure {amount} of the tied settings",
         command=command_for(
             [replace(one, words=_without_seed(one.words)) for one in candidates],
             job,

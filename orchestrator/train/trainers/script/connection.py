@@ -153,7 +153,7 @@ class Script:
                 raise TrialError(
                     "invalid_measurement",
                     "the script ended before all steps of the trial; let it take more optimizer steps, or "
-                    "give a smaller steps= (the least of a measurement is 64 by default)",
+                    "give a smaller steps= (by default a measurement takes at least 64)",
                 )
             self._received += piece
             if len(self._received) > _MOST_BYTES:
