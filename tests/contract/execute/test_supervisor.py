@@ -314,12 +314,13 @@ def test_sockets_of_fork_servers_are_for_their_owner_only_and_are_removed():
 
 def test_trials_of_one_environment_share_a_fork_server(family, agent):
     assert fork_server(agent) == fork_server(agent)
-    assert len(family.pids()) == 1
+    family.wait_until_there_are(1)
 
 
 def test_a_prepared_fork_server_is_the_one_that_is_asked_for(family, agent):
     for _ in range(2):
         agent.prepare(trainer_info("noop"), python=sys.executable)
+    family.wait_until_there_are(1)
     (pid,) = family.pids()
     address = fork_server(agent)
     agent.prepare(trainer_info("noop"), python=sys.executable)
@@ -330,7 +331,7 @@ def test_a_prepared_fork_server_is_the_one_that_is_asked_for(family, agent):
 def test_a_prepared_fork_server_without_a_request_ends_with_its_agent(family):
     with HostAgent() as agent:
         agent.prepare(trainer_info("noop"), python=sys.executable)
-        assert len(family.pids()) == 1
+        family.wait_until_there_are(1)
     family.wait_until_gone()
 
 
