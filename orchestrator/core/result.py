@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from orchestrator.core.errors import FAILURE_KINDS, FailureKind, RecordError
 from orchestrator.core.estimate import CompiledStep
@@ -24,6 +25,8 @@ DRIVER_FACTS = (
     "git_dirty",
 )
 """Keys of a record's environment that describe the driver. All other keys describe the workers."""
+
+Outcome = Literal["measured", "rehearsed", "failed", "pruned"]
 
 ACCELERATOR_SOFTWARE = ("cuda", "cudnn", "nccl", "nvidia_driver", "libtpu")
 """Keys of the software between a framework and its accelerator; records of CPU trials lack them."""
@@ -245,6 +248,13 @@ class TrialRecord:
     def is_pruned(self) -> bool:
         """True where a search ended the trial early: it has no result, and did not fail."""
         return self.failure is not None and self.failure.kind == "pruned"
+
+    @property
+    def outcome(self) -> Outcome:
+        """How the attempt ended: a result of the requested device, a rehearsal, or none."""
+        if self.is_pruned:
+            return "pruned"
+        return "failed" if self.failure else self.provenance
 
     @property
     def seconds(self) -> float:

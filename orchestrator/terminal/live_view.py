@@ -28,7 +28,7 @@ from orchestrator.execute.trial.stages import read_stage
 from orchestrator.terminal.eta import list_history
 from orchestrator.terminal.live_screen import LiveState, Row, drawn
 from orchestrator.terminal.printing import print_line
-from orchestrator.terminal.progress import Progress, RunningAttempt, name_state
+from orchestrator.terminal.progress import Progress, RunningAttempt
 from orchestrator.terminal.trial_outcome import long_outcome, short_outcome, stage_words
 
 _WORDS = {
@@ -109,7 +109,7 @@ class PlainProgress:
         text = cut(printable(long_outcome(record)), rest=f"all of it: {self._ledger}")
         print_line(
             self._console,
-            f"{name_state(record):<9}  {self._find_name(record.spec)}  {text}  "
+            f"{record.outcome:<9}  {self._find_name(record.spec)}  {text}  "
             f"[{self._progress.line(now=time.time())}]",
         )
 
@@ -156,9 +156,9 @@ class LiveProgress:
         """Move its row to the ended ones."""
         with self._lock:
             self._progress.end(record)
-            noise = describe_noise(record) if name_state(record) == "measured" else ""
+            noise = describe_noise(record) if record.outcome == "measured" else ""
             row = Row(
-                state="noisy" if noise else name_state(record),
+                state="noisy" if noise else record.outcome,
                 name=self._names.trial(record.spec),
                 text=short_outcome(record, self._plan),
                 seconds=record.seconds,

@@ -64,7 +64,7 @@ class Progress:
         """Count an attempt that has ended."""
         self.running.pop(record.trial_id)
         self._left.pop(record.trial_id)
-        self._ended[record.trial_id] = name_state(record)
+        self._ended[record.trial_id] = record.outcome
         self._estimator.end(describe_time(record))
 
     @property
@@ -124,10 +124,3 @@ def clock_words(seconds: float) -> str:
     minutes, rest = divmod(max(0, math.floor(seconds)), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
-
-
-def name_state(record: TrialRecord) -> str:
-    """Name the state: `measured`, `rehearsed`, `pruned` or `failed`."""
-    if record.is_pruned:
-        return "pruned"
-    return "failed" if record.failure else record.provenance

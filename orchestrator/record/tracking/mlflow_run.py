@@ -10,7 +10,6 @@ from orchestrator.core.price import Price, priced_as
 from orchestrator.core.result import TrialRecord
 from orchestrator.record.tracking.axes import format_value
 from orchestrator.record.tracking.keys import LONGEST_TAG, keys_of_names
-from orchestrator.record.tracking.summary import classify_outcome
 
 _LOSS_CURVE = "quality/training_loss"
 
@@ -63,7 +62,7 @@ def build_tags(record: TrialRecord) -> dict[str, str]:
     tags = {
         "trial_id": record.trial_id,
         "attempt": str(record.attempt),
-        "outcome": classify_outcome(record),
+        "outcome": record.outcome,
         "provenance": record.provenance,
         "workload": spec.workload,
         "trainer": spec.trainer,

@@ -53,7 +53,7 @@ from orchestrator.record.tracking.notes import (
 )
 from orchestrator.record.tracking.page import VIEW, VIEW_TAG
 from orchestrator.record.tracking.prediction import PREDICTED, Prediction
-from orchestrator.record.tracking.summary import classify_outcome, prices_in, summarise_sweep
+from orchestrator.record.tracking.summary import prices_in, summarise_sweep
 from orchestrator.record.tracking.tracker import JOB_METRICS, MARKDOWN_NAME, LoggedRecord, SweepOutline
 
 if TYPE_CHECKING:
@@ -265,7 +265,7 @@ class MlflowStore:
         self._client.delete_run(run_id)
 
     def _find_log_files(self, record: TrialRecord) -> tuple[Path, ...]:
-        has_failed = classify_outcome(record) == "failed"
+        has_failed = record.outcome == "failed"
         return find_log_files(record, self._begun().folder) if has_failed else ()
 
     def _update_job(self, shown: _Shown, metrics: Mapping[str, float]) -> None:

@@ -2,17 +2,15 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
-from typing import Literal
 
 from orchestrator.core.deciding import find_deciding, repeat_key
 from orchestrator.core.interval import compute_spread
 from orchestrator.core.placement import task_name
 from orchestrator.core.price import Price, priced_as
-from orchestrator.core.result import TrialRecord, latest
+from orchestrator.core.result import Outcome, TrialRecord, latest
 from orchestrator.record.tracking.keys import keys_of_names
 from orchestrator.record.tracking.tracker import LoggedRecord
 
-Outcome = Literal["measured", "rehearsed", "failed", "pruned"]
 OUTCOMES: tuple[Outcome, ...] = ("measured", "rehearsed", "failed", "pruned")
 
 RATE = "time/samples_per_second"
@@ -30,13 +28,6 @@ NOISY = "system/noisy"
 _COST = "cost/usd"
 
 
-def classify_outcome(record: TrialRecord) -> Outcome:
-    """Return how an attempt ended: a result of the requested device, a rehearsal, or none."""
-    if record.is_pruned:
-        return "pruned"
-    return "failed" if record.failure else record.provenance
-
-
 def summarise_sweep(logged: Iterable[LoggedRecord], *, planned: Collection[str] | None) -> dict[str, float]:
     """Return the metrics of a sweep so far: numbers of trials, the best measured settings, and the cost.
 
@@ -50,7 +41,7 @@ def summarise_sweep(logged: Iterable[LoggedRecord], *, planned: Collection[str] 
     logged = tuple(logged)
     metrics = {id(record): found for record, found in logged}
     standing = latest(record for record, _ in logged)
-    counts = Counter(classify_outcome(record) for record in standing.values())
+    counts = Counter(record.outcome for record in standing.values())
     found: dict[str, float] = {f"trials/{outcome}": counts[outcome] for outcome in OUTCOMES}
     if planned is not None:
         found["trials/missing"] = len(set(planned) - standing.keys())
@@ -71,7 +62,7 @@ def prices_in(records: Iterable[TrialRecord]) -> tuple[str, ...]:
 def _find_best(standing: Iterable[LoggedRecord]) -> dict[str, float]:
     by_task: dict[str, list[LoggedRecord]] = {}
     for record, metrics in standing:
-        if classify_outcome(record) == "measured" and record.placement.trains and RATE in metrics:
+        if record.outcome == "measured" and record.placement.trains and RATE in metrics:
             task = task_name(record.spec.workload, record.spec.workload_options)
             by_task.setdefault(task, []).append((record, metrics))
     keys = keys_of_names(by_task)

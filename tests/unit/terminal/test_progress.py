@@ -6,7 +6,7 @@ from builders import placement, record, trial_spec
 from orchestrator.core.interval import Spread
 from orchestrator.core.placement import Attempt
 from orchestrator.core.result import Failure
-from orchestrator.terminal.progress import Progress, clock_words, left_words, name_state
+from orchestrator.terminal.progress import Progress, clock_words, left_words
 
 TORCH = [placement(trial_spec(seed=seed)) for seed in range(3)]
 REHEARSAL = placement(trial_spec(device="t4"), provenance="rehearsed")
@@ -97,4 +97,4 @@ def test_a_clock_has_hours_where_there_are_any(seconds, words):
     ],
 )
 def test_a_record_is_measured_rehearsed_or_failed(kept, state):
-    assert name_state(kept) == state
+    assert kept.outcome == state
