@@ -41,8 +41,12 @@ console = Console(width=None if sys.stdout.isatty() else choose_pipe_width(os.en
 def main(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code. A user's mistake is one line on standard error."""
     signal.signal(signal.SIGTERM, _interrupt)
-    _escape_unencodable_text()
-    _log_printable_warnings()
+    for stream in (sys.stdout, sys.stderr):  # characters that its encoding lacks are escaped
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    handler = logging.StreamHandler()
+    handler.setFormatter(_PrintableFormatter("%(levelname)s: %(message)s"))
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
     try:
         return _run(_parsed(arguments), arguments)
     except OrchestratorError as error:
@@ -56,19 +60,6 @@ def main(arguments: Sequence[str]) -> int:
 def _keeps_nothing(arguments: Sequence[str]) -> bool:
     """Return whether the command is one of `predict`, which runs no trials."""
     return next((word for word in arguments if not word.startswith("-")), "") == "predict"
-
-
-def _escape_unencodable_text() -> None:
-    """Escape characters that the encoding of the terminal lacks."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
-
-
-def _log_printable_warnings() -> None:
-    handler = logging.StreamHandler()
-    handler.setFormatter(_PrintableFormatter("%(levelname)s: %(message)s"))
-    logging.basicConfig(level=logging.WARNING, handlers=[handler])
 
 
 class _PrintableFormatter(logging.Formatter):
@@ -94,7 +85,10 @@ def _parsed(arguments: Sequence[str]) -> CommandLine:
 def _run(line: CommandLine, arguments: Sequence[str]) -> int:
     (command,) = (command for command in list_commands() if command.name == line.command)
     if shared_flags.VERSION.name in line.flags:
-        return _print_version()
+        from orchestrator.record.driver_environment import own_version
+
+        sys.stdout.write(f"orchestrator {own_version() or 'from a folder: it is not installed'}\n")
+        return DONE
     if not arguments or shared_flags.HELP.name in line.flags:
         _print_help(command, line, arguments)
         return DONE
@@ -111,13 +105,6 @@ def _execute(command: Command, line: CommandLine) -> int:
 
     code: int = resolve_name(command.run)(line, Screen(console))
     return code
-
-
-def _print_version() -> int:
-    from orchestrator.record.driver_environment import own_version
-
-    sys.stdout.write(f"orchestrator {own_version() or 'from a folder: it is not installed'}\n")
-    return DONE
 
 
 def _print_help(command: Command, line: CommandLine, arguments: Sequence[str]) -> None:

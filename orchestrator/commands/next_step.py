@@ -49,7 +49,9 @@ def next_step(line: CommandLine, screen: Screen) -> int:
         if not step.is_here:
             raise ConfigError("the device of the next measurement is not here: rent it, then type that there")
         outcomes = [_run(words_of_step, line, screen) for words_of_step in _split_commands(step.command)]
-        if _is_part_of(outcomes, found.findings.plan):
+        # if the plan asks for these settings too, its report has the new repeats
+        points = {point_id(one.trial) for one in found.findings.plan.asked}
+        if all(point_id(one.trial) in points for outcome in outcomes for one in outcome.findings.plan.asked):
             with progress_screen(line, screen) as progress:
                 whole = sweep.report(settings, console=progress.console)
             return end(whole, line, screen)
@@ -106,9 +108,3 @@ def _run(words: Sequence[str], line: CommandLine, screen: Screen) -> SweepReport
     with parsed_arguments(step.overrides) as rest:
         flags = {**line.flags, **step.flags}
         return run_line(replace(step, overrides=tuple(rest), flags=flags), screen)
-
-
-def _is_part_of(outcomes: Sequence[SweepReport], plan: Plan) -> bool:
-    """Return whether the plan asks for these settings too, so that its report has the new repeats."""
-    points = {point_id(one.trial) for one in plan.asked}
-    return all(point_id(one.trial) in points for outcome in outcomes for one in outcome.findings.plan.asked)

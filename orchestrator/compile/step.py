@@ -121,15 +121,10 @@ def _list_divided(step: StepProgram) -> list[tuple[int, StepProgram]]:
     found = []
     size = step.request.memory_settings.micro_batch_size or _find_share(step)
     while size > 1:
-        size //= _find_least_divisor(size)
+        size //= next(divisor for divisor in range(2, size + 1) if size % divisor == 0)
         settings = replace(step.request.memory_settings, micro_batch_size=size)
         found.append((size, replace(step, request=replace(step.request, memory_settings=settings))))
     return found
-
-
-def _find_least_divisor(size: int) -> int:
-    """Return the smallest number above 1 that divides a size above 1."""
-    return next(divisor for divisor in range(2, size + 1) if size % divisor == 0)
 
 
 def _find_share(step: StepProgram) -> int:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import replace
-from datetime import date, datetime, timedelta, timezone
+from datetime import datetime, timedelta, timezone
 from functools import cached_property
 from pathlib import Path
 
@@ -89,15 +89,11 @@ def _with_whole_prices(found: ConfigResult | None, *, group: str, option: str) -
     plain = OmegaConf.to_container(found.config)
     assert isinstance(plain, dict)
     file = f"conf/{group}/{option}.yaml" if option else f"conf/{group}.yaml"
+    today = datetime.now(timezone(timedelta(hours=14))).date()  # no place is further ahead
     for prices in (plain if group == "prices" else None, plain.get("prices")):
-        complete_rows(prices, file=file, today=_latest_day())
+        complete_rows(prices, file=file, today=today)
     found.config = OmegaConf.create(plain)
     return found
-
-
-def _latest_day() -> date:
-    """Return today's date where it is latest: no place is further ahead than 14 hours."""
-    return datetime.now(timezone(timedelta(hours=14))).date()
 
 
 def _check(file: Path, *, name: str) -> None:

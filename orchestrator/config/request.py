@@ -84,7 +84,9 @@ def _take(word: ParsedOverride, request: Request) -> None:
     elif word.removes:
         raise ConfigError(f"{word.text!r} cannot be taken away; only an axis of a sweep can: ~{_GRID}NAME")
     elif word.key == "sweep":
-        _take_sweep(word, request)
+        if request.sweep is not None or len(word.values) != 1:
+            raise ConfigError(f"{word.text!r} names another sweep; one command runs one sweep")
+        request.sweep = str(word.value())
     elif word.key in SETTINGS_GROUPS:
         request.picks[word.key] = _single(word)
     elif _is_of_a_point(word.key):
@@ -105,12 +107,6 @@ def _take_axis(word: ParsedOverride, request: Request) -> None:
         return
     check_axis(axis, word.values[0], where="sweep.grid")
     request.axes[axis] = word.values if len(word.values) > 1 else values_of_axis(word.value())
-
-
-def _take_sweep(word: ParsedOverride, request: Request) -> None:
-    if request.sweep is not None or len(word.values) != 1:
-        raise ConfigError(f"{word.text!r} names another sweep; one command runs one sweep")
-    request.sweep = str(word.value())
 
 
 def _single(word: ParsedOverride) -> Any:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from functools import partial
 
 from orchestrator.core.inventory import Inventory
-from orchestrator.core.placement import Attempt, Placement, RankGroup
+from orchestrator.core.placement import Attempt, Placement
 from orchestrator.core.result import Failure, TrialRecord
 from orchestrator.execute.executor import SweepContext, TrialCallback
 from orchestrator.execute.machine.agent import HostAgent
@@ -83,7 +83,9 @@ class InlineExecutor:
             return build_record(
                 attempt, context, hosts=[here], on_progress=on_progress, device_ids=device_ids
             )
-        request = " and ".join(_describe_part(part) for part in placement.parts)
+        request = " and ".join(
+            f"{part.cpus} cores and {part.devices} x {part.device}" for part in placement.parts
+        )
         there = f"{self._node.cpus} cores and {self._node.holdings}"
         failure = Failure(kind="infeasible", message=f"asks for {request}; {self._node.name} has {there}")
         return classify_outcome(attempt, context, started_at=time.time(), ended_with=failure, versions={})
@@ -96,7 +98,3 @@ class InlineExecutor:
             for part in placement.parts
             for _ in range(part.devices if part.device in left else 0)
         )
-
-
-def _describe_part(part: RankGroup) -> str:
-    return f"{part.cpus} cores and {part.devices} x {part.device}"

@@ -131,9 +131,10 @@ def find_earlier_answers(settings: Settings) -> FindAnswers:
 
 def find_compilers(settings: Settings, code_sha256: str, *, compiles: bool) -> Compilers:
     """Build the count of tensors for GPUs, and the compilers of extensions."""
-    limits = _build_limits(settings)
+    compiling = settings.compiling
+    limits = Limits(seconds=compiling.seconds, memory_bytes=round(compiling.memory_gib * _GIB))
     asked = CompilerSettings(
-        compiling=settings.compiling,
+        compiling=compiling,
         folder=_folder(),
         limits=limits,
         code_sha256=code_sha256,
@@ -145,7 +146,7 @@ def find_compilers(settings: Settings, code_sha256: str, *, compiles: bool) -> C
         limits=limits,
         code_sha256=code_sha256,
         compiles=compiles,
-        finds_largest=settings.compiling.largest_batch,
+        finds_largest=compiling.largest_batch,
     )
     memory: dict[DeviceKind, MemoryCompiler] = {"tpu": NoCompiler(), "gpu": counter}
     return Compilers(
@@ -156,11 +157,6 @@ def find_compilers(settings: Settings, code_sha256: str, *, compiles: bool) -> C
 
 def _folder() -> Path:
     return default_cache() / "compiled"
-
-
-def _build_limits(settings: Settings) -> Limits:
-    memory_bytes = round(settings.compiling.memory_gib * _GIB)
-    return Limits(seconds=settings.compiling.seconds, memory_bytes=memory_bytes)
 
 
 def _compiled(

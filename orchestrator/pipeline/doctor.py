@@ -4,17 +4,16 @@ import http.client
 import os
 import platform
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from orchestrator.core.device import Device, DeviceKind
+from orchestrator.core.device import Device
 from orchestrator.core.errors import ConfigError, PlacementError
 from orchestrator.core.printable import without_secrets
 from orchestrator.core.settings import Settings
-from orchestrator.core.trainer import TrainerEnvironment
 from orchestrator.execute.machine.cgroup import num_cores
 from orchestrator.execute.machine.environment_probe import trainer_environment
 from orchestrator.execute.machine.gpus import GpuReadings, gpu_readings, usable_gpus
@@ -125,7 +124,11 @@ def _trainer(name: str, python: str | None, devices: Mapping[str, Device]) -> Tr
         name=name,
         python=environment.python,
         versions=environment.versions,
-        builds=_builds(environment, kinds),
+        builds={
+            name: version
+            for kind in kinds
+            for name, version in environment.accelerator_versions.get(kind, {}).items()
+        },
         missing=environment.missing,
         devices={
             name: environment.missing_on([device.kind])
@@ -134,14 +137,6 @@ def _trainer(name: str, python: str | None, devices: Mapping[str, Device]) -> Tr
             for name, device in supported.items()
         },
     )
-
-
-def _builds(environment: TrainerEnvironment, kinds: Iterable[DeviceKind]) -> dict[str, str]:
-    return {
-        name: version
-        for kind in kinds
-        for name, version in environment.accelerator_versions.get(kind, {}).items()
-    }
 
 
 def _place(purpose: str, path: Path) -> PlaceState:

@@ -1,7 +1,7 @@
 """Plan a sweep, and add predictions and the expected cost."""
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
@@ -15,7 +15,6 @@ from orchestrator.core.memory_fit import NoFit, Verdict, choose_fit
 from orchestrator.core.placement import Placement, Plan
 from orchestrator.core.result import TrialRecord, latest
 from orchestrator.core.settings import Settings
-from orchestrator.core.sweep import Sweep
 from orchestrator.core.trial_spec import TrialSpec
 from orchestrator.pipeline.components import find_repeated_words, list_command_words
 from orchestrator.pipeline.preflight import PreflightState
@@ -26,8 +25,7 @@ from orchestrator.plan.order import choose_weight, running_order
 from orchestrator.plan.planner import plan
 from orchestrator.plan.pricing import PriceBook, prices_by_trial, repriced
 from orchestrator.plan.spending import StepOf
-from orchestrator.plan.trial_specs import DataKey, build_workload, data_key, find_tasks
-from workloads.data.sources import DataRef
+from orchestrator.plan.trial_specs import build_workload, data_key, find_tasks
 from workloads.registry import cached_workload
 
 if TYPE_CHECKING:
@@ -49,7 +47,10 @@ def plan_sweep(settings: Settings, preflight: PreflightState) -> Plan:
         preflight.requested,
         inventory=preflight.inventory,
         environments=preflight.environments,
-        train_samples=_train_samples(settings.sweep, preflight.data),
+        train_samples={
+            name: build_workload(point).count_train_samples(preflight.data[data_key(point)])
+            for name, point in find_tasks(settings.sweep.points).items()
+        },
         records=preflight.records,
         code_sha256=preflight.driver["code_sha256"],
         missing_device=settings.missing_device,
@@ -67,14 +68,6 @@ def plan_sweep(settings: Settings, preflight: PreflightState) -> Plan:
         repeated_words=find_repeated_words(settings),
         words=list_command_words(settings),
     )
-
-
-def _train_samples(sweep: Sweep, data: Mapping[DataKey, DataRef]) -> dict[str, int | None]:
-    """Return the size of the full training set of every workload with its options."""
-    return {
-        name: build_workload(point).count_train_samples(data[data_key(point)])
-        for name, point in find_tasks(sweep.points).items()
-    }
 
 
 def with_predictions(decided: Plan, settings: Settings, preflight: PreflightState) -> Plan:

@@ -447,7 +447,8 @@ def _find_lighter(point: Point) -> str:
             num_workers=one.num_workers,
             num_hosts=None if one.num_workers > point.num_workers else point.num_hosts,
         )
-        need = _count_need(changed)
+        query = _step_query(changed)
+        need = None if isinstance(query, Refusal) else query.memory
         if need is None or not _can_train(changed):
             continue
         if need.fits:
@@ -455,11 +456,6 @@ def _find_lighter(point: Point) -> str:
         if micro := _find_micro_batch(need, changed):
             return f"{one.words} with {micro} at most"
     return ""
-
-
-def _count_need(point: Point) -> MemoryNeed | None:
-    query = _step_query(point)
-    return None if isinstance(query, Refusal) else query.memory
 
 
 def _can_train(point: Point) -> bool:

@@ -65,12 +65,6 @@ def images_in(folder: Path) -> tuple[Path, ...]:
     return tuple(sorted(path for path in folder.glob("*") if path.suffix in SUFFIXES))
 
 
-def forget_images(folder: Path) -> None:
-    """Remove the images of an earlier report."""
-    for path in images_in(folder):
-        path.unlink()
-
-
 _IMAGES = "figures"
 _NAMES = (PAGE_NAME, MARKDOWN_NAME, "results.csv", "results.parquet", "comparisons.csv", PLAN_NAME)
 
@@ -136,7 +130,8 @@ def write_report(
             with _catch_errors(folder / name, errors), written_whole(folder / name) as new:
                 write(new)
         with _catch_errors(folder / _IMAGES, errors):
-            forget_images(folder / _IMAGES)
+            for path in images_in(folder / _IMAGES):
+                path.unlink()
             if images:
                 draw_images(figures, folder / _IMAGES)
     return SweepReport(

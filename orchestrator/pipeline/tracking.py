@@ -90,7 +90,8 @@ def compute_tracked_metrics(record: TrialRecord, plan: Plan | None, objective: O
     metrics = in_tracked_units(collect_metrics(record))
     if RATE in metrics:
         metrics[NOISY] = float(bool(describe_noise(record)))
-    job = compute_job_metrics(record, _find_job_samples(record, plan, objective))
+    length = known_length(plan.find_training(record.spec), objective) if plan else None
+    job = compute_job_metrics(record, length.samples if length else None)
     return metrics | {_JOB[name]: value for name, value in job.items()}
 
 
@@ -138,11 +139,6 @@ def _predicted_job(standing: "RankedSetting", answer: "Recommendation") -> dict[
         return {}
     values = (answer.samples, standing.seconds.median, standing.usd.median if standing.usd else None)
     return {name: float(value) for name, value in zip(JOB_METRICS, values, strict=True) if value is not None}
-
-
-def _find_job_samples(record: TrialRecord, plan: Plan | None, objective: Objective) -> int | None:
-    length = known_length(plan.find_training(record.spec), objective) if plan else None
-    return length.samples if length else None
 
 
 def last_plan_in(folder: Path) -> Plan | None:

@@ -76,16 +76,15 @@ def reuse_results(
         reused += failed[record.sweep, *answer]
         if record.result is not None:
             reused.append(record)
-    return tuple(_reused(record, sweep=sweep) for record in reused)
+    return tuple(
+        replace(record, sweep=sweep, reused_from=record.reused_from or record.sweep, log_path=None)
+        for record in reused
+    )
 
 
 def _get_files(record: TrialRecord) -> Mapping[str, str]:
     """Return the hashes of the files that a script read; none of a failure."""
     return record.result.read_files if record.result else {}
-
-
-def _reused(record: TrialRecord, *, sweep: str) -> TrialRecord:
-    return replace(record, sweep=sweep, reused_from=record.reused_from or record.sweep, log_path=None)
 
 
 def would_fail_again(record: TrialRecord, environment: TrainerEnvironment, *, code_sha256: str) -> bool:

@@ -103,6 +103,8 @@ def _measured(request: PlacementRequest, *, node_group: NodeGroup) -> Placement:
     cpus = _share_of_cores(request, node_group)
     num_processes = _num_processes(request, point.replicas, num_hosts=num_hosts)
     processes_per_host = num_processes // num_hosts
+    note = request.trainer.over_hosts.get(request.point.device.kind)
+    is_whole = request.trial.memory_settings.sharding != "none" and request.point.replicas == 1
     return Placement(
         trial=request.trial,
         trial_id=request.trial_id,
@@ -123,8 +125,8 @@ def _measured(request: PlacementRequest, *, node_group: NodeGroup) -> Placement:
         warnings=(
             *_crowd(processes_per_host, cpus),
             *_first_run(request, kind=point.device.kind),
-            *_over_hosts(request),
-            *_unsharded(request),
+            *((note,) if note and request.trial.num_hosts > 1 else ()),
+            *(("a single replica holds all weights: sharding changes nothing",) if is_whole else ()),
         ),
     )
 
@@ -275,17 +277,6 @@ def _first_run(request: PlacementRequest, *, kind: DeviceKind) -> tuple[str, ...
     if kind != "cpu" and request.trial.num_workers > 1:
         return (f"{request.trainer.name} was never run on several {kind.upper()}s by those who wrote it",)
     return ()
-
-
-def _over_hosts(request: PlacementRequest) -> tuple[str, ...]:
-    """Return the trainer's notes on several hosts."""
-    note = request.trainer.over_hosts.get(request.point.device.kind)
-    return (note,) if note and request.trial.num_hosts > 1 else ()
-
-
-def _unsharded(request: PlacementRequest) -> tuple[str, ...]:
-    is_whole = request.trial.memory_settings.sharding != "none" and request.point.replicas == 1
-    return ("a single replica holds all weights: sharding changes nothing",) if is_whole else ()
 
 
 def _count(replicas: int) -> str:

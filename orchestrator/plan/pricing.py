@@ -240,18 +240,15 @@ class PriceBook:
 
     def _find_price(self, trial: TrialSpec, *, pool: Pool | None) -> Price | Unpriced:
         counts = Counter(trial.devices) if trial.other_devices else {trial.device: trial.num_workers}
-        rented = self._on_one_host(counts) if trial.num_hosts == 1 else counts
+        accelerators = {name: count for name, count in counts.items() if self.devices[name].kind != "cpu"}
+        # the host of an accelerator has a processor
+        rented = accelerators if trial.num_hosts == 1 and accelerators else counts
         return price_together(
             [
                 self._find(self.devices[name], count, pool=pool, num_hosts=trial.num_hosts)
                 for name, count in rented.items()
             ]
         )
-
-    def _on_one_host(self, counts: Mapping[str, int]) -> Mapping[str, int]:
-        """Devices that have to be rented for it: the host of an accelerator has a processor."""
-        accelerators = {name: count for name, count in counts.items() if self.devices[name].kind != "cpu"}
-        return accelerators or counts
 
     def _price_in(self, pool: str, num_hosts: int) -> Price | Unpriced:
         node_pool = self.pools[pool]

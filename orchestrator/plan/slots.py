@@ -87,7 +87,13 @@ def _of_unequal(point: Point, trainer: TrainerInfo, *, inventory: Inventory) -> 
         )
     if kind := _kept_together(point, trainer, inventory):
         return f"{point.device_label} needs several nodes, and {trainer.name} has its {kind.upper()}s on one"
-    slots = _over_pools(point, trainer, inventory=_without_slices(inventory))
+    # a slice of several hosts is taken whole, by workers that are alike
+    single = {
+        name: node_group
+        for name, node_group in inventory.node_groups.items()
+        if not node_group.pool or node_group.pool.hosts == 1
+    }
+    slots = _over_pools(point, trainer, inventory=replace(inventory, node_groups=single))
     nodes = 0 if isinstance(slots, str) else sum(slot.num_hosts for slot in slots)
     if nodes > inventory.max_nodes:
         return f"{point.device_label} needs {nodes} nodes, and the cluster has {inventory.max_nodes} at most"
@@ -159,16 +165,6 @@ def _runs(devices: Iterable[Device]) -> list[tuple[Device, int]]:
     return [(device, len([*alike])) for device, alike in groupby(devices)]
 
 
-def _without_slices(inventory: Inventory) -> Inventory:
-    """A slice of several hosts is taken whole, by workers that are alike."""
-    single = {
-        name: node_group
-        for name, node_group in inventory.node_groups.items()
-        if not node_group.pool or node_group.pool.hosts == 1
-    }
-    return replace(inventory, node_groups=single)
-
-
 def _lacking(point: Point, here: NodeGroup) -> str | None:
     """Explain what one host lacks for the whole point; it has one kind of CPU of any name."""
     counts = Counter(device.name for device in point.devices if device.kind != "cpu")
@@ -208,7 +204,8 @@ def _hosts_on(
     node, however many they are.
     """
     if node_group.pool is None:
-        return 1 if num_hosts in (None, 1) and _has_it(node_group, device, count) else None
+        has_it = device.kind == "cpu" or node_group.node.counts.get(device.name, 0) >= count
+        return 1 if num_hosts in (None, 1) and has_it else None
     if node_group.pool.device.name != device.name:
         return None
     if node_group.pool.environment not in (trainer.environment_on(device.kind), "any"):
@@ -240,10 +237,6 @@ def _explain_absence(
     )
     reason = f": {trainer.one_host[device.kind]}" if device.kind in trainer.one_host else ""
     return f"no pool has {wanted}{reason}; pools: {pool_names}"
-
-
-def _has_it(node_group: NodeGroup, device: Device, count: int) -> bool:
-    return device.kind == "cpu" or node_group.node.counts.get(device.name, 0) >= count
 
 
 def _takes(

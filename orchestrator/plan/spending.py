@@ -1,7 +1,7 @@
 """(records, prices) -> what was spent, and what an attempt likely costs. Pure."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from statistics import median
 
@@ -149,7 +149,8 @@ class IdleNodes:
 
     def take(self, placement: Placement, *, now: float) -> None:
         """Take idle nodes for a placement, where there are some: those idle longest."""
-        for pool, nodes in _nodes_in(placement).items():
+        pools = Counter(part.pool for part in placement.parts if part.pool is not None)
+        for pool, nodes in pools.items():
             self._idle_since[pool] = self._idle(pool, now=now)[nodes:]
 
     def owed(self, placement: Placement, rate: CostRate, *, now: float) -> Spend:
@@ -175,11 +176,6 @@ def _is_on_nodes(placement: Placement) -> bool:
     pool only.
     """
     return placement.provenance == "measured" and placement.pool not in (None, placement.node)
-
-
-def _nodes_in(placement: Placement) -> Mapping[str, int]:
-    """Pool -> its nodes that the trial has."""
-    return Counter(part.pool for part in placement.parts if part.pool is not None)
 
 
 def _node_rates(placement: Placement, price: object) -> tuple[CostRate, ...]:

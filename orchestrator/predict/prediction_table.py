@@ -191,9 +191,10 @@ def prediction_table(predictions: Sequence[Prediction]) -> Table:
     """One row a point."""
     numbers = _number_notes(predictions)
     has_tokens = any(one.tokens_per_sample is not None for one in predictions)
+    age = describe_age_together(one.price for one in predictions if isinstance(one.step, Estimate))
     return Table(
         title="Predicted",
-        note=" ".join(filter(None, (_NOTE, start_line(predictions), _describe_age(predictions)))),
+        note=" ".join(filter(None, (_NOTE, start_line(predictions), age))),
         columns=tuple(one for one in _COLUMNS if has_tokens or one.header not in _OF_TOKENS),
         rows=tuple(_row(prediction, numbers, has_tokens=has_tokens) for prediction in predictions),
     )
@@ -251,10 +252,6 @@ def start_line(predictions: Iterable[Prediction]) -> str:
     """Describe what the start of rented machines takes and costs; empty: nothing is priced that is rented."""
     rented = [one for one in predictions if one.is_rented and isinstance(one.step, Estimate)]
     return describe_start(one.price for one in rented if isinstance(one.price, Price) or one.length)
-
-
-def _describe_age(predictions: Iterable[Prediction]) -> str:
-    return describe_age_together(one.price for one in predictions if isinstance(one.step, Estimate))
 
 
 def describe_basis(prediction: Prediction) -> str:

@@ -25,7 +25,8 @@ def outlook_sentence(outlook: Outlook) -> str:
 def step_sentences(progress: SearchProgress) -> Iterator[str]:
     """Describe what leads in every job, what is next, and why."""
     for one in progress.jobs:
-        leads = f"{_leads(one)}; " if one.leader else ""
+        known = "" if one.is_measured else ", only predicted"
+        leads = f"{one.leader} leads with {chance(one.chance)}{known}; " if one.leader else ""
         what = f"next: {one.next_setting}, {one.why}" if one.next_setting else one.why
         yield f"{one.job}: {leads}{what}"
 
@@ -50,11 +51,6 @@ def end_sentence(one: JobProgress, *, winner: str, goal: str) -> str:
         f"{one.job}: {counts} in {counted(one.num_trials, 'trial')}{pruned} ({spent}{of_grid}); {found}. "
         f"Stopped: {one.why}."
     )
-
-
-def _leads(one: JobProgress) -> str:
-    known = "" if one.is_measured else ", only predicted"
-    return f"{one.leader} leads with {chance(one.chance)}{known}"
 
 
 def _priced(seconds: float | None, usd: float | None) -> str:

@@ -208,7 +208,8 @@ class SweepSearch:
         self._running.discard(record.trial_id)
         index, label = self._places[record.trial_id]
         if self.is_rehearsal and record.failure is None:
-            self._expect(index, label)
+            job = self._jobs[index]  # a rehearsed trial ends as predicted
+            self._jobs[index] = with_expected_runs(job, self._judgement(index), {label: 1})
         elif is_run(record):
             self._add_run(index, label, record)
         elif early := read_pruned_run(record):
@@ -240,11 +241,6 @@ class SweepSearch:
     def drop(self, trial_id: str) -> None:
         """Take note that a trial is not run."""
         self._running.discard(trial_id)
-
-    def _expect(self, index: int, label: str) -> None:
-        """Let a rehearsed trial end as predicted."""
-        job = self._jobs[index]
-        self._jobs[index] = with_expected_runs(job, self._judgement(index), {label: 1})
 
     def _add_run(self, index: int, label: str, record: TrialRecord) -> None:
         one = self._candidate(index, label)

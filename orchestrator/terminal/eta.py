@@ -121,7 +121,11 @@ class Estimator:
 
     def __init__(self, history: Sequence[TaskTime] = ()) -> None:
         self._ended: list[TaskTime] = []
-        self._of_history = _by_kind(history)
+        found: dict[tuple[str, ...], list[TaskTime]] = {}
+        for time in history:
+            for kind in _find_kinds(time.task):
+                found.setdefault(kind, []).append(time)
+        self._of_history = found
         self._of_run: dict[tuple[str, ...], list[TaskTime]] = {}
         self._known: list[TaskTime] = list(history)
         self._guesses: dict[Task, _Guess | None] = {}
@@ -225,8 +229,17 @@ class Estimator:
         return fmean([median(others) for others in starts.values()]) if starts else 0.0
 
     def _pause_seconds(self) -> float:
-        """Estimate the time between two trials of this run in which nothing ran."""
-        return median(_pauses(self._ended) or [0.0])
+        """Estimate the time between two trials of this run in which nothing ran.
+
+        It is 0 where something still ran.
+        """
+        pauses: list[float] = []
+        until = math.inf
+        for time in sorted(self._ended, key=lambda time: time.started_at):
+            if until < math.inf:
+                pauses.append(max(0.0, time.started_at - until))
+            until = max(until, time.ended_at) if until < math.inf else time.ended_at
+        return median(pauses or [0.0])
 
 
 def _find_kinds(task: Task) -> tuple[tuple[str, ...], ...]:
@@ -236,14 +249,6 @@ def _find_kinds(task: Task) -> tuple[tuple[str, ...], ...]:
         (task.provenance, task.trainer),
         (task.provenance,),
     )
-
-
-def _by_kind(times: Iterable[TaskTime]) -> dict[tuple[str, ...], list[TaskTime]]:
-    found: dict[tuple[str, ...], list[TaskTime]] = {}
-    for time in times:
-        for kind in _find_kinds(time.task):
-            found.setdefault(kind, []).append(time)
-    return found
 
 
 def _scaled(time: TaskTime, task: Task) -> float:
@@ -279,14 +284,3 @@ def _covered(times: Sequence[TaskTime]) -> float:
         covered += max(0.0, time.ended_at - max(until, time.started_at))
         until = max(until, time.ended_at)
     return covered
-
-
-def _pauses(times: Sequence[TaskTime]) -> list[float]:
-    """Return the time from the end of what ran to each start, 0 where something still ran."""
-    pauses: list[float] = []
-    until = math.inf
-    for time in sorted(times, key=lambda time: time.started_at):
-        if until < math.inf:
-            pauses.append(max(0.0, time.started_at - until))
-        until = max(until, time.ended_at) if until < math.inf else time.ended_at
-    return pauses

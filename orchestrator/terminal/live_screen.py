@@ -103,16 +103,17 @@ def _head(state: LiveState, *, width: int) -> RenderableType:
         grid.add_column(no_wrap=True)
     bar_width = next(size for least, size in _BAR_WIDTHS if width >= least)
     done = f"{state.num_done} done" if state.total is None else f"{state.num_done} of {state.total} done"
-    total = state.total
-    bar = [] if total is None else [_bar(total, state.num_done, width=bar_width)]
+    bar = []
+    if state.total is not None:
+        bar = [
+            ProgressBar(
+                state.total, state.num_done, bar_width, complete_style="green", finished_style="green"
+            )
+        ]
     left = left_words(state.left)
     times = f"{clock_words(state.elapsed_seconds)} elapsed{', ' if left else ''}{left}"
     grid.add_row(Text(printable(state.sweep), style="bold"), *bar, Text(done), _line(Text(times)))
     return grid
-
-
-def _bar(total: int, done: int, *, width: int) -> ProgressBar:
-    return ProgressBar(total, done, width, complete_style="green", finished_style="green")
 
 
 def _facts(state: LiveState) -> Text:

@@ -38,7 +38,10 @@ def outlived(command: Callable[[], int]) -> int:
     fails for another reason is reported, and turns success into failure.
     """
     for descriptor in range(3):
-        _open_if_closed(descriptor)
+        try:
+            os.fstat(descriptor)
+        except OSError:  # else the next file that is opened would be taken for that stream
+            _become_null(descriptor)
     sys.stdin = sys.stdin or open(0, closefd=False)  # noqa: SIM115  it lasts as long as the process
     out = _Lasting(1, "w", closefd=False)
     sys.stdout = _read_text(out, like=sys.stdout)
@@ -52,14 +55,6 @@ def outlived(command: Callable[[], int]) -> int:
         "there is room, and the same command tells it again\n"
     )
     return code or _FAILED
-
-
-def _open_if_closed(descriptor: int) -> None:
-    """Else the next file that is opened would be taken for that stream."""
-    try:
-        os.fstat(descriptor)
-    except OSError:
-        _become_null(descriptor)
 
 
 def _become_null(descriptor: int) -> None:

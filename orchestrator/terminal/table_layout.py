@@ -20,14 +20,16 @@ def fitted(table: Table, *, width: int) -> Table:
     their rank, and of equals the last one first. The first column stays unless all rows share it.
     """
     bare = _without_brackets(table)
+    order = _in_order_of_leaving(table, width=width)
+    shared = [index for index in order if _shared_cell(table, index) is not None]
     for slim in (table, bare):
-        kept = _kept(slim, _shared_in_order(table, width=width), width=width, width_of=_whole_width)
+        kept = _kept(slim, shared, width=width, width_of=_whole_width)
         if _whole_width(_only(slim, kept)) <= width:
             return _with_note(_only(slim, kept), table, kept)
     if _least_width(table) <= width:
         return table
     slim = _with_intervals_below(bare)
-    kept = _kept(slim, _in_order_of_leaving(table, width=width), width=width, width_of=_least_width)
+    kept = _kept(slim, order, width=width, width_of=_least_width)
     return _with_note(_only(slim, kept), table, kept)
 
 
@@ -64,11 +66,6 @@ def _in_order_of_leaving(table: Table, *, width: int) -> list[int]:
 
     first = 0 if _shared_cell(table, 0) is not None else 1
     return sorted(range(first, len(table.columns)), key=key, reverse=True)
-
-
-def _shared_in_order(table: Table, *, width: int) -> list[int]:
-    order = _in_order_of_leaving(table, width=width)
-    return [index for index in order if _shared_cell(table, index) is not None]
 
 
 def _shared_cell(table: Table, index: int) -> str | None:

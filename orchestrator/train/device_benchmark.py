@@ -88,14 +88,9 @@ def _fastest_product_rate(sizes: Sequence[int], precision: str, device: torch.de
     for size in sizes:
         if rates and 2.0 * size**3 / rates[-1] > _MOST_PRODUCT_SECONDS:
             break
-        rates.append(_product_rate(size, precision, device))
+        multiply = matmul_benchmark(size, PRECISIONS[precision], device)
+        rates.append(2.0 * size**3 / _least_seconds(multiply, device))
     return max(rates)
-
-
-def _product_rate(size: int, precision: str, device: torch.device) -> float:
-    """Return operations per second of the fastest of some products of square matrices."""
-    multiply = matmul_benchmark(size, PRECISIONS[precision], device)
-    return 2.0 * size**3 / _least_seconds(multiply, device)
 
 
 def _copy_rate(num_bytes: int, device: torch.device) -> float:

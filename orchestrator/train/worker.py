@@ -16,7 +16,6 @@ from orchestrator.train.measurement.target import TargetEvaluator
 from orchestrator.train.process.channel import Channel
 from orchestrator.train.process.signals import die_with_parent
 from orchestrator.train.rank_measurement import measure_rank
-from orchestrator.train.rank_result import RankResult
 from orchestrator.train.trainer import WorkerJob
 from orchestrator.train.worker_setup import ReadyWorker, set_up
 from workloads.lines import find_place
@@ -30,7 +29,11 @@ def main(connection: socket.socket) -> int:
     job = codec.from_plain(WorkerJob, channel.receive())
     os.environ.update(job.variables)
     try:
-        report = _build_report(job, channel)
+        worker = set_up(job, channel)
+        channel.send({"event": "training"})
+        times = _train(worker)
+        _send_stage(worker, TrialStage(name="evaluating"))
+        report = measure_rank(worker, times)
     except BaseException as error:
         logger.exception("rank %d of trial failed", job.rank)
         place = find_place(error, folder=job.origin.folder) if job.origin and job.origin.folder else ""
@@ -39,14 +42,6 @@ def main(connection: socket.socket) -> int:
         return 1
     channel.send({"event": "report", "report": codec.to_plain(report)})
     return 0
-
-
-def _build_report(job: WorkerJob, channel: Channel) -> RankResult:
-    worker = set_up(job, channel)
-    channel.send({"event": "training"})
-    times = _train(worker)
-    _send_stage(worker, TrialStage(name="evaluating"))
-    return measure_rank(worker, times)
 
 
 def _train(worker: ReadyWorker) -> loop.LoopTimes:

@@ -116,16 +116,10 @@ def _list_stretches(
     for phase, seconds in split_phases(record).items():
         part = min(seconds, end - now)
         if part > 0:
-            yield Stretch(
-                row=row, phase=phase, start=now, seconds=part, label=_describe_attempt(record, label)
-            )
+            attempt = f", attempt {record.attempt}" if record.attempt > 1 else ""
+            failure = f", {record.failure.kind}" if record.failure else ""
+            yield Stretch(row=row, phase=phase, start=now, seconds=part, label=f"{label}{attempt}{failure}")
         now += part
-
-
-def _describe_attempt(record: TrialRecord, label: str) -> str:
-    attempt = f", attempt {record.attempt}" if record.attempt > 1 else ""
-    failure = f", {record.failure.kind}" if record.failure else ""
-    return f"{label}{attempt}{failure}"
 
 
 def _idle(
@@ -150,7 +144,9 @@ _UNITS = ((7200.0, 3600.0, "hours"), (600.0, 60.0, "minutes"), (0.0, 1.0, "secon
 
 def timeline_figures(records: Iterable[TrialRecord], build_name: Namer) -> tuple[Figure, ...]:
     """Draw one figure of all attempts that had hardware; none of a sweep in which nothing was measured."""
-    ran_somewhere = [record for record in records if _had_hardware(record)]
+    ran_somewhere = [
+        record for record in records if record.failure is None or record.failure.kind != "infeasible"
+    ]
     here = [record for record in ran_somewhere if record.reused_from is None]
     if not any(record.provenance == "measured" for record in here):
         return ()
@@ -173,10 +169,6 @@ def timeline_figures(records: Iterable[TrialRecord], build_name: Namer) -> tuple
 
 def _elsewhere(count: int) -> str:
     return f" {counted(count, 'attempt')} of other sweeps whose results are used: not shown." if count else ""
-
-
-def _had_hardware(record: TrialRecord) -> bool:
-    return not (record.failure and record.failure.kind == "infeasible")
 
 
 def _format_caption(timeline: Timeline, *, since: float) -> str:

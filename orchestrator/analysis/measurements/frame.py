@@ -80,7 +80,7 @@ def _build_row(record: TrialRecord, attempts: Sequence[TrialRecord]) -> dict[str
         "versions": _listed(find_versions(record)),
         "variables": _listed(find_variables(record)),
         "noise": describe_noise(record) if is_measured else "",
-        "num_blocks": _count_blocks(result),
+        "num_blocks": min(map(len, result.block_seconds), default=0) if result else 0,
         **_held_out_in(result if is_measured else None),
         **{name: numbers[name] for name in (*METRICS, *COSTS) if name in numbers},
         **({"trial_usd": bill.usd} if bill else {}),
@@ -97,7 +97,3 @@ def _held_out_in(result: TrainResult | None) -> dict[str, int]:
 
 def _listed(facts: Mapping[str, str]) -> str:
     return "; ".join(f"{name} {value}" for name, value in facts.items())
-
-
-def _count_blocks(result: TrainResult | None) -> int:
-    return min((len(blocks) for blocks in result.block_seconds), default=0) if result else 0

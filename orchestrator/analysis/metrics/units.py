@@ -82,10 +82,6 @@ def _tracked(name: str, value: float) -> tuple[str, float]:
         return tracked_name, value * factor
     if name.startswith("phase_seconds."):
         return f"time/{name}", value
-    return _name_quality(name), value
-
-
-def _name_quality(name: str) -> str:
-    """Leave out the prefix that distinguishes a quality from a number or parameter; the section does that."""
+    # without the prefix that distinguishes a quality from a number or parameter: the section does that
     plain = f"quality/{name.removeprefix('quality.')}"
-    return f"{plain}_at_the_end" if plain in _TAKEN else plain
+    return f"{plain}_at_the_end" if plain in _TAKEN else plain, value

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from orchestrator.analysis.findings import Findings
-from orchestrator.analysis.formatting import day_and_time, duration, number
+from orchestrator.analysis.formatting import day_and_time, duration, is_standin, number
 from orchestrator.analysis.metrics.cost import marks_in, price_label
 from orchestrator.analysis.next_steps import short_command
 from orchestrator.analysis.recommendation.answer.answer import Recommendation
@@ -19,7 +19,6 @@ from orchestrator.analysis.recommendation.answer.summary import (
 )
 from orchestrator.analysis.report.headline import count_failures, count_outcomes, inputs_in
 from orchestrator.analysis.report.html import element, table_markup, text
-from orchestrator.analysis.report.method import uses_standin
 from orchestrator.analysis.table import Column, Table
 from orchestrator.core.placement import Plan
 
@@ -98,7 +97,7 @@ def _find_provenance(findings: Findings) -> Iterator[str]:
     missing = [device for device in absent if device and device not in present]
     if missing:
         yield f"Not here, so predicted or compiled: {_named(missing)}."
-    if uses_standin(findings):
+    if any(is_standin(measurement.setting.data) for measurement in findings.measured):
         yield _STANDIN
     prices = list(dict.fromkeys(filter(None, map(price_label, findings.attempts))))
     if prices:

@@ -102,13 +102,10 @@ def _cell(words: str, column: Column, is_shown: bool) -> str:
     attributes = _classes(column, is_shown=is_shown, is_absent=is_absent)
     if isinstance(words, Number) and math.isfinite(words.value):
         attributes["data_value"] = sorted_by(words.value)
-    return element("td", _linked(words), **attributes)
-
-
-def _linked(words: str) -> str:
-    """Link a file beside the page; a path that leads elsewhere stays text."""
+    # a file beside the page is linked; a path that leads elsewhere stays text
     is_beside = isinstance(words, FileLink) and _BESIDE.fullmatch(words) and ".." not in words
-    return element("a", text(words), href=words) if is_beside else text(words)
+    content = element("a", text(words), href=words) if is_beside else text(words)
+    return element("td", content, **attributes)
 
 
 def _classes(column: Column, *, is_shown: bool, is_absent: bool = False) -> dict[str, str]:

@@ -21,11 +21,6 @@ STANDIN = (
 )
 
 
-def uses_standin(findings: Findings) -> bool:
-    """Return whether a measured result used a stand-in data set."""
-    return any(is_standin(measurement.setting.data) for measurement in findings.measured)
-
-
 def describe_method(findings: Findings) -> tuple[tuple[str, str], ...]:
     """(term, definition) pairs, in reading order."""
     return (

@@ -66,11 +66,6 @@ class Section:
     terms: Sequence[tuple[str, str]] = ()
     facts: Sequence[str] = ()
 
-    @property
-    def is_folded(self) -> bool:
-        """True for what is read on demand."""
-        return bool(self.table or self.terms)
-
 
 def drawings_wanted(figures: Mapping[str, Figure]) -> Iterator[tuple[Figure, int]]:
     """Yield each figure with the widths in pixels in which a page shows it."""
@@ -146,7 +141,8 @@ def _body(
     sweep: str, findings: Findings, figures: Mapping[str, Figure], drawings: Drawings, *, version: str
 ) -> Iterator[str]:
     jobs, sections = findings.recommendations, tuple(_build_sections(findings, figures))
-    ids = names_for(("Contents", *map(_title_of_job, jobs), *(section.title for section in sections)))
+    titles = [f"{_EVERY_SETTING} of {recommendation.job}" for recommendation in jobs]
+    ids = names_for(("Contents", *titles, *(section.title for section in sections)))
     contents, *names = ids
     of_jobs, of_sections = names[: len(jobs)], names[len(jobs) :]
     first = names[0] if names else contents
@@ -184,10 +180,6 @@ def _body(
         yield _section(section, name, drawings)
     yield "</main>"
     yield footer_markup(findings.plan, version=version)
-
-
-def _title_of_job(recommendation: Recommendation) -> str:
-    return f"{_EVERY_SETTING} of {recommendation.job}"
 
 
 def _build_sections(findings: Findings, figures: Mapping[str, Figure]) -> Iterator[Section]:
@@ -285,7 +277,7 @@ def _section(section: Section, name: str, drawings: Drawings) -> str:
         )
         parts.append(element("dl", *pairs))
     title = element("h2", text(section.title), id=heading)
-    if not section.is_folded:
+    if not (section.table or section.terms):
         return element("section", title, "\n", *parts, id=name, tabindex="-1")
     opened = " open" if section.title in _OPEN else ""
     folded = f"<details{opened}>{element('summary', title)}{''.join(parts)}</details>"

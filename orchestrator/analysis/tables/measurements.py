@@ -69,7 +69,9 @@ def measured_table(measured: Sequence[Measurement]) -> Table:
     )
     columns += [Column(header=METRICS[key].header, is_number=True, is_detail=True) for key in qualities]
     prices = tuple(dict.fromkeys(measurement.price for measurement in measured if measurement.price))
-    columns += _cost_columns(prices)
+    cost = Column(header=COSTS["usd_per_million_samples"].header, is_number=True, rank=Rank.COST)
+    # one price is shown once, in the note; of several, each row has its own
+    columns += (cost, Column(header="priced as", rank=Rank.DETAIL))[: min(len(prices), 2)]
     headers = [column.header for column in columns]
     columns += [
         Column(
@@ -122,12 +124,6 @@ def _measured_notes(measured: Sequence[Measurement], *, same: str) -> Iterator[s
     if idle:
         yield f"Not compared, because it trains nothing: {', '.join(idle)}."
     yield same
-
-
-def _cost_columns(prices: Sequence[str]) -> tuple[Column, ...]:
-    """One price is shown once, in the note; of several, each row has its own."""
-    cost = Column(header=COSTS["usd_per_million_samples"].header, is_number=True, rank=Rank.COST)
-    return (cost, Column(header="priced as", rank=Rank.DETAIL))[: min(len(prices), 2)]
 
 
 def _measured_row(

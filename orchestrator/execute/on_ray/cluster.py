@@ -164,14 +164,13 @@ def _refusing_slow_start() -> Iterator[None]:
 
 
 def _build_runtime_env(packages: Iterable[Path]) -> dict[str, Any]:
-    """Return what nodes get: our code and the users', and the variable that names the extensions."""
-    return {"py_modules": _modules(packages), "excludes": _NOT_SHIPPED, "env_vars": export_extensions()}
+    """Return what nodes get: our code and the users', and the variable that names the extensions.
 
-
-def _modules(packages: Iterable[Path]) -> list[str]:
-    """Return the modules of this package and of users; nodes may lack them or have older ones."""
+    Nodes may lack these modules or have older ones.
+    """
     ours = [Path(str(package.__file__)).parent for package in (orchestrator, workloads)]
-    return [str(package) for package in dict.fromkeys([*ours, *packages])]
+    modules = [str(package) for package in dict.fromkeys([*ours, *packages])]
+    return {"py_modules": modules, "excludes": _NOT_SHIPPED, "env_vars": export_extensions()}
 
 
 def _join(address: str, runtime_env: Mapping[str, Any] | None) -> None:

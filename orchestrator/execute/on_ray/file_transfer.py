@@ -119,7 +119,8 @@ def staged_inputs(
             )
         finally:
             log = find_log(attempt)
-            driver_files.store_logs(context.folder / log, _logs_in(folder / log))
+            logs = {path.name: path.read_bytes()[-_LOG_BYTES:] for path in (folder / log).glob("*.log")}
+            driver_files.store_logs(context.folder / log, logs)
 
 
 def _data_here(path: str, driver_files: DriverFiles) -> str:
@@ -145,7 +146,3 @@ def _origin_here(origin: Origin) -> Origin:
     module_spec = find_spec(origin.top)
     places = list(module_spec.submodule_search_locations or ()) if module_spec else []
     return replace(origin, folder=places[0]) if places else origin
-
-
-def _logs_in(folder: Path) -> Mapping[str, bytes]:
-    return {path.name: path.read_bytes()[-_LOG_BYTES:] for path in folder.glob("*.log")}

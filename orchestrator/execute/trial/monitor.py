@@ -74,7 +74,10 @@ class TrialMonitor:
             case "report":
                 self._reports[rank] = codec.from_plain(RankResult, message["report"])
             case "failed":
-                self._on_failure(_failure_in(message), now=now)
+                # a user's code may have written the message
+                kind, text = message.get("kind"), message.get("message")
+                failure_kind: FailureKind = kind if kind in FAILURE_KINDS else "error"
+                self._on_failure(TrialError(failure_kind, str(text)), now=now)
             case "exited":
                 self._on_exit(rank, code=message["code"], now=now)
         return None
@@ -141,10 +144,3 @@ class TrialMonitor:
         self._errors.append(error)
         is_consequence = self.num_hosts > 1 and error.kind in _CONSEQUENCES
         self.until = min(self.until, now + (_LOST_HOST_SECONDS if is_consequence else _CAUSE_SECONDS))
-
-
-def _failure_in(message: Message) -> TrialError:
-    """Return the error that a worker reports at its end; a user's code may have written the message."""
-    kind, text = message.get("kind"), message.get("message")
-    failure_kind: FailureKind = kind if kind in FAILURE_KINDS else "error"
-    return TrialError(failure_kind, str(text))

@@ -27,7 +27,7 @@ from orchestrator.train.failures import classify_kind, format_cause
 from orchestrator.train.process.channel import Message
 from orchestrator.train.rank_result import merge_ranks
 from orchestrator.train.registry import trainer_info
-from orchestrator.train.trainer import EnergyCounter, WorkerJob
+from orchestrator.train.trainer import WorkerJob
 from orchestrator.train.validation import gates
 from orchestrator.train.validation import rank_agreement as agreement
 
@@ -96,7 +96,8 @@ def build_record(
         )
         versions = monitor.reports[0].versions
         result = _build_result(monitor, attempt.placement, context)
-        refused = _gates_failure(attempt.placement, context, result)
+        driver_names = {name: device.driver_names for name, device in context.devices.items()}
+        refused = gates.find_failure(attempt.placement, result, driver_names=driver_names)
         shares_losses = not trainer_info(attempt.placement.trial.trainer).runs_scripts
         disagreement = agreement.find_failure(monitor.reports, result, shares_losses=shares_losses)
         ended_with = refused or disagreement or result
@@ -119,11 +120,6 @@ def _build_result(monitor: TrialMonitor, placement: Placement, context: SweepCon
     counts = Counter(trial.devices)
     peaks = [find_peaks(devices[name], placement.precision, count=count) for name, count in counts.items()]
     return replace(result, peaks=peaks_together(peaks))
-
-
-def _gates_failure(placement: Placement, context: SweepContext, result: TrainResult) -> Failure | None:
-    driver_names = {name: device.driver_names for name, device in context.devices.items()}
-    return gates.find_failure(placement, result, driver_names=driver_names)
 
 
 def _run_workers(
@@ -199,39 +195,19 @@ def _monitor_workers(
     while not monitor.is_finished:
         if preemption_poller.poll(now=time.monotonic()):
             group.request_stop()
-        _take_turn(
-            monitor,
-            group,
-            usage_sampler=usage_sampler,
-            until=min(monitor.until, preemption_poller.due),
-            hosts=hosts,
-            on_progress=pass_on_and_hurry,
-            stage_file=stage_file,
-        )
+        if time.monotonic() >= usage_sampler.due:
+            usage_sampler.sample(now=time.monotonic())
+        event = group.next_event(until=min(monitor.until, preemption_poller.due, usage_sampler.due))
+        if event is not None:
+            _handle_event(
+                monitor, group, *event, hosts=hosts, on_progress=pass_on_and_hurry, stage_file=stage_file
+            )
+        # Checked after a message too: a worker that never falls silent must not outlive the limit.
+        if time.monotonic() >= monitor.until and not monitor.is_finished:
+            monitor.time_out()
     usage_sampler.sample(now=time.monotonic())
     if monitor.is_complete:
         group.wait_for_exits(seconds=_LEAVE_SECONDS)
-
-
-def _take_turn(
-    monitor: TrialMonitor,
-    group: WorkerGroup,
-    *,
-    usage_sampler: HostUsageSampler,
-    until: float,
-    hosts: Sequence[Host],
-    on_progress: OnProgress,
-    stage_file: StageFile,
-) -> None:
-    """Sample the host's use if that is due, process one message, and apply the time limit."""
-    if time.monotonic() >= usage_sampler.due:
-        usage_sampler.sample(now=time.monotonic())
-    event = group.next_event(until=min(until, usage_sampler.due))
-    if event is not None:
-        _handle_event(monitor, group, *event, hosts=hosts, on_progress=on_progress, stage_file=stage_file)
-    # Checked after a message too: a worker that never falls silent must not outlive the limit.
-    if time.monotonic() >= monitor.until and not monitor.is_finished:
-        monitor.time_out()
 
 
 def _handle_event(
@@ -299,6 +275,7 @@ def _build_job(
     """Build the job of a rank. The host session holds the accelerators of this host's ranks of its kind."""
     visible = _visible_gpus(host_session.device_ids) if rank_context.kind == "gpu" else {}
     trainer = trainer_info(placement.trial.trainer)
+    hosts = [group.host for group in placement.of_ranks]
     return WorkerJob(
         trial=placement.trial,
         origin=context.origins.get(placement.trial.workload),
@@ -314,18 +291,10 @@ def _build_job(
         addresses=rank_context.addresses,
         variables=visible | dict(trainer.variables(rank_context)),
         checkpoint_options=None if trainer.runs_scripts else host_session.checkpoint_options,
-        counters=_find_counters(rank_context, placement),
+        counters=(  # the first rank of a host reads, and the first with its kind of accelerator
+            *(("host",) if rank_context.rank == hosts.index(rank_context.host) else ()),
+            *(("accelerator",) if rank_context.local_rank == 0 and rank_context.kind == "gpu" else ()),
+        ),
         reports_progress=context.needs_progress and placement.provenance == "measured",
         native=context.native_specs.get(placement.trial_id),
-    )
-
-
-def _find_counters(rank_context: RankContext, placement: Placement) -> tuple[EnergyCounter, ...]:
-    """Return the energy counters of a rank: the first rank of a host reads, and the first with its kind of
-    accelerator.
-    """
-    hosts = [group.host for group in placement.of_ranks]
-    return (
-        *(("host",) if rank_context.rank == hosts.index(rank_context.host) else ()),
-        *(("accelerator",) if rank_context.local_rank == 0 and rank_context.kind == "gpu" else ()),
     )

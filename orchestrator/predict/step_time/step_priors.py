@@ -74,7 +74,7 @@ def predict_step_priors(
 
     priors: dict[str, StepPrior] = {}
     for first_id, trial in _first_repeats(plan, training).items():
-        if trial.other_devices or _num_phases(trial) > 1:
+        if trial.other_devices or len(cached_workload(trial.workload, trial.workload_options).phases) > 1:
             continue
         basis = corrected_without(trial.workload)(basis_of_trial(trial), None)
         prior_of_trial = step_prior(
@@ -96,7 +96,3 @@ def _first_repeats(plan: Plan, trainer_names: Collection[str]) -> Mapping[str, T
     others = [one.trial for one in asked if one.trial.repeat]
     firsts = (replace(trial, repeat=0) if trial.repeat else trial for trial in (*others, *absent))
     return known | {trial_id(first): first for first in firsts}
-
-
-def _num_phases(trial: TrialSpec) -> int:
-    return len(cached_workload(trial.workload, trial.workload_options).phases)

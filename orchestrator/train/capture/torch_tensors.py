@@ -48,13 +48,6 @@ def count(request: CaptureRequest) -> dict[str, int]:
     }
 
 
-def _update_as_on_gpus(optimizers: Iterable[torch.optim.Optimizer]) -> None:
-    """Update all weights at once, as PyTorch does on a GPU, where it is open: Adam holds a copy of them."""
-    for group in (group for optimizer in optimizers for group in optimizer.param_groups):
-        if group.get("foreach", False) is None and not group.get("fused"):
-            group["foreach"] = True
-
-
 def count_few_blocks(count: "StepCount", blocks: nn.ModuleList) -> Mapping[str, int] | None:
     """Count each part of a step from a few of its equal blocks; None where their counts show a difference."""
     # Before the model begins, the gradients of the last step live until they are freed.
@@ -81,7 +74,10 @@ class StepCount:
         self._is_steady = False
         place = partial(without_data, self._mode)
         self.step = NativeStep(request, place) if request.is_native else DeclaredStep(request, place)
-        _update_as_on_gpus(self.step.optimizers)
+        # as on a GPU all weights are updated at once, where it is open: Adam holds a copy of them
+        for group in (group for optimizer in self.step.optimizers for group in optimizer.param_groups):
+            if group.get("foreach", False) is None and not group.get("fused"):
+                group["foreach"] = True
         self.live = LiveStorages()
         if request.shards > 1:
             with self._mode, self.live:

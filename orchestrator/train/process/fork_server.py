@@ -34,7 +34,9 @@ def main(path: str, modules: list[str]) -> int:
     token = sys.stdin.readline().strip()
     ready = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what a framework prints when it is imported belongs in the log
-    _import_all(modules)
+    for name in modules:  # one that a framework's version lacks costs its worker a moment, no more
+        with contextlib.suppress(ModuleNotFoundError):
+            importlib.import_module(name)
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
         listener.bind(path)
         listener.listen()
@@ -42,13 +44,6 @@ def main(path: str, modules: list[str]) -> int:
             ready.write("ready\n")
         ForkServer(listener, token=token).serve(until_closed=sys.stdin.fileno())
     return 0
-
-
-def _import_all(modules: list[str]) -> None:
-    """Import what is there: a name that a framework's version lacks costs its worker a moment, no more."""
-    for name in modules:
-        with contextlib.suppress(ModuleNotFoundError):
-            importlib.import_module(name)
 
 
 @dataclass(frozen=True, slots=True)

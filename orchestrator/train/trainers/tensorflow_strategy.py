@@ -27,7 +27,10 @@ def configure_strategy(job: WorkerJob) -> Any:
         return _tpu()
     devices = _gpus(job, num_local) if job.kind == "gpu" else _cpus(num_local)
     if job.world_size > 1:
-        return _multi_worker(job)
+        kinds = tf.distribute.experimental.CommunicationImplementation
+        implementation = kinds.NCCL if job.kind == "gpu" else kinds.RING
+        options = tf.distribute.experimental.CommunicationOptions(implementation=implementation)
+        return tf.distribute.MultiWorkerMirroredStrategy(communication_options=options)
     if num_local > 1:
         return tf.distribute.MirroredStrategy(devices)
     return tf.distribute.get_strategy()
@@ -53,13 +56,6 @@ def _gpus(job: WorkerJob, count: int) -> list[str]:
     first = int(job.variables["LOCAL_RANK"]) * count % len(gpus)
     tf.config.set_visible_devices(gpus[first : first + count], "GPU")
     return [f"GPU:{index}" for index in range(count)]
-
-
-def _multi_worker(job: WorkerJob) -> Any:
-    kinds = tf.distribute.experimental.CommunicationImplementation
-    implementation = kinds.NCCL if job.kind == "gpu" else kinds.RING
-    options = tf.distribute.experimental.CommunicationOptions(implementation=implementation)
-    return tf.distribute.MultiWorkerMirroredStrategy(communication_options=options)
 
 
 def _tpu() -> Any:

@@ -210,10 +210,8 @@ class TensorFlowTrainer:
     def _batch(self, index: int) -> dict[str, Any]:
         """Batch `index`: each array as one part per replica of this process."""
         batch = self._batches.shard(index, rank=self._job.rank, world_size=self._job.world_size)
-        return {name: self._distributed(batch, name) for name in batch}
-
-    def _distributed(self, batch: Batch, name: str) -> Any:
-        return self.distributed(batch[name], tf.int64 if name == "y" else None)  # int32 stays on the host
+        dtypes = {"y": tf.int64}  # int32 stays on the host
+        return {name: self.distributed(array, dtypes.get(name)) for name, array in batch.items()}
 
     def distributed(self, array: Any, dtype: Any) -> Any:
         """Put one part of an array on each device of this process."""

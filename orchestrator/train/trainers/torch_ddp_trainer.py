@@ -155,7 +155,9 @@ class TorchDdpTrainer:
     def device_facts(self) -> DeviceFacts:
         """Return the device of the last losses and the dtype of the step's first product."""
         device = next(iter(self._losses.values())).device
-        return build_facts(device, str(self._first_product.dtype), fused_recurrent=self._fused_recurrent())
+        with self._autocast:
+            fused = fused_recurrent(self._networks)
+        return build_facts(device, str(self._first_product.dtype), fused_recurrent=fused)
 
     def matmul_benchmark(self, size: int) -> Callable[[], Tensor]:
         """Build the product in the dtype that autocast chooses."""
@@ -203,10 +205,6 @@ class TorchDdpTrainer:
             weights = [self._weight_of_pass] * len(losses)
             torch.autograd.backward(self._scaler.scale([*losses.values()]), weights)
         return {name: loss.detach() for name, loss in losses.items()}
-
-    def _fused_recurrent(self) -> bool | None:
-        with self._autocast:
-            return fused_recurrent(self._networks)
 
     def _predict(self, samples: Batch) -> Outputs:
         quality = self._workload.quality

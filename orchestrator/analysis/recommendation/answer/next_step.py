@@ -216,13 +216,13 @@ def _more_runs(
     missing = [(one, _num_missing(one, seeds, repeats=repeats)) for one in candidates]
     seconds = {one.label: median(run.trial_seconds for run in one.runs) for one in candidates}
     usd = math.fsum(count * one.billed_usd(seconds[one.label]) for one, count in missing)
+    without_seed = [
+        replace(one, words=tuple(word for word in one.words if not word.startswith("seed=")))
+        for one in candidates
+    ]
     return NextStep(
         why=why or f"measure {amount} of the tied settings",
-        command=command_for(
-            [replace(one, words=_without_seed(one.words)) for one in candidates],
-            job,
-            more=[seed_word, f"sweep.repeats={repeats}"],
-        ),
+        command=command_for(without_seed, job, more=[seed_word, f"sweep.repeats={repeats}"]),
         usd=None if math.isnan(usd) else usd,
         hours=math.fsum(count * seconds[one.label] for one, count in missing) / _SECONDS_PER_HOUR,
         price_marks=", ".join(dict.fromkeys(filter(None, (one.price_marks for one in candidates)))),
@@ -234,7 +234,3 @@ def _num_missing(candidate: CandidateSetting, seeds: Sequence[int], *, repeats: 
     """Count the runs that a setting lacks of that many repeats of every seed."""
     runs = Counter(run.seed for run in candidate.runs)
     return sum(max(0, repeats - runs[seed]) for seed in seeds)
-
-
-def _without_seed(words: Sequence[str]) -> tuple[str, ...]:
-    return tuple(word for word in words if not word.startswith("seed="))

@@ -1,5 +1,6 @@
 """The question of a sweep in one line, made of what its settings differ in. Pure."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from orchestrator.analysis.formatting import counted
@@ -24,8 +25,11 @@ def build_question(recommendation: Recommendation) -> str:
     if len(devices) > _MOST_NAMES:
         return f"Which of {counted(len(devices), 'device')} for {recommendation.job}?"
     on = f" on {devices[0]}" if devices else ""
-    keys = dict.fromkeys(key for one in recommendation.standings for key in one.factors)
-    varied = dict.fromkeys(_AXES.get(key, _OTHER) for key in keys if len(_levels(recommendation, key)) > 1)
+    levels: dict[str, set[str]] = defaultdict(set)
+    for one in recommendation.standings:
+        for key, level in one.factors.items():
+            levels[key].update(filter(None, [level]))
+    varied = dict.fromkeys(_AXES.get(key, _OTHER) for key, found in levels.items() if len(found) > 1)
     if not varied:
         return f"What does {recommendation.job} take{on}?"
     return f"Which {_listed(list(varied), 'and')} for {recommendation.job}{on}?"
@@ -36,11 +40,6 @@ def question_of_all(recommendations: Sequence[Recommendation]) -> str:
     if len(recommendations) == 1:
         return build_question(recommendations[0])
     return f"Which setting for each of {counted(len(recommendations), 'job')}?"
-
-
-def _levels(recommendation: Recommendation, key: str) -> list[str]:
-    levels = dict.fromkeys(one.factors.get(key, "") for one in recommendation.standings)
-    return [level for level in levels if level]
 
 
 def _listed(names: Sequence[str], last: str) -> str:

@@ -35,11 +35,6 @@ def build_job_key(spec: TrialSpec) -> JobKey:
     )
 
 
-def build_identity(record: TrialRecord) -> Hashable:
-    """Build the key of a setting: trials with different versions or variables are different settings."""
-    return setting_of_job(record.spec), environment_key(record)
-
-
 def is_run(record: TrialRecord) -> bool:
     """Return whether a record trained on the requested device, in steps that were measured."""
     has_steps = record.result is not None and not record.result.run_seconds
@@ -137,8 +132,8 @@ def fatal_failures(failed: Sequence[TrialRecord], num_trials: int) -> str:
 
 
 def grouped(records: Iterable[TrialRecord]) -> dict[Hashable, list[TrialRecord]]:
-    """Group runs by their setting."""
+    """Group runs by their setting: with other versions or variables it is another one."""
     groups: dict[Hashable, list[TrialRecord]] = defaultdict(list)
     for record in records:
-        groups[build_identity(record)].append(record)
+        groups[setting_of_job(record.spec), environment_key(record)].append(record)
     return groups

@@ -135,9 +135,13 @@ def assess(posterior: GaussianPosterior, objective: ScalarObjective) -> Assessme
     value = objective.value(draws)
     good = mark_good(value, tolerance=objective.tolerance)
     chances: FloatArray = good.mean(axis=0)
+    near = np.flatnonzero(
+        (chances >= chances.max() - _EQUAL_CHANCES) & ((chances > 0) | (chances.max() == 0))
+    )
+    medians = np.median(value[:, near], axis=0)
     return Assessment(
         chances=chances,
-        leader=_find_leader(chances, value),
+        leader=int(near[medians.argmin()]),
         value=value,
         good=good,
         log_seconds=np.broadcast_to(objective.log_seconds(draws), value.shape),
@@ -249,14 +253,6 @@ def measurement_plan(
         objective = objective.with_measured(chosen)
         assessment = assess(posterior, objective)
         yield proposal, assessment.chance
-
-
-def _find_leader(chances: FloatArray, value: FloatArray) -> int:
-    near = np.flatnonzero(
-        (chances >= chances.max() - _EQUAL_CHANCES) & ((chances > 0) | (chances.max() == 0))
-    )
-    medians = np.median(value[:, near], axis=0)
-    return int(near[medians.argmin()])
 
 
 def _gain(measured: FloatArray, good: NDArray[np.bool_], *, leader: int) -> float:

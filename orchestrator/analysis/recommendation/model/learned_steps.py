@@ -70,7 +70,9 @@ class LearnedSteps:
         if with_prior:
             chosen = [candidates[index] for index in with_prior]
             mean[with_prior], gain, weights = self._conditioned(chosen)
-            variance = _own_variance(chosen, several_trainers=self.several_trainers)
+            own = np.array([one.device**2 + one.network**2 for one in _priors(chosen)])
+            added = _TRAINER**2 + _TRAINER_ON_HARDWARE**2 + _OF_SETTING**2 if self.several_trainers else 0.0
+            variance = own + added
             deviation[with_prior] = np.sqrt(np.maximum(variance - np.sum(gain * weights, axis=1), 0.0))
         if others:
             chosen = [candidates[index] for index in others]
@@ -204,12 +206,6 @@ def _covariance(
         same_trainer * (_TRAINER**2 + same_hardware * _TRAINER_ON_HARDWARE**2) + same_setting * _OF_SETTING**2
     )
     return covariance + added
-
-
-def _own_variance(candidates: Sequence[CandidateSetting], *, several_trainers: bool) -> FloatArray:
-    own = np.array([one.device**2 + one.network**2 for one in _priors(candidates)])
-    added = _TRAINER**2 + _TRAINER_ON_HARDWARE**2 + _OF_SETTING**2 if several_trainers else 0.0
-    return own + added
 
 
 def _equal(ones: Sequence[CandidateSetting], others: Sequence[CandidateSetting], key: Any) -> FloatArray:

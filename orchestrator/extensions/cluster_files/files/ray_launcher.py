@@ -65,7 +65,12 @@ def build_launcher(cluster: Cluster) -> Plain:
             "project_id": cluster.project,
         },
         "auth": {"ssh_user": "ubuntu"},
-        "docker": _docker(cluster),
+        "docker": {
+            "image": cluster.image("core"),
+            "container_name": "ray",
+            "pull_before_run": True,
+            "run_options": ["--env RAY_AUTH_MODE=token", "--ulimit nofile=65536:65536"],
+        },
         "head_node_type": _HEAD,
         "available_node_types": {
             _HEAD: _head(cluster),
@@ -73,15 +78,6 @@ def build_launcher(cluster: Cluster) -> Plain:
         },
         "file_mounts": {_TOKEN: _TOKEN},
         **_commands(cluster),
-    }
-
-
-def _docker(cluster: Cluster) -> Plain:
-    return {
-        "image": cluster.image("core"),
-        "container_name": "ray",
-        "pull_before_run": True,
-        "run_options": ["--env RAY_AUTH_MODE=token", "--ulimit nofile=65536:65536"],
     }
 
 

@@ -235,13 +235,9 @@ def _figure(family: PlatformResults, view: _View) -> Figure:
     return Figure(
         title=f"Speed-up over {view.over} of {machine_words(family.machine)}, split",
         caption=f"{_READING}{view.reading}" + left_out(len(drawn), _MOST_LINES, _WHICH),
-        alternative=_describe_curves(view.over, lines),
+        alternative=f"Lines over {view.over}: {'; '.join(map(_describe_curve, lines))}.",
         build_spec=lambda width: single(_build_spec(lines, view), width=width, height=_HEIGHT_PIXELS),
     )
-
-
-def _describe_curves(over: str, lines: Iterable[_SpeedupCurve]) -> str:
-    return f"Lines over {over}: {'; '.join(map(_describe_curve, lines))}."
 
 
 def _describe_curve(line: _SpeedupCurve) -> str:

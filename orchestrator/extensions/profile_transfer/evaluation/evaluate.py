@@ -97,10 +97,11 @@ def evaluate(table: LatencyTable, *, on_progress: Callable[[str], None]) -> Pred
     held_out = [out for of_pair in _predict_held_out(pairs, on_progress=on_progress) for out in of_pair]
     if not held_out:
         raise ConfigError(f"{table.source}: one model alone; to hold one out, two are needed")
+    names = table.rows[["family", "model"]].drop_duplicates().sort_values(["family", "model"])
     return PredictorEvaluation(
         source=table.source,
         devices=table.devices,
-        models=_find_models(table),
+        models={str(family): tuple(rows["model"]) for family, rows in names.groupby("family")},
         standings=_find_standings(held_out, table),
         differences={
             split: _difference(held_out, split) for split in SPLITS if _predict_rows(held_out, PROFET, split)
@@ -184,11 +185,6 @@ def _rank_one(held_out: Sequence[HeldOut], *, prices: Mapping[str, float]) -> Me
 def _difference(held_out: Sequence[HeldOut], split: str) -> Spread:
     ours, theirs = (collect_rows(_predict_rows(held_out, method, split)) for method in (ORCHESTRATOR, PROFET))
     return difference_over_models(ours.errors, theirs.errors, ours.models)
-
-
-def _find_models(table: LatencyTable) -> Mapping[str, tuple[str, ...]]:
-    names = table.rows[["family", "model"]].drop_duplicates().sort_values(["family", "model"])
-    return {str(family): tuple(rows["model"]) for family, rows in names.groupby("family")}
 
 
 def _find_scalers(table: LatencyTable) -> Mapping[tuple[str, str], tuple[float, int]]:

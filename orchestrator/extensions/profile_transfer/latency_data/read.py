@@ -54,7 +54,10 @@ def _find_files(path: Path) -> list[Path]:
 def _read(file: Path) -> _LatencyFile:
     try:
         require_regular(file)
-        _refuse_twins(list(pd.read_csv(file, header=None, nrows=1, dtype=str).iloc[0]), file=file)
+        # pandas would give the second of two columns another name, in a time with the square of their number
+        for name, count in Counter(list(pd.read_csv(file, header=None, nrows=1, dtype=str).iloc[0])).items():
+            if count > 1:
+                raise ConfigError(f"{file}: column {name!r} appears {count} times")
         table = pd.read_csv(file)
     except ConfigError:
         raise
@@ -78,13 +81,6 @@ def _read(file: Path) -> _LatencyFile:
             f"'instance_name', as the published layout; found: {', '.join(columns[:6])}"
         )
     return _LatencyFile(rows=rows, op_seconds=op_seconds, declares_units=not is_published(columns))
-
-
-def _refuse_twins(header: list[str], *, file: Path) -> None:
-    """pandas would give the second one another name, in a time with the square of their number."""
-    for name, count in Counter(header).items():
-        if count > 1:
-            raise ConfigError(f"{file}: column {name!r} appears {count} times")
 
 
 def _joined(parts: list[_LatencyFile], *, source: str) -> LatencyTable:

@@ -134,7 +134,9 @@ def _part(
     if len(models) < 2:
         return BlendPart(members=members, range=profile_range, quantile=np.inf, farthest=-np.inf)
     sizes = []
-    for group in _group_models(training):
+    # each model for itself where there is one family only
+    names = training.families if len(np.unique(training.families)) > 1 else training.models
+    for group in [frozenset(training.models[names == name].tolist()) for name in np.unique(names)]:
         test = training[np.isin(training.models, list(group))].profiles
         measured = training.target_seconds[np.isin(training.models, list(group))]
         center = test.step_seconds * np.exp(fitted(models - group).log_ratios(test).mean(axis=1))
@@ -150,9 +152,3 @@ def _part(
         quantile=compute_quantile(np.concatenate(sizes)),
         farthest=farthest,
     )
-
-
-def _group_models(training: Pair) -> list[frozenset[str]]:
-    """Models of each family; each model for itself where there is one family only."""
-    names = training.families if len(np.unique(training.families)) > 1 else training.models
-    return [frozenset(training.models[names == name].tolist()) for name in np.unique(names)]

@@ -59,17 +59,13 @@ def compute_features(profiles: Profiles, *, is_counted: bool) -> Floats:
             pixels of an image. The rows have counts.
     """
     if is_counted:
-        return np.column_stack((_of_profile(profiles), _of_counts(profiles)))
+        step = profiles.step_seconds
+        flops, values, weights, layers, samples, pixels = profiles.counts.T
+        rates = (flops / step, values / step, weights / step, _LAYER_SECONDS * layers / step)
+        intensities = (flops / values, flops / (values + weights))
+        logs: Floats = np.log(np.column_stack((*rates, *intensities, samples, pixels / samples)))
+        return np.column_stack((_of_profile(profiles), logs))
     return _of_profile(profiles)
-
-
-def _of_counts(profiles: Profiles) -> Floats:
-    step = profiles.step_seconds
-    flops, values, weights, layers, samples, pixels = profiles.counts.T
-    rates = (flops / step, values / step, weights / step, _LAYER_SECONDS * layers / step)
-    intensities = (flops / values, flops / (values + weights))
-    logs: Floats = np.log(np.column_stack((*rates, *intensities, samples, pixels / samples)))
-    return logs
 
 
 def _of_profile(profiles: Profiles) -> Floats:

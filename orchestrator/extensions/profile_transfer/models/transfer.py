@@ -59,7 +59,10 @@ def _transferred(own: LatencyTable, table: LatencyTable, *, anchor: str, target:
     is_counted = fitted.uses_counts(profiles)
     measured = f"{len(set(pair.models.tolist()))} models measured on both"
     for row, workload in enumerate(workloads):
-        step: Estimate | Refusal = _out_of_range(target)
+        step: Estimate | Refusal = Refusal(
+            reason="unlike all that were measured",
+            to_measure=f"it on {target}",
+        )
         if in_range[row]:
             step = Estimate(
                 low=float(low[row]),
@@ -74,10 +77,3 @@ def _transferred(own: LatencyTable, table: LatencyTable, *, anchor: str, target:
             target=target,
             step=step,
         )
-
-
-def _out_of_range(target: str) -> Refusal:
-    return Refusal(
-        reason="unlike all that were measured",
-        to_measure=f"it on {target}",
-    )

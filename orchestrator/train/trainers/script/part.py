@@ -112,6 +112,7 @@ def part_in(message: Mapping[str, Any], *, steps: int, wall_seconds: float, core
     loaded = message.get("loaded", {})
     if not isinstance(loaded, Mapping):
         raise _refused("loaded", loaded)
+    peak = _number_or_none(message, "peak_memory_bytes", most=_MOST)
     return Part(
         seconds=_number(message, "seconds", least=steps * _LEAST_STEP_SECONDS, most=most),
         paused_seconds=_number(message, "paused_seconds", most=most),
@@ -133,7 +134,7 @@ def part_in(message: Mapping[str, Any], *, steps: int, wall_seconds: float, core
         name=_text(message, "name"),
         dtype=_text(message, "dtype"),
         is_rounded=message.get("is_rounded") is True,
-        peak_memory_bytes=_bytes_or_none(message),
+        peak_memory_bytes=None if peak is None else int(peak),
         has_trained=message["has_trained"] if isinstance(message.get("has_trained"), bool) else None,
     )
 
@@ -180,11 +181,6 @@ def _samples(message: Mapping[str, Any]) -> int:
 
 def _count(message: Mapping[str, Any], name: str) -> int:
     return int(_number(message, name, most=_MOST))
-
-
-def _bytes_or_none(message: Mapping[str, Any]) -> int | None:
-    peak = _number_or_none(message, "peak_memory_bytes", most=_MOST)
-    return None if peak is None else int(peak)
 
 
 def _loss(value: object) -> float | None:
