@@ -21,8 +21,8 @@ from torch import Tensor, nn
 
 from orchestrator.core import codec
 from orchestrator.core.calibration import DeviceBenchmark
-from orchestrator.train.capture.declared_step import DeclaredStep
 from orchestrator.train.capture.request import CaptureRequest
+from orchestrator.train.capture.steps import DeclaredStep
 from orchestrator.train.environment import cpu_model
 from orchestrator.train.precision import PRECISIONS
 from orchestrator.train.trainers.torch_process import build_autocast

@@ -99,8 +99,7 @@ def _measure(request: Any) -> int:
 
     import torch
 
-    from orchestrator.train.capture.declared_step import DeclaredStep
-    from orchestrator.train.capture.native_step import NativeStep
+    from orchestrator.train.capture.steps import DeclaredStep, NativeStep
 
     torch.set_num_threads(1)
     build = NativeStep if request.is_native else DeclaredStep

@@ -25,8 +25,8 @@ import torch
 from torch import Tensor
 
 from orchestrator.core import codec
-from orchestrator.train.capture.declared_step import DeclaredStep
 from orchestrator.train.capture.request import CaptureRequest
+from orchestrator.train.capture.steps import DeclaredStep
 from orchestrator.train.precision import PRECISIONS
 from orchestrator.train.trainers.torch_process import build_autocast, set_float32_rounding
 

@@ -98,10 +98,10 @@ def spread(value: Spread, *, factor: float = 1.0, digits: int = _DIGITS) -> Numb
     return Number(f"{shown[0]} [{shown[1]}, {shown[2]}]", median)
 
 
-def duration(seconds: Spread, *, digits: int = 4, ends: bool = True) -> Number:
+def duration(seconds: Spread, *, digits: int = 4) -> Number:
     """Format seconds in the unit that suits them: `12.30 min [11.90, 12.70]`."""
     middle, low, high = duration_parts(seconds, digits=digits)
-    return Number(f"{middle} [{low}, {high}]" if ends and low else middle, seconds.median)
+    return Number(f"{middle} [{low}, {high}]" if low else middle, seconds.median)
 
 
 def digits_for(value: Spread) -> int:

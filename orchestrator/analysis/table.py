@@ -33,11 +33,6 @@ class Column:
     is_bracketed: bool = False
     rank: Rank = Rank.OTHER
 
-    @property
-    def importance(self) -> Rank:
-        """Rank that a layout goes by."""
-        return Rank.DETAIL if self.is_detail else self.rank
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:

@@ -30,7 +30,7 @@ def convert_price_list(
     """Convert it.
 
     Args:
-        plain: fields of `PricesConf`; each row has the day and source of its own file (`price_rows.py`).
+        plain: fields of `PricesConf`; each row has the day and source of its own file (`composer.py`).
         option: file of the list, for error messages.
         load_devices: returns the known devices by name; called only for own prices of devices.
 

@@ -1,13 +1,17 @@
-"""Config files, the user's before the shipped ones: usual ones are merged, and Hydra composes all others."""
+"""Config files, the user's before the shipped ones: usual ones are merged, and Hydra composes all others.
+
+The rows in a file of prices are completed before: date and source are each row's own, or its own file's.
+"""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
-from dataclasses import replace
-from datetime import datetime, timedelta, timezone
+from dataclasses import fields, replace
+from datetime import date, datetime, timedelta, timezone
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import hydra.version
 
@@ -25,8 +29,14 @@ from omegaconf import DictConfig, OmegaConf
 
 from orchestrator.config.error_messages import one_line_errors
 from orchestrator.config.places import NO_PLACES, ConfigPlaces, config_folders
-from orchestrator.config.price_rows import complete_rows
-from orchestrator.config.schema import OPTIONS, POINT_GROUPS, SETTINGS_GROUPS, register, register_workload
+from orchestrator.config.schema import (
+    OPTIONS,
+    POINT_GROUPS,
+    SETTINGS_GROUPS,
+    PriceRowConf,
+    register,
+    register_workload,
+)
 from orchestrator.config.usual_files import UsualFiles
 from orchestrator.config.values import check_schema
 from orchestrator.core.errors import ConfigError, UnknownNameError
@@ -41,6 +51,8 @@ MOST_ALIASES = 20
 """Aliases of aliases multiply: with so many at most to a thousand values, with 80 to a thousand million."""
 
 _ALIAS = re.compile(rb"(?:^|[\s\[,{:])\*[\w-]", re.MULTILINE)
+_FIGURES = ("on_demand", "spot")
+_FIELDS_OF_A_ROW = tuple(field_.name for field_ in fields(PriceRowConf))
 
 
 class CheckedFiles(ConfigRepository):
@@ -271,3 +283,47 @@ class Composer:
                 f"with one of: {', '.join(self.options(group))}"
             )
         return option
+
+
+def complete_rows(prices: Any, *, file: str, today: date) -> None:
+    """Write into each row with a price what it leaves out: date and source of its file, null for the rest.
+
+    So a row takes no price, date, source or note from the row of another list that it replaces.
+
+    Args:
+        prices: content of one file, before others are merged with it; its rows are written over. What is
+            no price list is left to the schema.
+        file: name of the file, for messages.
+
+    Raises:
+        ConfigError: a price without date or source, or of a date in the future.
+    """
+    for region, of_region in _list_items(prices, "regions"):
+        for instance, row in _list_items(of_region, "instances"):
+            if not isinstance(row, dict) or all(row.get(figure) is None for figure in _FIGURES):
+                continue
+            for key in ("as_of", "source"):
+                row[key] = row.get(key) or prices.get(key)
+            _check_row(row, where=f"{file}: {instance} in {region}", today=today)
+            row |= {name: None for name in _FIELDS_OF_A_ROW if name not in row}
+
+
+def _list_items(plain: Any, key: str) -> Iterator[tuple[Any, Any]]:
+    """Yield the items of a mapping in a mapping; nothing where either is something else."""
+    inner = plain.get(key) if isinstance(plain, Mapping) else None
+    yield from inner.items() if isinstance(inner, Mapping) else ()
+
+
+def _check_row(row: Mapping[str, Any], *, where: str, today: date) -> None:
+    missing = " and ".join(f"no {key}" for key in ("as_of", "source") if not row[key])
+    if missing:
+        raise ConfigError(
+            f"{where} has {missing}; give both in the row, as in 'as_of: 2026-11-01, source: our contract', "
+            "or at the top of its file"
+        )
+    try:
+        day = date.fromisoformat(str(row["as_of"]))
+    except ValueError:  # an interpolation, or what the price list refuses
+        return
+    if day > today:
+        raise ConfigError(f"{where}: as_of={day} lies in the future; today is {today}")

@@ -101,7 +101,13 @@ def _folder(place: str, working_directory: Path) -> Path:
     match = _SCHEME.fullmatch(place)
     scheme, rest = (match["scheme"], match["rest"]) if match else ("file", place)
     if scheme == "pkg":
-        return _folder_of_package(rest)
+        try:
+            spec = find_spec(rest.replace("/", "."))
+        except (ImportError, ValueError):
+            spec = None
+        if spec is None or not spec.submodule_search_locations:
+            raise ConfigError(f"no package {rest!r} to search for config files; pkg://PACKAGE names one")
+        return Path(next(iter(spec.submodule_search_locations)))
     if scheme != "file":
         raise ConfigError(
             f"config files cannot be read from {place!r}; possible: a folder, file:///FOLDER, pkg://PACKAGE"
@@ -112,16 +118,6 @@ def _folder(place: str, working_directory: Path) -> Path:
             f"no folder {rest!r} to search for config files; name one with files GROUP/NAME.yaml, as conf/"
         )
     return folder
-
-
-def _folder_of_package(name: str) -> Path:
-    try:
-        spec = find_spec(name.replace("/", "."))
-    except (ImportError, ValueError):
-        spec = None
-    if spec is None or not spec.submodule_search_locations:
-        raise ConfigError(f"no package {name!r} to search for config files; pkg://PACKAGE names one")
-    return Path(next(iter(spec.submodule_search_locations)))
 
 
 def find_shipped_folder() -> Path:

@@ -24,14 +24,6 @@ class DeviceBenchmark:
     memory_bytes_per_second: float | None = None
     exchange_bytes_per_second: float | None = None
 
-    def has_work(self, precision: str) -> bool:
-        """Return whether both rates that bound the device's work are measured."""
-        return precision in self.flops_per_second and self.memory_bytes_per_second is not None
-
-    def has_host(self, precision: str) -> bool:
-        """Return whether the work of the host is measured."""
-        return precision in self.layer_seconds
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:

@@ -273,10 +273,6 @@ class Plan:
         name = task_name(trial.workload, trial.workload_options)
         return self.trainings.get(name, self.trainings.get(trial.workload))
 
-    def find_input(self, trial: TrialSpec) -> str:
-        """Return the input of a trial's network in words; empty: unknown."""
-        return self.inputs.get(task_name(trial.workload, trial.workload_options), "")
-
     def count_epoch_samples(self, trial: TrialSpec) -> int | None:
         """Return the samples of the full training set of a trial's job; None: not in the plan."""
         training = self.find_training(trial)

@@ -48,6 +48,9 @@ def diagnose(settings: Settings, devices: Mapping[str, Device]) -> Diagnosis:
     names = [*(gpu.device for gpu in host.gpus if not gpu.is_split), host.slice_device]
     present = {name: devices[name] for name in dict.fromkeys(filter(None, names))}
     cpu = {name: device for name, device in devices.items() if name == "cpu"}
+    version = _find_version("ray")
+    absent = version is None and settings.executor == "ray"
+    failure = "Ray is not installed; pip install 'ray[tune]', or set executor=inline" if absent else None
     seen = Diagnosis(
         host=host,
         trainers=tuple(
@@ -57,7 +60,7 @@ def diagnose(settings: Settings, devices: Mapping[str, Device]) -> Diagnosis:
             _place("outputs", settings.outputs),
             _place("data cache", default_cache()),
         ),
-        services=(_ray(settings), _mlflow(settings.tracking_uri)),
+        services=(ServiceState(name="Ray", version=version, failure=failure), _mlflow(settings.tracking_uri)),
         leftovers=describe_leftovers(),
     )
     return replace(seen, checks=list_checks(seen, devices))
@@ -148,13 +151,6 @@ def _place(purpose: str, path: Path) -> PlaceState:
         free_bytes=shutil.disk_usage(nearest).free,
         is_writable=os.access(nearest, os.W_OK),
     )
-
-
-def _ray(settings: Settings) -> ServiceState:
-    version = _find_version("ray")
-    absent = version is None and settings.executor == "ray"
-    failure = "Ray is not installed; pip install 'ray[tune]', or set executor=inline" if absent else None
-    return ServiceState(name="Ray", version=version, failure=failure)
 
 
 def _mlflow(uri: str | None) -> ServiceState:

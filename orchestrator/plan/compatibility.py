@@ -90,14 +90,11 @@ def _has_memory_settings(point: Point, trainer: TrainerInfo) -> str | None:
 
 def find_reason_against_settings(point: Point) -> str | None:
     """Explain why no trainer trains a point with its settings of memory; None: one may."""
-    return _can_accumulate(point) or _can_recompute(point) or _can_shard(point)
-
-
-def _can_accumulate(point: Point) -> str | None:
-    """Refuse layers and jobs that train something else by micro batches than by the whole batch."""
     passes = point.memory_settings.count_passes(point.global_batch_size // point.replicas)
     reason = find_reason_against_passes(build_workload(point)) if passes > 1 else None
-    return reason and f"{reason}; leave micro_batch_size out"
+    if reason:
+        return f"{reason}; leave micro_batch_size out"
+    return _can_recompute(point) or _can_shard(point)
 
 
 def find_reason_against_passes(spec: Workload) -> str | None:

@@ -115,7 +115,17 @@ def _find_price(setting: KnownSetting, one: Unnamed) -> Price | Unpriced:
 
 def _untried(setting: KnownSetting, point: Point, *, trainer: str, num_missing: int) -> Unnamed:
     return Unnamed(
-        setting=_name_setting(setting, point, trainer=trainer),
+        setting=Setting(
+            workload=point.workload,
+            device=point.device_label,
+            trainer=trainer,
+            precision=point.precision,
+            num_workers=point.num_workers,
+            num_hosts="" if setting.num_hosts == 1 else str(setting.num_hosts),
+            replicas="" if point.replicas == point.num_workers else str(point.replicas),
+            global_batch_size=point.global_batch_size,
+            memory_settings=point.memory_settings.words,
+        ),
         candidate=CandidateSetting(
             label="",
             precision=point.precision,
@@ -144,21 +154,6 @@ def _full_training(settings: Sequence[KnownSetting]) -> FullTraining | None:
     if first is None or first.spec is None:
         return None
     return build_full_training(first.spec, first.points[0], first.train_samples)
-
-
-def _name_setting(setting: KnownSetting, point: Point, *, trainer: str) -> Setting:
-    """Name a point as trials are named; without a trainer, its hardware."""
-    return Setting(
-        workload=point.workload,
-        device=point.device_label,
-        trainer=trainer,
-        precision=point.precision,
-        num_workers=point.num_workers,
-        num_hosts="" if setting.num_hosts == 1 else str(setting.num_hosts),
-        replicas="" if point.replicas == point.num_workers else str(point.replicas),
-        global_batch_size=point.global_batch_size,
-        memory_settings=point.memory_settings.words,
-    )
 
 
 def list_overrides(point: Point) -> tuple[str, ...]:

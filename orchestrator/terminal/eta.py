@@ -181,18 +181,15 @@ class Estimator:
 
     def _guess(self, task: Task) -> _Guess | None:
         if task not in self._guesses:
-            self._guesses[task] = self._new_guess(task)
+            of_setting, of_trainer, of_provenance = _find_kinds(task)
+            self._guesses[task] = (
+                self._like(task, of_setting, error=_OF_SETTING)
+                or self._like(task, of_trainer, error=_OF_TRAINER)
+                or self._beside_steps(task, task.trainer)
+                or self._like(task, of_provenance, error=_OF_PROVENANCE)
+                or self._beside_steps(task, None)
+            )
         return self._guesses[task]
-
-    def _new_guess(self, task: Task) -> _Guess | None:
-        of_setting, of_trainer, of_provenance = _find_kinds(task)
-        return (
-            self._like(task, of_setting, error=_OF_SETTING)
-            or self._like(task, of_trainer, error=_OF_TRAINER)
-            or self._beside_steps(task, task.trainer)
-            or self._like(task, of_provenance, error=_OF_PROVENANCE)
-            or self._beside_steps(task, None)
-        )
 
     def _like(self, task: Task, kind: tuple[str, ...], *, error: float) -> _Guess | None:
         """Take what trials of that kind took, in this run or else before."""

@@ -165,16 +165,13 @@ class LiveProgress:
             )
             self._ended = [*self._ended, row][-_MOST_ENDED:]
             if record.provenance == "measured":
-                self._count_cost(record)
+                bill = compute_bill(record)
+                if bill is not None and isinstance(record.price, Price):
+                    self._is_priced = True
+                    self._usd += bill.usd
+                    self._price_marks.update(dict.fromkeys(find_marks(record.price)))
             if record.result and record.provenance == "measured" and record.placement.trains and not noise:
                 self._count_rate(record)
-
-    def _count_cost(self, record: TrialRecord) -> None:
-        bill = compute_bill(record)
-        if bill is not None and isinstance(record.price, Price):
-            self._is_priced = True
-            self._usd += bill.usd
-            self._price_marks.update(dict.fromkeys(find_marks(record.price)))
 
     def _count_rate(self, record: TrialRecord) -> None:
         rate = collect_metrics(record).get("steady_samples_per_second")

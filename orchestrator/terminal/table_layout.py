@@ -62,7 +62,8 @@ def _in_order_of_leaving(table: Table, *, width: int) -> list[int]:
         is_wide = (
             is_shared and 2 * _whole_width(_only(table, [index])) > width
         )  # it would take the others along
-        return is_wide, is_shared, table.columns[index].importance, index
+        column = table.columns[index]
+        return is_wide, is_shared, Rank.DETAIL if column.is_detail else column.rank, index
 
     first = 0 if _shared_cell(table, 0) is not None else 1
     return sorted(range(first, len(table.columns)), key=key, reverse=True)

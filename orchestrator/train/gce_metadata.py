@@ -1,4 +1,4 @@
-"""Compute Engine's metadata server, which every virtual machine of Google Cloud has."""
+"""Compute Engine's metadata server, which every machine of Google Cloud has; type of a TPU slice."""
 
 import os
 from pathlib import Path
@@ -36,3 +36,13 @@ def is_on_compute_engine(product: Path = _PRODUCT) -> bool:
 def is_preempted() -> bool:
     """Return whether Google Cloud has announced that it takes this spot machine, half a minute later."""
     return is_on_compute_engine() and gce_metadata("instance/preempted") == "TRUE"
+
+
+def slice_type() -> str | None:
+    """Return the type of the slice, `v5litepod-8`; None if neither source has it.
+
+    GKE sets `TPU_ACCELERATOR_TYPE` in a pod; on a TPU VM the metadata server has the attribute.
+    """
+    if chosen := os.environ.get("TPU_ACCELERATOR_TYPE"):
+        return chosen
+    return gce_metadata("instance/attributes/accelerator-type") if is_on_compute_engine() else None

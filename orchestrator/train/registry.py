@@ -1,4 +1,8 @@
-"""Registry of trainers, with all facts that are known without importing their frameworks."""
+"""Registry of trainers, with all facts that are known without importing their frameworks.
+
+The check of a trainer gives the reason why it refuses a request, in one line: what the trainer cannot do, and
+what is possible instead.
+"""
 
 from collections.abc import Mapping
 from functools import cache
@@ -7,11 +11,12 @@ from types import MappingProxyType
 
 from orchestrator.core.device import DeviceKind
 from orchestrator.core.errors import ConfigError, TrialError, UnknownNameError
-from orchestrator.core.trainer import TrainerInfo
+from orchestrator.core.trainer import TrainerInfo, TrainingRequest
 from orchestrator.core.trial_spec import Option, ProcessModel
 from orchestrator.extension import add_parts, list_unregistered
-from orchestrator.train import rendezvous, trainer_checks
+from orchestrator.train import rendezvous
 from orchestrator.train.trainer import Trainer
+from workloads.layers import BatchNorm
 
 _TENSORFLOW_STRATEGIES: Mapping[str, ProcessModel | None] = {
     "auto": None,
@@ -23,6 +28,61 @@ _TPU_ON_ONE_HOST = (
     "TPUStrategy drives several hosts from one process, through a TensorFlow server on each, and a trial "
     "starts no such servers"
 )
+_TORCH_TPU_GENERATIONS = ("v4", "v5p", "v5litepod", "v6e")
+
+
+def check_torch_ddp(request: TrainingRequest) -> str | None:
+    """Refuse TPUs, for which torch has a trainer of its own."""
+    if request.kind == "tpu":
+        return "torch_ddp does not train on a TPU; choose trainer=torch_tpu, or a CPU or GPU"
+    return None
+
+
+def check_torch_tpu(request: TrainingRequest) -> str | None:
+    """Refuse generations of TPUs that torch_tpu 0.2 does not support."""
+    if request.generation is None or request.generation in _TORCH_TPU_GENERATIONS:
+        return None
+    supported = ", ".join(_TORCH_TPU_GENERATIONS)
+    return f"torch_tpu does not support TPU {request.generation}; it supports: {supported}"
+
+
+def check_tensorflow(request: TrainingRequest) -> str | None:
+    """Refuse options that TPUStrategy has no use for, and what TensorFlow computes wrong over replicas."""
+    options = request.options
+    if request.kind == "tpu" and options.get("strategy", "auto") != "auto":
+        return (
+            "tensorflow trains on a TPU with TPUStrategy only; "
+            f"remove trainer.strategy={options['strategy']} for a TPU"
+        )
+    if request.kind == "tpu" and options.get("compile") == "on":
+        return "tensorflow always compiles a step on a TPU; remove trainer.compile=on for a TPU"
+    if request.replicas == 1:
+        return None
+    if request.kind == "gpu" and request.precision == "fp16":
+        # keras 3.15: an overflow in another replica made the weights infinite
+        return (
+            "tensorflow scales the loss for one replica only, because Keras looks for overflow in the "
+            f"gradients of the first one; for {request.replicas} replicas choose another precision than fp16"
+        )
+    if options.get("compile") == "on" and request.has_layer(BatchNorm):
+        # tensorflow 2.21: merge_call within a nested tf.function is refused
+        return (
+            "tensorflow cannot sum batch normalisation over replicas in a compiled step; "
+            f"for {request.replicas} replicas remove trainer.compile=on"
+        )
+    return None
+
+
+def check_torch_xla(request: TrainingRequest) -> str | None:
+    """Refuse GPUs, for which the package has no plugin, and a TPU that is newer than its runtime."""
+    if request.kind == "gpu":
+        return (
+            "torch_xla needs a CUDA plugin for a GPU, and its package has none; "
+            "choose another trainer, or a CPU or TPU"
+        )
+    if request.generation == "tpu7x":
+        return "torch_xla 2.9 brings libtpu 0.0.21, which has no TPU v7x; choose another trainer or TPU"
+    return None
 
 
 def _per_replica(_kind: DeviceKind, _options: Mapping[str, Option]) -> ProcessModel:
@@ -81,7 +141,7 @@ TORCH_DDP = TrainerInfo(
     synchronous_on=("cpu",),
     spans_hosts=("cpu", "gpu"),
     options={"compile": ("off", "on"), "heap": ("trimmed", "kept")},
-    check=trainer_checks.check_torch_ddp,
+    check=check_torch_ddp,
     rehearsed_with=_torch_stand_ins,
     framework="torch",
     native_path="orchestrator.train.trainers.native.torch_ddp:NativeTorchDdpTrainer",
@@ -107,7 +167,7 @@ _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(
                 variables=rendezvous.torch_tpu,
                 preload=(),
                 fork_proven=(),
-                check=trainer_checks.check_torch_tpu,
+                check=check_torch_tpu,
                 framework="torch",
                 native_path="orchestrator.train.trainers.native.torch_ddp:NativeTorchDdpTrainer",
                 options={"compile": ("off", "on")},
@@ -140,7 +200,7 @@ _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(
                 spans_hosts=("cpu", "gpu"),
                 one_host={"tpu": _TPU_ON_ONE_HOST},
                 options={"strategy": tuple(_TENSORFLOW_STRATEGIES), "compile": ("off", "on")},
-                check=trainer_checks.check_tensorflow,
+                check=check_tensorflow,
                 framework="keras",
                 native_path="orchestrator.train.trainers.native.tensorflow:NativeTensorFlowTrainer",
                 rehearsed_with=_tensorflow_stand_ins,
@@ -171,7 +231,7 @@ _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(
                     "cpu": "torch_xla averages the gradients of CPU hosts with gloo, through memory, because "
                     "XLA has no collectives between CPU hosts"
                 },
-                check=trainer_checks.check_torch_xla,
+                check=check_torch_xla,
                 framework="torch",
                 native_path="orchestrator.train.trainers.native.torch_xla:NativeTorchXlaTrainer",
                 splits_tensors=True,

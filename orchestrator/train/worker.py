@@ -11,7 +11,7 @@ from orchestrator.core import codec
 from orchestrator.core.trial_progress import Target, TrialProgress, TrialStage
 from orchestrator.train.failures import classify_kind, format_cause
 from orchestrator.train.measurement import loop
-from orchestrator.train.measurement.counters import Meter, build_meter, no_meter
+from orchestrator.train.measurement.counters import build_meter, no_meter
 from orchestrator.train.measurement.target import TargetEvaluator
 from orchestrator.train.process.channel import Channel
 from orchestrator.train.process.signals import die_with_parent
@@ -51,6 +51,10 @@ def _train(worker: ReadyWorker) -> loop.LoopTimes:
         return whole_run
     last_step = worker.steps - worker.timing.enough_steps
     with worker.checkpoints.keeper(worker.trainer, last_step=last_step) as keeper:
+        job = worker.job
+        # a script, and a trial with a target, may evaluate between blocks
+        only_trains = job.trial.timing.target is None and not worker.info.runs_scripts
+        reads = only_trains and job.counters and not job.rehearsal
         return loop.run(
             worker.trainer,
             worker.spec.phases,
@@ -60,7 +64,7 @@ def _train(worker: ReadyWorker) -> loop.LoopTimes:
             clock=process.clock,
             cpu_clock=process.cpu_clock,
             core_waits=process.core_waits,
-            meter=_meter(worker),
+            meter=build_meter(job.kind, counters=job.counters) if reads else no_meter,
             target_evaluator=_target_evaluator(worker),
             keeper=keeper,
             resumed=worker.resumed,
@@ -98,14 +102,6 @@ def _send_stage(worker: ReadyWorker, stage: TrialStage) -> None:
     """Send the stage of the first rank. Nothing waits for it, so it costs one write to a socket."""
     if worker.job.rank == 0:
         worker.channel.send({"event": "stage", "stage": codec.to_plain(stage)})
-
-
-def _meter(worker: ReadyWorker) -> Meter:
-    """Build the energy meter of a rank; a script, and a trial with a target, may evaluate between blocks."""
-    job = worker.job
-    only_trains = job.trial.timing.target is None and not worker.info.runs_scripts
-    reads = only_trains and job.counters and not job.rehearsal
-    return build_meter(job.kind, counters=job.counters) if reads else no_meter
 
 
 if __name__ == "__main__":  # python -m orchestrator.train.worker DESCRIPTOR SERVER_PID

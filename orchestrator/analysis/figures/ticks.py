@@ -15,11 +15,6 @@ def log_ticks(low: float, high: float) -> list[float]:
         inside = [tick for tick in ticks if low <= tick <= high]
         if len(inside) >= _LEAST_TICKS:
             return inside[:: math.ceil(len(inside) / _MOST_TICKS)]
-    return _round_steps(low, high)
-
-
-def _round_steps(low: float, high: float) -> list[float]:
-    """Place ticks at multiples of 1, 2 or 5 times a power of ten."""
     if math.isclose(low, high):
         return [low]
     magnitude = 10.0 ** math.floor(math.log10(high - low))

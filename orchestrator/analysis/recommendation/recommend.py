@@ -1,30 +1,42 @@
 """(settings of one job, criteria) -> the answer: which one to take, how sure that is, what is next. Pure."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from statistics import median
 
+import numpy as np
+
+from orchestrator.analysis.formatting import counted, exact_percent
 from orchestrator.analysis.recommendation.answer.answer import (
     AnswerState,
+    ExcludedSetting,
     NextTrial,
     RankedSetting,
     Recommendation,
 )
-from orchestrator.analysis.recommendation.answer.decide import compare_runner_up
+from orchestrator.analysis.recommendation.answer.decide import SHOWN, compare_runner_up
 from orchestrator.analysis.recommendation.answer.judgement import Judgement, judge
-from orchestrator.analysis.recommendation.answer.next_step import choose_next_step
-from orchestrator.analysis.recommendation.answer.reasons import list_caveats, list_reasons
+from orchestrator.analysis.recommendation.answer.next_step import choose_next_step, command_for
 from orchestrator.analysis.recommendation.answer.standings import rank_settings
-from orchestrator.analysis.recommendation.answer.trials import list_next_trials
+from orchestrator.analysis.recommendation.answer.summary import chance
 from orchestrator.analysis.recommendation.jobs.jobs_of_plan import jobs_of_plan
-from orchestrator.analysis.recommendation.model.candidate import Job
+from orchestrator.analysis.recommendation.model.acquisition import Assessment, Proposal, measurement_plan
+from orchestrator.analysis.recommendation.model.candidate import CandidateSetting, Job
 from orchestrator.analysis.recommendation.model.criteria import Criteria, build_criteria, describe_objective
-from orchestrator.analysis.recommendation.model.model import INDEPENDENT
+from orchestrator.analysis.recommendation.model.model import AS_LONG, INDEPENDENT, Model, assumed_quality
+from orchestrator.analysis.recommendation.model.posterior import FloatArray
 from orchestrator.core.estimate import ErrorModel
 from orchestrator.core.interval import Spread
 from orchestrator.core.objective import Objective
 from orchestrator.core.placement import Plan
+from orchestrator.core.price import Price
 from orchestrator.core.result import TrialRecord
+
+_MOST_RIVALS = 3  # named in a sentence; the table has the others
+_MOST_TRIALS = 10  # the list changes with every result
+_SECONDS_PER_HOUR = 3600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,3 +152,124 @@ def build_recommendations(
     criteria = build_criteria(plan.search, objective)
     errors = plan.error_model or INDEPENDENT
     return tuple(recommend(job, criteria, errors) for job in jobs_of_plan(records, plan, objective))
+
+
+def list_caveats(judged: Sequence[CandidateSetting], job: Job, criteria: Criteria) -> list[str]:
+    """List the limits of the comparison."""
+    caveats = []
+    if job.target is None and len({one.batch_size for one in judged}) > 1:
+        caveats.append(
+            "Batch sizes differ, so qualities after equally many samples may too. "
+            "`measure.target=workload` compares the time to a quality."
+        )
+    longest = max((run.samples for one in judged for run in one.runs), default=0)
+    is_judged = criteria.weights[2] > 0 or criteria.objective.quality is not None
+    assumed = [quality for one in judged if (quality := assumed_quality(one, job)) is not None]
+    if is_judged and assumed and job.target is None and longest < AS_LONG * job.samples:
+        caveats.append(f"Quality was measured after {longest:,} samples at most, not at the end of the job.")
+    if criteria.objective.goal == "balanced" and any(
+        math.isinf(quality.high - quality.low) for quality in assumed
+    ):
+        caveats.append(
+            "Quality is left out of the balance where no interval of it is known: more seeds give one."
+        )
+    if any(isinstance(one.price, Price) and one.price.nodes > 1 and not one.runs for one in judged):
+        caveats.append("Predicted times leave out the network between several machines.")
+    return caveats
+
+
+def list_reasons(
+    state: AnswerState,
+    standings: Sequence[RankedSetting],
+    excluded: Sequence[ExcludedSetting],
+    *,
+    tolerance: float,
+) -> list[str]:
+    """Explain why an answer is not settled."""
+    if state in ("settled", "tie"):
+        return []
+    reasons = []
+    rivals = sorted(
+        (one for one in standings if one.provenance != "measured" and one.chance >= SHOWN),
+        key=lambda one: -one.chance,
+    )
+    if rivals:
+        named_rivals = ", ".join(f"{one.setting} ({chance(one.chance)})" for one in rivals[:_MOST_RIVALS])
+        left = len(rivals) - _MOST_RIVALS
+        more = f" and {left:,} more" if left > 0 else ""
+        reasons.append(f"chance to be the best, {_bases(rivals)}: {named_rivals}{more}")
+    by_reason: dict[str, int] = {}
+    for one in sorted(excluded, key=lambda one: not one.may_be_best):
+        by_reason[one.reason] = by_reason.get(one.reason, 0) + 1
+    reasons += [f"{counted(count, 'setting')} not judged: {reason}" for reason, count in by_reason.items()]
+    if not reasons and standings:
+        best = max(standings, key=lambda one: one.chance)
+        reasons.append(
+            f"the likeliest is {best.setting}: within the limits and {exact_percent(tolerance)} of the best "
+            f"with a chance of {chance(best.chance)}"
+        )
+    return reasons
+
+
+def _bases(rivals: Sequence[RankedSetting]) -> str:
+    """`predicted`, `compiled`, or `predicted or compiled`."""
+    return " or ".join(sorted({one.provenance for one in rivals}, reverse=True))
+
+
+def list_next_trials(
+    model: Model,
+    assessment: Assessment,
+    job: Job,
+    criteria: Criteria,
+    errors: ErrorModel,
+    besides_seconds: float,
+) -> list[NextTrial]:
+    """List unmeasured settings in the order to measure them."""
+    steps = np.array([candidate.steps for candidate in model.judged])
+    seconds = steps * np.exp(model.steps.mean) + besides_seconds
+    usd = np.array(
+        [candidate.billed_usd(one) for candidate, one in zip(model.judged, seconds.tolist(), strict=True)]
+    )
+    costs = np.where(np.isnan(usd).any(), seconds, usd)
+    costs[[index for index, one in enumerate(model.judged) if one.runs]] = math.inf
+    planned = measurement_plan(
+        model.steps,
+        model.objective,
+        costs,
+        assessment=assessment,
+        left=math.inf if criteria.budget_usd is None else criteria.budget_usd,
+        confidence=criteria.confidence,
+        repeat=errors.repeat,
+    )
+    proposals = list(islice(planned, _MOST_TRIALS)) or _leader_first(assessment, costs, criteria)
+    return [
+        _trial(model.judged[one.setting], one, job, seconds=float(seconds[one.setting]), chance_then=then)
+        for one, then in proposals
+    ]
+
+
+def _leader_first(
+    assessment: Assessment, costs: FloatArray, criteria: Criteria
+) -> list[tuple[Proposal, float]]:
+    """Propose the leader if it was not measured: a prediction, however sure, is not a measurement."""
+    leader = assessment.leader
+    left = math.inf if criteria.budget_usd is None else criteria.budget_usd
+    if not assessment.chance or not math.isfinite(costs[leader]) or costs[leader] > left:
+        return []
+    return [(Proposal(setting=leader, chance=assessment.chance, gain=0.0), assessment.chance)]
+
+
+def _trial(
+    candidate: CandidateSetting, proposal: Proposal, job: Job, *, seconds: float, chance_then: float
+) -> NextTrial:
+    usd = candidate.billed_usd(seconds)
+    return NextTrial(
+        setting=candidate.label,
+        hours=seconds / _SECONDS_PER_HOUR,
+        usd=None if math.isnan(usd) else usd,
+        price_marks=candidate.price_marks,
+        chance=proposal.chance,
+        gain=proposal.gain,
+        chance_then=chance_then,
+        command=command_for([candidate], job, more=["sweep.repeats=1"]),
+    )

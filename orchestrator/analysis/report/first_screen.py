@@ -1,14 +1,14 @@
 """First screen of the page: the question, the state of its answer, its provenance, and what is next."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from orchestrator.analysis.findings import Findings
-from orchestrator.analysis.formatting import day_and_time, duration, is_standin, number
+from orchestrator.analysis.formatting import counted, day_and_time, duration, is_standin, number
 from orchestrator.analysis.metrics.cost import marks_in, price_label
 from orchestrator.analysis.next_steps import short_command
 from orchestrator.analysis.recommendation.answer.answer import Recommendation
-from orchestrator.analysis.recommendation.answer.question import question_of_all
 from orchestrator.analysis.recommendation.answer.summary import (
     Card,
     build_cards,
@@ -25,6 +25,15 @@ from orchestrator.core.placement import Plan
 _MOST_NAMES = 4
 _MOST_SENTENCES = 5  # of a card on the first screen of a phone
 _STANDIN = "Stand-in data: times are valid, quality is not."
+_MOST_DEVICES = 4
+_AXES: Mapping[str, str] = {
+    "trainer": "trainer",
+    "precision": "precision",
+    "global_batch_size": "batch size",
+    "num_workers": "number of workers",
+    "num_hosts": "number of hosts",
+}
+_OTHER = "options"
 
 
 def format_title(findings: Findings, sweep: str) -> str:
@@ -212,3 +221,33 @@ def answers_table(
         "p", "Go to: ", *(element("a", text(job), href=f"#{name}") + " " for job, name in names.items())
     )
     return table_markup(table, named_by=named_by) + links
+
+
+def build_question(recommendation: Recommendation) -> str:
+    """Ask for what differs: `cpu, t4 or v100 for mnist_cnn?`, `Which precision for resnet50 on h100?`."""
+    devices = [device for device in dict.fromkeys(one.device for one in recommendation.standings) if device]
+    if 1 < len(devices) <= _MOST_DEVICES:
+        return f"{_join_names(devices, 'or')} for {recommendation.job}?"
+    if len(devices) > _MOST_DEVICES:
+        return f"Which of {counted(len(devices), 'device')} for {recommendation.job}?"
+    on = f" on {devices[0]}" if devices else ""
+    levels: dict[str, set[str]] = defaultdict(set)
+    for one in recommendation.standings:
+        for key, level in one.factors.items():
+            levels[key].update(filter(None, [level]))
+    varied = dict.fromkeys(_AXES.get(key, _OTHER) for key, found in levels.items() if len(found) > 1)
+    if not varied:
+        return f"What does {recommendation.job} take{on}?"
+    return f"Which {_join_names(list(varied), 'and')} for {recommendation.job}{on}?"
+
+
+def question_of_all(recommendations: Sequence[Recommendation]) -> str:
+    """Ask for all jobs of a sweep."""
+    if len(recommendations) == 1:
+        return build_question(recommendations[0])
+    return f"Which setting for each of {counted(len(recommendations), 'job')}?"
+
+
+def _join_names(names: Sequence[str], last: str) -> str:
+    *others, end = names
+    return f"{', '.join(others)} {last} {end}" if others else end

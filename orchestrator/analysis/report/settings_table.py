@@ -181,7 +181,8 @@ def _row(
         _plotted_cell(values[name], axis, one, name=name, decimals=decimals[name])
         for name, axis in axes.items()
     ]
-    cells.append(_job_cell(_time_words(one.seconds), one.seconds, name="job-time"))
+    middle, low, high = duration_parts(one.seconds, digits=digits_for(one.seconds))
+    cells.append(_job_cell((middle, f"{low} to {high}" if low else ""), one.seconds, name="job-time"))
     if "usd" in axes:
         usd = None if one.usd is None else _with_range(one.usd, decimals["job-usd"])
         cells.append(_job_cell(usd, one.usd, name="job-usd"))
@@ -289,12 +290,6 @@ def _job_cell(words: tuple[str, str] | None, value: Spread | None, *, name: str)
         class_=f"number {name}",
         data_value=sorted_by(value.median),
     )
-
-
-def _time_words(seconds: Spread) -> tuple[str, str]:
-    """Format `15.3 min` and `8.05 to 29.4`."""
-    middle, low, high = duration_parts(seconds, digits=digits_for(seconds))
-    return middle, f"{low} to {high}" if low else ""
 
 
 def _with_range(value: Spread, decimals: int | None) -> tuple[str, str]:

@@ -9,7 +9,7 @@ from orchestrator.core.device import Accelerators, Device, Node
 from orchestrator.execute.machine.cgroup import num_cores
 from orchestrator.execute.machine.gpus import Gpu, usable_gpus, visible_gpus
 from orchestrator.train.environment import cpu_model
-from orchestrator.train.tpu_slice import slice_type
+from orchestrator.train.gce_metadata import slice_type
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,7 @@ from ray.tune.schedulers import FIFOScheduler
 from ray.tune.search import Searcher
 
 from orchestrator.core import codec
-from orchestrator.core.placement import Attempt, Placement
+from orchestrator.core.placement import Attempt
 from orchestrator.core.result import Failure, TrialRecord
 from orchestrator.core.settings import Deadlines
 from orchestrator.core.trial_progress import TrialProgress
@@ -223,19 +223,16 @@ class QueueSearcher(Searcher):
         """End an attempt that waited too long for its hardware, and others that wait for the same pools."""
         pools = attempt.placement.pools
         others = self._queue.withdraw(pools) if pools else ()
-        failure = self._never_placed(attempt.placement)
+        request = describe_request(attempt.placement, self._context)
+        seconds = self._context.deadlines.resources_seconds
+        message = f"{request} after {seconds:g} s; {ray_cluster.description()}"
+        failure = Failure(kind="infeasible", message=message)
         self._end(self._failed(attempt, failure, started_at=started_at))
         for other in others:
             self._callback.started(other)
             record = self._failed(other, failure, started_at=time.time())
             self._keep(record)
             self._callback.ended(record)
-
-    def _never_placed(self, placement: Placement) -> Failure:
-        request = describe_request(placement, self._context)
-        seconds = self._context.deadlines.resources_seconds
-        message = f"{request} after {seconds:g} s; {ray_cluster.description()}"
-        return Failure(kind="infeasible", message=message)
 
     def __getstate__(self) -> dict[str, object]:
         """Return an empty state: Tune pickles its parts for a restore that is never used."""

@@ -70,7 +70,10 @@ class TrialMonitor:
             case "meet":
                 return self._count_vote(rank, vote=message["vote"])
             case "training":
-                self._begin_training(rank, now=now)
+                self._training.add(rank)
+                if len(self._training) == self.num_ranks and not self._has_failed:
+                    self.launch_seconds = now - self.now
+                    self.until = now + self.deadlines.run_seconds
             case "report":
                 self._reports[rank] = codec.from_plain(RankResult, message["report"])
             case "failed":
@@ -109,12 +112,6 @@ class TrialMonitor:
         all_agree = all(self._votes.values())
         self._votes.clear()
         return {"event": "met", "all": all_agree}
-
-    def _begin_training(self, rank: int, *, now: float) -> None:
-        self._training.add(rank)
-        if len(self._training) == self.num_ranks and not self._has_failed:
-            self.launch_seconds = now - self.now
-            self.until = now + self.deadlines.run_seconds
 
     def _on_failure(self, error: TrialError, *, now: float) -> None:
         """Apply the failure that a rank reports; a rank with a killed script counts as killed itself."""

@@ -24,7 +24,6 @@ from orchestrator.execute.trial.records import classify_outcome
 from orchestrator.execute.trial.stages import StageFile
 from orchestrator.execute.trial.worker_group import WorkerGroup
 from orchestrator.train.failures import classify_kind, format_cause
-from orchestrator.train.process.channel import Message
 from orchestrator.train.rank_result import merge_ranks
 from orchestrator.train.registry import trainer_info
 from orchestrator.train.trainer import WorkerJob
@@ -187,11 +186,6 @@ def _monitor_workers(
     Args:
         hosts: host of each rank, in rank order.
     """
-
-    def pass_on_and_hurry(progress: TrialProgress) -> None:
-        on_progress(progress)
-        preemption_poller.hurry()
-
     while not monitor.is_finished:
         if preemption_poller.poll(now=time.monotonic()):
             group.request_stop()
@@ -199,43 +193,25 @@ def _monitor_workers(
             usage_sampler.sample(now=time.monotonic())
         event = group.next_event(until=min(monitor.until, preemption_poller.due, usage_sampler.due))
         if event is not None:
-            _handle_event(
-                monitor, group, *event, hosts=hosts, on_progress=pass_on_and_hurry, stage_file=stage_file
-            )
+            rank, message = event
+            match message.get("event"):
+                case "checkpoint":  # stored before the next meeting is answered, which confirms it
+                    monitor.notes += hosts[rank].take(Path(message["folder"]))
+                case "progress":
+                    on_progress(codec.from_plain(TrialProgress, message["progress"]))
+                    preemption_poller.hurry()
+                case "stage":
+                    stage_file.show(codec.from_plain(TrialStage, message["stage"]), now=time.monotonic())
+                case _:
+                    answer = monitor.on_message(rank, message, now=time.monotonic())
+                    if answer is not None:
+                        group.answer(answer)
         # Checked after a message too: a worker that never falls silent must not outlive the limit.
         if time.monotonic() >= monitor.until and not monitor.is_finished:
             monitor.time_out()
     usage_sampler.sample(now=time.monotonic())
     if monitor.is_complete:
         group.wait_for_exits(seconds=_LEAVE_SECONDS)
-
-
-def _handle_event(
-    monitor: TrialMonitor,
-    group: WorkerGroup,
-    rank: int,
-    message: Message,
-    *,
-    hosts: Sequence[Host],
-    on_progress: OnProgress,
-    stage_file: StageFile,
-) -> None:
-    """Process one message of a rank, and answer it.
-
-    A checkpoint is stored before the next message is read: the answer to the next meeting confirms it.
-    """
-    if message.get("event") == "checkpoint":
-        monitor.notes += hosts[rank].take(Path(message["folder"]))
-        return
-    if message.get("event") == "progress":
-        on_progress(codec.from_plain(TrialProgress, message["progress"]))
-        return
-    if message.get("event") == "stage":
-        stage_file.show(codec.from_plain(TrialStage, message["stage"]), now=time.monotonic())
-        return
-    answer = monitor.on_message(rank, message, now=time.monotonic())
-    if answer is not None:
-        group.answer(answer)
 
 
 def _build_jobs(placement: Placement, context: SweepContext, hosts: Sequence[HostSession]) -> list[WorkerJob]:

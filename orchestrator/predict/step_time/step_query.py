@@ -193,12 +193,14 @@ class StepQuery:
     @cached_property
     def own_labels(self) -> StepLabels:
         """Labels of the step on the user's machine."""
-        labels, calibration = self.labels(self.peaks, self.precision), self.calibration
+        labels = self.labels(self.peaks, self.precision)
+        measured = self.calibration or DeviceBenchmark(driver_name="")  # nothing
         return replace(
             labels,
             device=self.host_cpu or labels.device,
-            has_measured_work=calibration is not None and calibration.has_work(self.precision),
-            has_measured_host=calibration is not None and calibration.has_host(self.precision),
+            has_measured_work=self.precision in measured.flops_per_second
+            and measured.memory_bytes_per_second is not None,
+            has_measured_host=self.precision in measured.layer_seconds,
         )
 
     def labels(self, peaks: DevicePeaks, precision: str) -> StepLabels:

@@ -49,7 +49,12 @@ def read_sweep(uri: str, *, sweep: str) -> tuple[tuple[TrialRecord, ...], Plan]:
         children, parent = _list_runs(client, sweep, where=without_secrets(where))
         with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(_DOWNLOADS) as pool:
             texts = list(pool.map(lambda run: _read_text(client, run, RECORD_NAME, Path(folder)), children))
-            plan = _build_plan(client, parent, sweep, Path(folder), where=without_secrets(where))
+            if not any(artifact.path == PLAN_NAME for artifact in client.list_artifacts(parent.info.run_id)):
+                raise RecordError(
+                    f"MLflow at {without_secrets(where)} has no {PLAN_NAME} of sweep {sweep!r}; "
+                    "report it once where its ledger is"
+                )
+            plan = from_json(Plan, _read_text(client, parent, PLAN_NAME, Path(folder)))
     return tuple(from_json(TrialRecord, text) for text in texts), plan
 
 
@@ -87,14 +92,6 @@ def _search(client: "MlflowClient", experiment_id: str) -> Iterator["Run"]:
         )
         yield from page
         token = page.token or ""
-
-
-def _build_plan(client: "MlflowClient", parent: "Run", sweep: str, folder: Path, *, where: str) -> Plan:
-    if not any(artifact.path == PLAN_NAME for artifact in client.list_artifacts(parent.info.run_id)):
-        raise RecordError(
-            f"MLflow at {where} has no {PLAN_NAME} of sweep {sweep!r}; report it once where its ledger is"
-        )
-    return from_json(Plan, _read_text(client, parent, PLAN_NAME, folder))
 
 
 def _read_text(client: "MlflowClient", run: "Run", name: str, folder: Path) -> str:

@@ -17,9 +17,8 @@ from torch import Tensor, nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from orchestrator.core import codec
-from orchestrator.train.capture.declared_step import DeclaredStep
-from orchestrator.train.capture.native_step import NativeStep
 from orchestrator.train.capture.request import CaptureRequest, refusals
+from orchestrator.train.capture.steps import DeclaredStep, NativeStep
 from orchestrator.train.precision import PRECISIONS, Precision
 from workloads.native.torch_depth import count_all, find_equal_list, mark_parts
 from workloads.native.torch_live import LiveStorages

@@ -12,9 +12,9 @@ from orchestrator.core.device import DeviceKind
 from orchestrator.core.errors import TrialError
 from orchestrator.core.result import DeviceFacts
 from orchestrator.train.environment import cpu_model, tpu_name
+from orchestrator.train.gce_metadata import slice_type
 from orchestrator.train.measurement.evaluation import Outputs, compute_quality
 from orchestrator.train.precision import PRECISIONS, find_precision_label
-from orchestrator.train.tpu_slice import slice_type
 from orchestrator.train.trainer import WorkerJob
 from orchestrator.train.trainers.tensorflow_strategy import configure_strategy
 from workloads.data.batches import Batches
@@ -90,7 +90,11 @@ class TensorFlowTrainer:
     def open(self, job: WorkerJob) -> None:
         """Configure TensorFlow and Keras for the trial, and make its strategy."""
         precision = PRECISIONS[job.precision]
-        _require_keras_on_tensorflow()
+        if keras.backend.backend() != "tensorflow":
+            raise TrialError(
+                "environment",
+                f"keras runs on {keras.backend.backend()!r}; set KERAS_BACKEND=tensorflow",
+            )
         self._job = job
         self._strategy = configure_strategy(job)
         tf.config.experimental.enable_tensor_float_32_execution(precision.tf32)
@@ -271,14 +275,6 @@ class TensorFlowTrainer:
             operation.outputs[0].dtype.name for operation in operations if operation.type in _PRODUCTS
         )
         self._product_dtype = next(products, "unknown")
-
-
-def _require_keras_on_tensorflow() -> None:
-    if keras.backend.backend() != "tensorflow":
-        raise TrialError(
-            "environment",
-            f"keras runs on {keras.backend.backend()!r}; set KERAS_BACKEND=tensorflow",
-        )
 
 
 def _float32_is_rounded(kind: DeviceKind) -> bool:

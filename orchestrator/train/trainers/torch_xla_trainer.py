@@ -19,9 +19,9 @@ from orchestrator.core.device import DeviceKind
 from orchestrator.core.errors import TrialError
 from orchestrator.core.result import DeviceFacts
 from orchestrator.train.environment import cpu_model, tpu_name
+from orchestrator.train.gce_metadata import slice_type
 from orchestrator.train.measurement.evaluation import Outputs, compute_quality
 from orchestrator.train.precision import PRECISIONS, Precision, find_precision_label
-from orchestrator.train.tpu_slice import slice_type
 from orchestrator.train.trainer import WorkerJob
 from orchestrator.train.trainers.torch_process import FirstProduct, join, leave, listen
 from orchestrator.train.trainers.torch_state import copy_arrays, put_back

@@ -18,7 +18,7 @@ from orchestrator.core.calibration import DeviceBenchmark
 from orchestrator.core.estimate import Estimate, Refusal
 from orchestrator.predict.step_time.analytic import LAUNCH_SECONDS
 from orchestrator.predict.step_time.bundled_models import default_models
-from orchestrator.predict.step_time.own_effects import OwnStep, effects_given
+from orchestrator.predict.step_time.estimator import OwnStep, effects_given
 from orchestrator.predict.step_time.published_estimate import build_published_estimate, estimate_by
 from orchestrator.predict.step_time.step_query import (
     COPY_OF_PEAK,

@@ -10,7 +10,7 @@ from shipped_devices import shipped_catalogue
 
 from orchestrator.core.calibration import DeviceBenchmark
 from orchestrator.predict.step_time.bundled_models import default_models
-from orchestrator.predict.step_time.own_effects import OwnStep, effects_given
+from orchestrator.predict.step_time.estimator import OwnStep, effects_given
 from orchestrator.predict.step_time.published_estimate import build_published_estimate, estimate_by
 from orchestrator.predict.step_time.step_query import StepQuery
 from workloads.registry import cached_workload

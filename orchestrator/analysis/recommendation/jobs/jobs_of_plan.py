@@ -31,7 +31,7 @@ from orchestrator.analysis.recommendation.model.candidate import CandidateSettin
 from orchestrator.analysis.recommendation.model.model import INDEPENDENT
 from orchestrator.core.estimate import Estimate, Forecast, Refusal, StepPrior
 from orchestrator.core.objective import Objective
-from orchestrator.core.placement import Aim, Plan
+from orchestrator.core.placement import Aim, Plan, task_name
 from orchestrator.core.result import TrialRecord, find_variables, find_versions
 from orchestrator.core.trial_progress import Target
 from orchestrator.core.trial_spec import TrialSpec, point_id, trial_id
@@ -109,7 +109,8 @@ def _build_job(key: JobKey, draft: _Found, plan: Plan, objective: Objective, *, 
             or [spec.steps * spec.global_batch_size for spec in draft.specs],
         ),
     )
-    return replace(job, epoch_samples=plan.count_epoch_samples(trial), input=plan.find_input(trial))
+    described = plan.inputs.get(task_name(trial.workload, trial.workload_options), "")
+    return replace(job, epoch_samples=plan.count_epoch_samples(trial), input=described)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

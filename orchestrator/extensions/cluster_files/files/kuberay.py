@@ -66,7 +66,14 @@ def _ray_job(cluster: Cluster, words: Sequence[str], *, has_claim: bool) -> Plai
             "activeDeadlineSeconds": math.ceil(cluster.deadline_hours * 3600),
             "shutdownAfterJobFinishes": True,
             "ttlSecondsAfterFinished": cluster.idle_seconds,
-            "rayClusterSpec": _ray_cluster(cluster, has_claim=has_claim),
+            "rayClusterSpec": {
+                "rayVersion": RAY_VERSION,
+                "authOptions": {"mode": "token"},
+                "enableInTreeAutoscaling": True,
+                "autoscalerOptions": {"version": "v2", "idleTimeoutSeconds": cluster.idle_seconds},
+                "headGroupSpec": _head(cluster, has_claim=has_claim),
+                "workerGroupSpecs": [_group(pool, cluster) for pool in cluster.pools],
+            },
         },
     }
 
@@ -103,18 +110,6 @@ def _claim(cluster: Cluster) -> Plain:
             "accessModes": ["ReadWriteOnce"],
             "resources": {"requests": {"storage": f"{cluster.records_gib}Gi"}},
         },
-    }
-
-
-def _ray_cluster(cluster: Cluster, *, has_claim: bool) -> Plain:
-    """A head that is reached from inside only, and a group of pods for each pool."""
-    return {
-        "rayVersion": RAY_VERSION,
-        "authOptions": {"mode": "token"},
-        "enableInTreeAutoscaling": True,
-        "autoscalerOptions": {"version": "v2", "idleTimeoutSeconds": cluster.idle_seconds},
-        "headGroupSpec": _head(cluster, has_claim=has_claim),
-        "workerGroupSpecs": [_group(pool, cluster) for pool in cluster.pools],
     }
 
 

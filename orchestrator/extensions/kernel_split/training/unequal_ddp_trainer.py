@@ -106,7 +106,17 @@ class UnequalDdpTrainer(TorchDdpTrainer):
     def setup(self, workload: WorkloadSpec, job: WorkerJob, batches: Batches) -> None:
         """Rendezvous, model, calibration, and this rank's share of each batch by it, or an even one."""
         self.prepare(workload, job)
-        self._probe = self._calibrated(workload, batches)
+        samples = convert_to_tensors(
+            batches.held_out(0, max(1, batches.global_batch_size // self._job.world_size))
+        )
+        batch = {name: array.to(self._device) for name, array in samples.items()}
+        self._probe = build_probe(
+            workload,
+            batch,
+            autocast=self._autocast,
+            meet=lambda: self._of_all_ranks(0),
+            synchronize=self.synchronize,
+        )
         speeds = self._of_all_ranks(1 / self._probe.seconds)
         if job.trial.trainer_options.get("shares") == "even":
             speeds = [1.0] * job.world_size
@@ -135,20 +145,6 @@ class UnequalDdpTrainer(TorchDdpTrainer):
         """Restore in place, for any earlier shares."""
         super().restore(arrays)
         self.samples = int(arrays[_SAMPLES][self._job.rank])
-
-    def _calibrated(self, workload: WorkloadSpec, batches: Batches) -> BatchProbe:
-        """Each rank with as many samples as an even share has, held out from training."""
-        samples = convert_to_tensors(
-            batches.held_out(0, max(1, batches.global_batch_size // self._job.world_size))
-        )
-        batch = {name: array.to(self._device) for name, array in samples.items()}
-        return build_probe(
-            workload,
-            batch,
-            autocast=self._autocast,
-            meet=lambda: self._of_all_ranks(0),
-            synchronize=self.synchronize,
-        )
 
     def _of_all_ranks(self, number: float) -> list[float]:
         """[rank]."""

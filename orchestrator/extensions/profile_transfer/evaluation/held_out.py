@@ -39,20 +39,15 @@ class Fold:
 
 def split_folds(pair: Pair) -> Mapping[str, tuple[Fold, ...]]:
     """Split -> folds that test each model once. A split that leaves nothing to train on has none."""
-    members = list_members(pair)
+    members = {
+        str(family): frozenset(pair.models[pair.families == family].tolist())
+        for family in np.unique(pair.families)
+    }
     models = tuple(frozenset({model}) for names in members.values() for model in names)
     families = tuple(members.values())
     return {
         split: tuple(Fold(tested=label, held_out=label) for label in held_out) if len(held_out) > 1 else ()
         for split, held_out in ((BY_MODEL, models), (BY_FAMILY, families))
-    }
-
-
-def list_members(pair: Pair) -> Mapping[str, frozenset[str]]:
-    """Family -> its models, in alphabetical order of the families."""
-    return {
-        str(family): frozenset(pair.models[pair.families == family].tolist())
-        for family in np.unique(pair.families)
     }
 
 

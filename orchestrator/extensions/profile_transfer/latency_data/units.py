@@ -31,7 +31,14 @@ def check_units(table: LatencyTable, *, devices_apart: float) -> None:
         devices_apart: factor between two devices, in the middle of all workloads, above which a
             unit is taken to be wrong.
     """
-    _check_range(table)
+    low, high = _STEP_SECONDS
+    wrong = table.rows[~table.rows["step_seconds"].between(low, high)]
+    if len(wrong):
+        first = wrong.iloc[0]
+        raise ConfigError(
+            f"{table.source}: {_named(first)}: a step of {first.step_seconds:.4g} s cannot be; "
+            f"check the unit of the latency, possible are {low:g} s to {high:g} s"
+        )
     _check_profiles(table)
     _check_repeats(table)
     _check_devices(table, apart=devices_apart)
@@ -57,17 +64,6 @@ def without_twins(table: LatencyTable) -> LatencyTable:
     kept = by_profile.drop_duplicates(list(KEYS)).drop(columns="bare").sort_index()
     profiled = table.op_seconds.index.intersection(kept.index)
     return LatencyTable(rows=kept, op_seconds=table.op_seconds.loc[profiled], source=table.source)
-
-
-def _check_range(table: LatencyTable) -> None:
-    low, high = _STEP_SECONDS
-    wrong = table.rows[~table.rows["step_seconds"].between(low, high)]
-    if len(wrong):
-        first = wrong.iloc[0]
-        raise ConfigError(
-            f"{table.source}: {_named(first)}: a step of {first.step_seconds:.4g} s cannot be; "
-            f"check the unit of the latency, possible are {low:g} s to {high:g} s"
-        )
 
 
 def _check_profiles(table: LatencyTable) -> None:

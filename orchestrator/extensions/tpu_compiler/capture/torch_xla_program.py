@@ -15,9 +15,8 @@ from torch_xla import backends
 from torch_xla.core import xla_builder, xla_model
 
 from orchestrator.extensions.tpu_compiler.capture.hlo import with_donations
-from orchestrator.train.capture.declared_step import DeclaredStep
-from orchestrator.train.capture.native_step import NativeStep
 from orchestrator.train.capture.request import CapturedStep, CaptureRequest, serve
+from orchestrator.train.capture.steps import DeclaredStep, NativeStep
 from orchestrator.train.precision import PRECISIONS
 from orchestrator.train.trainers.torch_xla_trainer import build_autocast
 

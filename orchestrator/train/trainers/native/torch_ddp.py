@@ -64,8 +64,7 @@ class NativeTorchDdpTrainer:
         self._job = batches.load()
         self._loss_of = JobLoss(self._job).train()
         recompute_blocks(self._job, job.trial.memory_settings.activation_checkpointing)
-        if self._device.type != "cpu":
-            replace_tensors(self._loss_of, self._job.optimizers, lambda tensor: tensor.to(self._device))
+        self._place_model()
         self._product = ProductDtype(self._loss_of)
         join(job, device=self._device, listener=listener)
         self._autocast = build_autocast(precision, self._device)
@@ -152,6 +151,10 @@ class NativeTorchDdpTrainer:
     def close(self) -> None:
         """Leave the process group, if there is one; what holds it lives until the process ends."""
         leave(self)
+
+    def _place_model(self) -> None:
+        if self._device.type != "cpu":
+            replace_tensors(self._loss_of, self._job.optimizers, lambda tensor: tensor.to(self._device))
 
     def _replicate(self) -> nn.Module:
         return DistributedDataParallel(self._loss_of, find_unused_parameters=self._has_unused_weights)

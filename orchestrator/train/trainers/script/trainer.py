@@ -9,10 +9,10 @@ from typing import Any
 from orchestrator.core.errors import TrialError
 from orchestrator.core.result import DeviceFacts
 from orchestrator.train.environment import cpu_model, tpu_name
+from orchestrator.train.gce_metadata import slice_type
 from orchestrator.train.measurement.core_waits import CoreWaits, read_core_waits
 from orchestrator.train.measurement.loop import LoopTimes
 from orchestrator.train.precision import find_precision_label
-from orchestrator.train.tpu_slice import slice_type
 from orchestrator.train.trainer import LEAST_LOSSES, WorkerJob
 from orchestrator.train.trainers.script.connection import Script, WholeRun
 from orchestrator.train.trainers.script.part import (

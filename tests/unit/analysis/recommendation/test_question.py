@@ -3,7 +3,7 @@
 from report_builders import forecast, measured, plan_of
 
 from orchestrator.analysis.findings import collect_findings
-from orchestrator.analysis.recommendation.answer.question import build_question, question_of_all
+from orchestrator.analysis.report.first_screen import build_question, question_of_all
 
 
 def asked(records, **changes):

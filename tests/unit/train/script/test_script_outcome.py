@@ -2,7 +2,7 @@
 
 import pytest
 
-from orchestrator.train.trainers.script.outcome import cause_in, failure_in, hint_for
+from orchestrator.train.trainers.script.connection import cause_in, failure_in, hint_for
 from orchestrator.train.trainers.script.variables import ScriptVariables
 
 NOTHING = ScriptVariables(passed={}, left_out=())
