@@ -10,7 +10,7 @@ from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
-from workloads.apart_room import CLOSED, MOST_BYTES, Progress
+from workloads.apart import CLOSED, MOST_BYTES, Progress
 from workloads.data.dataset import DataSet, UserFolder
 from workloads.data.published import Means
 from workloads.data.sources import data_set_at, prepare
@@ -84,20 +84,14 @@ def _options(question: Question, _on_progress: Progress) -> Any:
     """Return the name, type and default of every knob."""
     options = options_here(question["name"], Origin(**question["origin"]))
     hints = get_type_hints(options)
-    knobs = [
-        Knob(
-            name=field_.name,
-            kind=_convert_scalar(hints[field_.name]).__name__,
-            is_tuple=get_origin(hints[field_.name]) is tuple,
-            default=None if field_.default is MISSING else field_.default,
-        )
-        for field_ in fields(options)
-    ]
+    knobs = []
+    for field_ in fields(options):
+        hint = hints[field_.name]
+        is_tuple = get_origin(hint) is tuple
+        kind = (get_args(hint)[0] if is_tuple else hint).__name__
+        default = None if field_.default is MISSING else field_.default
+        knobs.append(Knob(name=field_.name, kind=kind, is_tuple=is_tuple, default=default))
     return to_plain(knobs, path="Options")
-
-
-def _convert_scalar(hint: Any) -> Any:
-    return get_args(hint)[0] if get_origin(hint) is tuple else hint
 
 
 def _spec(question: Question, _on_progress: Progress) -> Any:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.cli import main
-from workloads.apart_room import Room
+from workloads.apart import Room
 
 pytest.importorskip("torch", reason="torch is not installed")
 
