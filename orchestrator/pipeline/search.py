@@ -7,7 +7,7 @@ from pathlib import Path
 from orchestrator.analysis.recommendation.answer.answer import Recommendation
 from orchestrator.core.codec import to_json
 from orchestrator.core.placement import Plan
-from orchestrator.core.result import TrialRecord, latest
+from orchestrator.core.result import latest
 from orchestrator.core.search import JobProgress, SearchProgress
 from orchestrator.core.settings import Settings
 from orchestrator.core.trial_progress import Pruning, TrialProgress
@@ -64,6 +64,7 @@ class ReportingSearch:
         self._path = folder / FILE_NAME
         self._on_message = on_message
         self._printed: set[str] = set()
+        self.start, self.end, self.drop = search.start, search.end, search.drop
 
     def next_trial(self, format_obstacle: ObstacleOf) -> str | None:
         """Choose the next trial, and show the reason."""
@@ -78,24 +79,12 @@ class ReportingSearch:
         self._printed = set(sentences)
         return chosen
 
-    def start(self, trial_id: str) -> None:
-        """Forward the start of a trial."""
-        self._search.start(trial_id)
-
-    def end(self, record: TrialRecord) -> None:
-        """Forward the end of a trial."""
-        self._search.end(record)
-
     def find_pruning(self, trial_id: str, shown: TrialProgress) -> Pruning | None:
         """Let the search decide whether a running trial is ended early, and show the decision."""
         pruning = self._search.find_pruning(trial_id, shown)
         if pruning is not None:
             self._on_message(f"pruned: {self._search.build_setting(trial_id)}: {pruning.why}")
         return pruning
-
-    def drop(self, trial_id: str) -> None:
-        """Forward that a trial is not run."""
-        self._search.drop(trial_id)
 
 
 def _ended(job: JobProgress) -> JobProgress:

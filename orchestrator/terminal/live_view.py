@@ -119,15 +119,23 @@ class LiveProgress:
 
     Args:
         folder: folder of the sweep, where running trials write their stage.
+        on_change: draws the state at once.
     """
 
     def __init__(
-        self, plan: Plan, progress: Progress, *, folder: Path, clock: Callable[[], float] = time.time
+        self,
+        plan: Plan,
+        progress: Progress,
+        *,
+        folder: Path,
+        clock: Callable[[], float] = time.time,
+        on_change: Callable[[], None] = lambda: None,
     ) -> None:
         self._plan = plan
         self._progress = progress
         self._folder = folder
         self._clock = clock
+        self._on_change = on_change
         self._began = clock()
         self._names = short_names(trial.trial for trial in plan.placements)
         self._ended: list[Row] = []
@@ -141,16 +149,19 @@ class LiveProgress:
         """Add a row."""
         with self._lock:
             self._progress.start(attempt, now=self._clock())
+        self._on_change()
 
     def placed(self, attempt: Attempt) -> None:
         """Show in its row that it runs."""
         with self._lock:
             self._progress.place(attempt, now=self._clock())
+        self._on_change()
 
     def withdrawn(self, attempt: Attempt) -> None:
         """Take its row away."""
         with self._lock:
             self._progress.withdraw(attempt)
+        self._on_change()
 
     def ended(self, record: TrialRecord) -> None:
         """Move its row to the ended ones."""
@@ -172,6 +183,7 @@ class LiveProgress:
                     self._price_marks.update(dict.fromkeys(find_marks(record.price)))
             if record.result and record.provenance == "measured" and record.placement.trains and not noise:
                 self._count_rate(record)
+        self._on_change()
 
     def _count_rate(self, record: TrialRecord) -> None:
         rate = collect_metrics(record).get("steady_samples_per_second")
@@ -214,30 +226,6 @@ class LiveProgress:
         )
 
 
-class _LiveCallback:
-    """Callback that updates the state and draws it at once."""
-
-    def __init__(self, live: Live, progress: LiveProgress) -> None:
-        self._live = live
-        self._progress = progress
-
-    def started(self, attempt: Attempt) -> None:
-        self._progress.started(attempt)
-        self._live.refresh()
-
-    def placed(self, attempt: Attempt) -> None:
-        self._progress.placed(attempt)
-        self._live.refresh()
-
-    def withdrawn(self, attempt: Attempt) -> None:
-        self._progress.withdrawn(attempt)
-        self._live.refresh()
-
-    def ended(self, record: TrialRecord) -> None:
-        self._progress.ended(record)
-        self._live.refresh()
-
-
 @contextmanager
 def watching(
     console: Console,
@@ -260,7 +248,7 @@ def watching(
     if is_plain or not _can_redraw(console) or not plan.placements:
         yield PlainProgress(console, plan, progress, ledger=ledger)
         return
-    live_progress = LiveProgress(plan, progress, folder=folder)
+    live_progress = LiveProgress(plan, progress, folder=folder, on_change=lambda: live.refresh())
 
     def render() -> RenderableType:
         return drawn(
@@ -271,7 +259,7 @@ def watching(
         )
 
     with Live(console=console, get_renderable=render, refresh_per_second=_DRAWN_PER_SECOND) as live:
-        yield _LiveCallback(live, live_progress)
+        yield live_progress
 
 
 def _can_redraw(console: Console) -> bool:

@@ -3,26 +3,11 @@
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
 import torch
 from torch import Tensor
 
 Tensors = Mapping[str, Tensor]
-
-
-class Copier(Protocol):
-    """Starts copies that run beside the device's work."""
-
-    def start(self, batch: Tensors) -> "Copy":
-        """Start to copy a batch, and return at once."""
-
-
-class Copy(Protocol):
-    """A copy that was started."""
-
-    def finished(self) -> Tensors:
-        """Wait until the batch is on the device, and return it."""
 
 
 class BatchCopies:
@@ -41,7 +26,7 @@ class BatchCopies:
         *,
         read: Callable[[int], Tensors],
         copy: Callable[[Tensors], Tensors],
-        copier: Copier | None,
+        copier: "CudaCopier | None",
         add_wait: Callable[[float], None],
         last: int,
     ) -> None:
@@ -50,7 +35,7 @@ class BatchCopies:
         self._copier = copier
         self._add_wait = add_wait
         self._last = last
-        self._ahead: tuple[int, Copy] | None = None
+        self._ahead: tuple[int, _CudaCopy] | None = None
 
     def take(self, index: int) -> Tensors:
         """Return a batch on the device."""
