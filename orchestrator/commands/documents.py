@@ -9,7 +9,6 @@ from orchestrator.analysis.measurements.setting import Namer, names_in
 from orchestrator.analysis.metrics.cost import marks_in
 from orchestrator.analysis.metrics.definitions import collect_metrics
 from orchestrator.analysis.predictions.forecasts import Predicted
-from orchestrator.analysis.recommendation.answer.answer import NextStep
 from orchestrator.analysis.recommendation.tables import convert_to_plain
 from orchestrator.analysis.report.headline import build_headline
 from orchestrator.analysis.tables.costs import Cost, sum_bills
@@ -203,9 +202,3 @@ def _under_way(left: Sequence[Placement], at: dict[str, TrialEvent], build_name:
                 "stage": step.stage,
                 "since": step.at,
             }
-
-
-def next_document(step: NextStep | None, sweep: str) -> Document:
-    """Make the document of `next` where nothing runs."""
-    plain: Document = codec.to_nulls({"sweep": sweep, "next_step": step})
-    return plain

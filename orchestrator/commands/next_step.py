@@ -14,12 +14,11 @@ from orchestrator.commands.catalogue.catalogue import list_commands
 from orchestrator.commands.catalogue.shared_flags import SHARED_FLAGS
 from orchestrator.commands.catalogue.sweeps import PRINT
 from orchestrator.commands.command_line import DONE, CommandLine, parse
-from orchestrator.commands.documents import next_document
 from orchestrator.commands.json_output import print_document, progress_screen, wants_json
 from orchestrator.commands.sweep_commands import end, run_line
 from orchestrator.config.loader import load
+from orchestrator.core import codec
 from orchestrator.core.errors import ConfigError, UnknownNameError
-from orchestrator.core.placement import Plan
 from orchestrator.core.printable import PROGRAM
 from orchestrator.core.settings import Settings
 from orchestrator.core.trial_spec import point_id
@@ -32,7 +31,12 @@ from orchestrator.terminal.screen import Screen
 def next_step(line: CommandLine, screen: Screen) -> int:
     """Run the first step that the sweep's report proposes, or print its command."""
     here = _named(line.overrides)
-    stored = _stored_plan(here)
+    folder = here.outputs / here.sweep.name
+    stored = last_plan_in(folder)
+    if stored is None:
+        others = sorted(path.parent.name for path in here.outputs.glob("*/plan.json"))
+        known = f"; sweeps with one: {', '.join(others)}" if others else ""
+        raise ConfigError(f"no plan is stored in {display_path(folder)}; run the sweep first{known}")
     of_folder = ("+sweep=", "sweep=", "sweep.name=")
     typed = [word for word in line.overrides if not word.startswith(of_folder) and word not in stored.words]
     with parsed_arguments((*stored.words, *typed) if stored.words else line.overrides) as words:
@@ -61,7 +65,7 @@ def next_step(line: CommandLine, screen: Screen) -> int:
 def _show(step: NextStep | None, name: str, line: CommandLine, screen: Screen) -> int:
     """Print the command of a step, or that there is none, and run nothing."""
     if wants_json(line):
-        print_document(next_document(step, name))
+        print_document(codec.to_nulls({"sweep": name, "next_step": step}))
     elif step is None:
         screen.line(f"{name}: no measurement is known to help; `report` has the answer")
     else:
@@ -82,17 +86,6 @@ def _named(words: Sequence[str]) -> Settings:
         if last_plan_in(settings.outputs / name) is None:
             raise
         return settings
-
-
-def _stored_plan(settings: Settings) -> Plan:
-    """Return the plan of the last report of a sweep. Raises ConfigError where there is none."""
-    folder = settings.outputs / settings.sweep.name
-    plan = last_plan_in(folder)
-    if plan is None:
-        others = sorted(path.parent.name for path in settings.outputs.glob("*/plan.json"))
-        known = f"; sweeps with one: {', '.join(others)}" if others else ""
-        raise ConfigError(f"no plan is stored in {display_path(folder)}; run the sweep first{known}")
-    return plan
 
 
 def _split_commands(text: str) -> Iterator[list[str]]:

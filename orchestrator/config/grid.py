@@ -10,18 +10,26 @@ from typing import Any
 
 from omegaconf import DictConfig
 
-from orchestrator.config.available_devices import AvailableDevices, with_available
+from orchestrator.config.cluster import find_devices
+from orchestrator.config.composer import Composer
 from orchestrator.config.device_names import with_canonical_names
 from orchestrator.config.error_messages import shown
 from orchestrator.config.request import Request, check_axis, check_option, values_of_axis
 from orchestrator.config.schema import DEVICES, FOLLOWING_DEVICES
 from orchestrator.config.values import frozen, resolved
+from orchestrator.core.device import Device
 from orchestrator.core.errors import ConfigError, UnknownNameError
+from orchestrator.core.pool import Cluster
 from orchestrator.core.sweep import MOST_TRIALS, MOST_UNEQUAL, Point
+from orchestrator.execute.machine.inventory import accelerators_here, recognised
 from orchestrator.plan.expand import Combination, expand, matches
 
 _MOST_JOBS = 3
 _MOST_CHARACTERS = 100  # of a sweep's name
+AUTO = "auto"
+
+AvailableDevices = Callable[[], tuple[str, ...]]
+"""Function that names the available devices. It may ask drivers, so only `auto` calls it."""
 
 
 def name_of_jobs(option: str, points: Iterable[Point]) -> str:
@@ -250,3 +258,32 @@ def _checked(entry: Any, *, where: str) -> dict[str, Any]:
 def _products(choices: Mapping[str, Iterable[Any]]) -> Iterator[dict[str, Any]]:
     for values in product(*choices.values()):
         yield dict(zip(choices, values, strict=True))
+
+
+def known_devices(composer: Composer) -> Mapping[str, Device]:
+    """Return all devices of `conf/device/`, the user's and the shipped ones."""
+    return find_devices(composer.nodes({"device": composer.options("device")}))
+
+
+def available_devices(composer: Composer, cluster: Cluster | None) -> tuple[str, ...]:
+    """Name the devices of a cluster's pools; without a cluster, the CPU and this host's accelerators.
+
+    Raises:
+        ConfigError: CUDA_VISIBLE_DEVICES names a GPU that is not here.
+        PlacementError: the GPUs' driver fails.
+    """
+    if cluster is not None:
+        return tuple(dict.fromkeys(pool.device.name for pool in cluster.available_pools))
+    accelerators = accelerators_here()
+    if not accelerators.gpus and not accelerators.slice_type:
+        return ("cpu",)
+    return ("cpu", *recognised(known_devices(composer).values(), accelerators))
+
+
+def with_available(values: Iterable[Any], available: AvailableDevices) -> tuple[Any, ...]:
+    """Replace `auto` among the values of the axis `device`; a device that is named twice counts once."""
+    named = tuple(values)
+    if AUTO not in named:
+        return named
+    replaced = (device for value in named for device in (available() if value == AUTO else (value,)))
+    return tuple(dict.fromkeys(replaced))

@@ -8,11 +8,10 @@ from typing import Any
 
 from omegaconf import DictConfig
 
-from orchestrator.config.available_devices import AUTO, available_devices, known_devices
 from orchestrator.config.cluster import convert_price_list, declared
 from orchestrator.config.composer import Composer
 from orchestrator.config.device_names import CanonicalWords, canonical_name, canonical_words
-from orchestrator.config.grid import build_grid, name_of_jobs
+from orchestrator.config.grid import AUTO, available_devices, build_grid, known_devices, name_of_jobs
 from orchestrator.config.options import (
     apply_combination,
     build_options,

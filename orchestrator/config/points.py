@@ -70,6 +70,8 @@ class PointMaker:
     def _point(self, combination: Combination) -> Point:
         workload: Named = self._part("workload", combination)
         trainer: Named = self._part("trainer", combination)
+        groups = [group for group in POINT_GROUPS if group in combination]
+        knobs = {key for group in groups for key in self._knobs[group, str(combination[group])]}
         return Point(
             workload=workload.name,
             workload_options=workload.options,
@@ -79,7 +81,11 @@ class PointMaker:
             precision=self._part("precision", combination),
             data_source=self._part("data", combination),
             timing=self._part("measure", combination),
-            label=self._find_label(combination),
+            label={
+                key: combination[key]
+                for key in self._label
+                if key in combination and ("." not in key or key in knobs)
+            },
             is_baseline=bool(self._baseline) and matches(combination, self._baseline),
             deals_batches=trainer_info(trainer.name).deals_batches,
             **self._values(combination, set(POINT_KEYS) - set(MEMORY_KEYS)),
@@ -120,15 +126,6 @@ class PointMaker:
         if group == "trainer":
             self._start(plain)
         return _CONVERTED[group](plain, config, option)
-
-    def _find_label(self, combination: Combination) -> dict[str, Option]:
-        groups = [group for group in POINT_GROUPS if group in combination]
-        knobs = {key for group in groups for key in self._knobs[group, str(combination[group])]}
-        return {
-            key: combination[key]
-            for key in self._label
-            if key in combination and ("." not in key or key in knobs)
-        }
 
     def _start(self, plain: Mapping[str, Any]) -> None:
         name, settings = plain["name"], TrainerSettings(**{key: plain[key] for key in _START})

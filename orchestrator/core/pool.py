@@ -164,7 +164,13 @@ class Cluster:
             self._check_rented()
         if self.provider == "gcp":
             self._check_launcher()
-        self._check_sum()
+        knows_limit = self.provider != "gke"  # KubeRay knows no limit over all groups
+        total = sum((pool.min_nodes if knows_limit else pool.max_nodes) * pool.hosts for pool in self.pools)
+        if total > self.max_nodes:
+            raise ConfigError(
+                f"pools.max_nodes={self.max_nodes} is less than the {total} that its pools have at "
+                f"{'least' if knows_limit else 'most'}"
+            )
 
     def _check_rented(self) -> None:
         """Check the settings that Google Cloud requires."""
@@ -209,16 +215,6 @@ class Cluster:
         booted = {"cpu", *(pool.device.kind for pool in self.pools)} - {"tpu"}
         if lacking := booted - self.boot_images.keys():
             raise ConfigError(f"pools.boot_images lacks {', '.join(sorted(lacking))}; name an image for each")
-
-    def _check_sum(self) -> None:
-        """KubeRay knows no limit over all groups, so that theirs must keep to it together."""
-        knows_limit = self.provider != "gke"
-        total = sum((pool.min_nodes if knows_limit else pool.max_nodes) * pool.hosts for pool in self.pools)
-        if total > self.max_nodes:
-            raise ConfigError(
-                f"pools.max_nodes={self.max_nodes} is less than the {total} that its pools have at "
-                f"{'least' if knows_limit else 'most'}"
-            )
 
     def image(self, environment: Environment) -> str:
         """The image of a trainer's environment."""

@@ -28,16 +28,6 @@ def describe_input(point: Point) -> str:
     return f"{described} (published size; runs default to {usual})"
 
 
-def describe_inputs(tasks: Mapping[str, Point]) -> Mapping[str, str]:
-    """Describe the input of every task that is known, by its name.
-
-    Args:
-        tasks: point of every task, by `task_name`.
-    """
-    described = {name: describe_input(point) for name, point in tasks.items()}
-    return {name: words for name, words in described.items() if words}
-
-
 def apply_published_size(point: Point, named: Collection[str]) -> Point:
     """Set the published size, unless the user or a file sets one of its options.
 

@@ -33,7 +33,7 @@ from orchestrator.plan.cache import (
     would_fail_again,
 )
 from orchestrator.plan.compatibility import reason_against, reason_against_build
-from orchestrator.plan.inputs import describe_inputs
+from orchestrator.plan.inputs import describe_input
 from orchestrator.plan.memory import MemoryKey, memory_key
 from orchestrator.plan.place import PlacementRequest, in_order, place
 from orchestrator.plan.requests import RequestedPoint
@@ -110,7 +110,7 @@ def plan(
         baseline=_baseline(sweep, requested),
         aims=_find_aims(tasks),
         trainings=_find_trainings(tasks, train_samples),
-        inputs=describe_inputs(tasks),
+        inputs={name: words for name, point in tasks.items() if (words := describe_input(point))},
         memory=_find_memory(outcomes, memory_fits),
         outdated=outdated,
     )

@@ -62,7 +62,12 @@ class ReplicatedLedger(Ledger):
             RecordError: the archive cannot be read or written, or lacks records at the end.
         """
         with super().lock(), self._archive.owned(sweep=self.sweep, folder=self.path.parent):
-            self._exchange()
+            own = super().records()
+            for record in self._archive.only_here(own):
+                super().append(record)
+            self._has_all = True
+            for record in self._archive.missing_here(own):
+                self._archive.put(record)
             try:
                 yield
             finally:
@@ -73,14 +78,6 @@ class ReplicatedLedger(Ledger):
                     f"{self.path} alone has the last records of sweep {self.sweep!r}, in number "
                     f"{len(self._unsent)}; the same command sends them"
                 )
-
-    def _exchange(self) -> None:
-        own = super().records()
-        for record in self._archive.only_here(own):
-            super().append(record)
-        self._has_all = True
-        for record in self._archive.missing_here(own):
-            self._archive.put(record)
 
     def _send(self) -> None:
         """Send what the archive lacks, unless it has failed just now."""

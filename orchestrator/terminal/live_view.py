@@ -182,16 +182,13 @@ class LiveProgress:
                     self._usd += bill.usd
                     self._price_marks.update(dict.fromkeys(find_marks(record.price)))
             if record.result and record.provenance == "measured" and record.placement.trains and not noise:
-                self._count_rate(record)
+                rate = collect_metrics(record).get("steady_samples_per_second")
+                if rate is not None:
+                    spec = record.spec
+                    job = f"{task_name(spec.workload, spec.workload_options)}, {data_name(spec.data)}"
+                    setting = self._names.setting(spec)
+                    self._rates.append(Rate(job=job, setting=setting, samples_per_second=rate))
         self._on_change()
-
-    def _count_rate(self, record: TrialRecord) -> None:
-        rate = collect_metrics(record).get("steady_samples_per_second")
-        if rate is not None:
-            spec = record.spec
-            job = f"{task_name(spec.workload, spec.workload_options)}, {data_name(spec.data)}"
-            setting = self._names.setting(spec)
-            self._rates.append(Rate(job=job, setting=setting, samples_per_second=rate))
 
     def state(self) -> LiveState:
         """Return what is to be drawn now."""

@@ -94,7 +94,8 @@ def _assigned_in_torch(name: str, *, absent: str | None = None) -> str | None:
     assigned = [
         node.value
         for node in _parse_statements("torch", "version.py")
-        if isinstance(node, ast.Assign | ast.AnnAssign) and name in map(ast.unparse, _find_targets(node))
+        if isinstance(node, ast.Assign | ast.AnnAssign)
+        and name in map(ast.unparse, node.targets if isinstance(node, ast.Assign) else [node.target])
     ]
     return _literal(assigned[0]) or absent if assigned else None
 
@@ -126,10 +127,6 @@ def _parse_statements(package: str, file: str) -> list[ast.stmt]:
         return ast.parse(Path(spec.submodule_search_locations[0], file).read_text()).body
     except (OSError, SyntaxError, ValueError):
         return []
-
-
-def _find_targets(node: ast.Assign | ast.AnnAssign) -> list[ast.expr]:
-    return node.targets if isinstance(node, ast.Assign) else [node.target]
 
 
 def _literal(node: ast.expr | None) -> str | None:

@@ -14,7 +14,7 @@ from orchestrator.train.measurement import calibration, loop
 from orchestrator.train.precision import PRECISIONS
 from orchestrator.train.rank_result import RankResult
 from orchestrator.train.trainer import Trainer
-from orchestrator.train.validation.weight_changes import Digests, find_unmoved, hash_arrays, unmoved_in_job
+from orchestrator.train.validation.weight_changes import Digests, find_unmoved, hash_arrays
 from orchestrator.train.worker_setup import ReadyWorker
 from workloads.cost import find_cost
 
@@ -79,9 +79,10 @@ def _count_step(worker: ReadyWorker) -> tuple[float, float]:
 
 
 def _find_unmoved(worker: ReadyWorker, trained: Digests) -> tuple[str, ...]:
-    """Return the trained networks with weights that have not changed at all."""
-    if worker.spec.costs:
-        return unmoved_in_job(worker.initial, trained)
+    """Return the trained networks with weights that have not changed at all, bit for bit."""
+    if worker.spec.costs:  # a native job
+        has_moved = any(digest != trained.get(name) for name, digest in worker.initial.items())
+        return () if has_moved else ("training.model",)
     return find_unmoved(worker.spec.phases, worker.initial, trained)
 
 

@@ -144,20 +144,17 @@ def find_facts(measurement: Measurement) -> dict[str, object]:
     """Return all fields in which measurements may differ; each option of a trainer is a field of its own."""
     facts = plain_setting(measurement.setting)
     del facts["ran_with"], facts["trainer_options"], facts["memory_settings"]
+    parts = (
+        part for part in measurement.versions.split("; ") if part.split(" ")[0] not in ACCELERATOR_SOFTWARE
+    )
     return {
         **facts,
         **options_in(measurement.setting),
         **find_memory_settings(measurement.setting),
-        "versions": _framework_versions(measurement.versions),
+        "versions": re.sub(r"\+[\w.]+", "", "; ".join(parts)),
         _BUILDS: measurement.versions,
         "variables": measurement.variables,
     }
-
-
-def _framework_versions(versions: str) -> str:
-    """Return the versions without local parts and without those of an accelerator's software."""
-    parts = (part for part in versions.split("; ") if part.split(" ")[0] not in ACCELERATOR_SOFTWARE)
-    return re.sub(r"\+[\w.]+", "", "; ".join(parts))
 
 
 def _option(name: str) -> Factor:

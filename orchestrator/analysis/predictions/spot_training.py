@@ -94,10 +94,6 @@ class _World:
         mean = lost + self.restart_seconds + count * again
         return mean, lost_variance + count * again_variance + count * (1 + count) * again**2
 
-    def expected_seconds(self) -> float:
-        """Return the mean of the whole time."""
-        return self.num_segments * self.segment_seconds + self.expected_interruptions * self.loss[0]
-
     def chance_within(self, seconds: float) -> float:
         """Return the share of worlds that are done by then."""
         undisturbed = self.num_segments * self.segment_seconds
@@ -136,7 +132,10 @@ def find_checkpoint_interval(checkpoint_seconds: float, interruptions_per_second
 
 def expect_seconds(training: SpotTraining, interval_seconds: float) -> float:
     """Return the mean time over all rates and restarts of their ranges."""
-    return fmean(world.expected_seconds() for world in _worlds(training, interval_seconds))
+    return fmean(
+        world.num_segments * world.segment_seconds + world.expected_interruptions * world.loss[0]
+        for world in _worlds(training, interval_seconds)
+    )
 
 
 def predict_spot(training: SpotTraining, *, price_ratio: float) -> SpotOutlook:

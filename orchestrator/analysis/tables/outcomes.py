@@ -33,7 +33,12 @@ def rehearsed_table(records: Sequence[TrialRecord]) -> Table:
     named = ("workload", *varying([build_setting(record.spec) for record in records], DETAILS))
     precisions: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for record in records:
-        precisions[_find_rehearsal(record, named=named)].append(record.spec.precision)
+        spec = record.spec
+        workload = format_label(build_setting(spec), named)
+        outcome = f"failed: {record.failure.kind}" if record.failure else "passed"
+        substitutions = "; ".join(record.placement.substitutions) or UNKNOWN
+        equal = (workload, spec.device_label, spec.trainer, outcome, substitutions)
+        precisions[equal].append(spec.precision)
     return Table(
         title="Rehearsed",
         note=(
@@ -56,15 +61,6 @@ def rehearsed_table(records: Sequence[TrialRecord]) -> Table:
             for key, precisions_of in precisions.items()
         ),
     )
-
-
-def _find_rehearsal(record: TrialRecord, *, named: Sequence[str]) -> tuple[str, ...]:
-    """Return the fields that are equal in the precisions that share a row."""
-    spec = record.spec
-    workload = format_label(build_setting(spec), named)
-    outcome = f"failed: {record.failure.kind}" if record.failure else "passed"
-    substitutions = "; ".join(record.placement.substitutions) or UNKNOWN
-    return workload, spec.device_label, spec.trainer, outcome, substitutions
 
 
 def failed_table(records: Sequence[TrialRecord], build_name: Namer) -> Table:

@@ -31,16 +31,12 @@ def find_interface(ip: str) -> str:
     """
     for _, name in socket.if_nameindex():
         with contextlib.suppress(OSError):  # it has no IPv4 address
-            if _find_address(name) == ip:
+            request = struct.pack("256s", name.encode())
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+                answer = fcntl.ioctl(any_socket, _SIOCGIFADDR, request)
+            if socket.inet_ntoa(answer[20:24]) == ip:
                 return name
     raise OSError(f"no network interface of {socket.gethostname()} has the address {ip}")
-
-
-def _find_address(interface: str) -> str:
-    request = struct.pack("256s", interface.encode())
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
-        answer = fcntl.ioctl(any_socket, _SIOCGIFADDR, request)
-    return socket.inet_ntoa(answer[20:24])
 
 
 def _bound() -> socket.socket:

@@ -71,12 +71,6 @@ def this_process_agent() -> HostAgent:
     return HostAgent()
 
 
-def end_own_agent() -> None:
-    """End it sooner, and its fork servers with it."""
-    this_process_agent().close()
-    this_process_agent.cache_clear()
-
-
 def _this_node() -> str:
     return str(ray.get_runtime_context().get_node_id())
 

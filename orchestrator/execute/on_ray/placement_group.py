@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import ray
-from ray.util.placement_group import PlacementGroup
 
 from orchestrator.core.placement import Attempt, Placement
 from orchestrator.execute.executor import SweepContext
@@ -70,8 +69,13 @@ def hosts_of_group(
     group = ray.util.get_current_placement_group()
     assert group is not None, "Tune gives every trial one"
     hosts: list[Host] = []
+    table = ray.util.placement_group_table(group)
+    nodes = ray.nodes()  # type: ignore[no-untyped-call] # Ray has no type there
+    labels = {node["NodeID"]: node["Labels"] for node in nodes}
+    node_ids = table["bundles_to_node_id"].items()
     bundles = sorted(
-        _bundle_nodes(group), key=lambda bundle: (int(bundle.labels.get(_PLACE_LABEL, 0)), bundle.index)
+        [_BundleNode(index, node_id, labels[node_id]) for index, node_id in node_ids],
+        key=lambda bundle: (int(bundle.labels.get(_PLACE_LABEL, 0)), bundle.index),
     )
     if attempt.placement.unequal:
         bundles.sort(key=lambda bundle: bundle.index)
@@ -97,14 +101,6 @@ def _on_this_node(attempt: Attempt) -> Attempt:
 def _placed(attempt: Attempt, bundles: Sequence[_BundleNode]) -> Attempt:
     node, *others = (bundle.name for bundle in bundles)
     return replace(attempt, placement=replace(attempt.placement, node=node, other_nodes=tuple(others)))
-
-
-def _bundle_nodes(group: PlacementGroup) -> list[_BundleNode]:
-    table = ray.util.placement_group_table(group)
-    nodes = ray.nodes()  # type: ignore[no-untyped-call] # Ray has no type there
-    labels = {node["NodeID"]: node["Labels"] for node in nodes}
-    node_ids = table["bundles_to_node_id"].items()
-    return [_BundleNode(index, node_id, labels[node_id]) for index, node_id in node_ids]
 
 
 def build_bundles(placement: Placement, context: SweepContext) -> list[dict[str, float]]:

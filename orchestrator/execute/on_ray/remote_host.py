@@ -16,7 +16,7 @@ from orchestrator.core.placement import Attempt
 from orchestrator.core.result import Failure
 from orchestrator.execute.executor import SweepContext
 from orchestrator.execute.machine.network import LOOPBACK
-from orchestrator.execute.on_ray.agent import end_own_agent, this_process_agent
+from orchestrator.execute.on_ray.agent import this_process_agent
 from orchestrator.execute.on_ray.file_transfer import DriverFiles, staged_inputs
 from orchestrator.execute.on_ray.ray_internals import list_draining_nodes
 from orchestrator.execute.on_ray.stop_requests import stop_requested
@@ -214,4 +214,5 @@ class _RemoteHostActor:
         """End fork servers, and with them workers."""
         self._exit.close()
         self._held.close()
-        end_own_agent()
+        this_process_agent().close()
+        this_process_agent.cache_clear()

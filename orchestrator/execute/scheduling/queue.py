@@ -15,7 +15,7 @@ from orchestrator.core.trial_progress import Pruning, TrialProgress
 from orchestrator.execute.scheduling.budget import BudgetTracker
 from orchestrator.execute.scheduling.capacity import count_nodes, fits_now, site_names
 from orchestrator.execute.scheduling.retry import rest_seconds, starts_again
-from orchestrator.execute.scheduling.stop import StopRequest, never_stop
+from orchestrator.execute.scheduling.stop import StopRequest
 
 
 def next_startable(
@@ -87,7 +87,7 @@ class Queue:
         budget_tracker: BudgetTracker,
         backoff_seconds: float = 0.0,
         clock: Callable[[], float] = time.monotonic,
-        requested: Callable[[], StopRequest | None] = never_stop,
+        requested: Callable[[], StopRequest | None] = lambda: None,
         chooser: TrialChooser | None = None,
     ) -> None:
         self.placements = tuple(placements)

@@ -23,11 +23,6 @@ _MESSAGES = {
 }
 
 
-def never_stop() -> StopRequest | None:
-    """Return no stop request."""
-    return None
-
-
 def request(folder: Path, halt: StopRequest) -> None:
     """Write a stop request for the process that runs the sweep of the folder. Raises RecordError."""
     try:

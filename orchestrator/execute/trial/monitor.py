@@ -68,7 +68,12 @@ class TrialMonitor:
         """Apply one message. Return the answer for all ranks, or None."""
         match message.get("event"):
             case "meet":
-                return self._count_vote(rank, vote=message["vote"])
+                self._votes[rank] = message["vote"]
+                if len(self._votes) < self.num_ranks:
+                    return None
+                all_agree = all(self._votes.values())
+                self._votes.clear()
+                return {"event": "met", "all": all_agree}
             case "training":
                 self._training.add(rank)
                 if len(self._training) == self.num_ranks and not self._has_failed:
@@ -104,14 +109,6 @@ class TrialMonitor:
             return TrialError("oom", f"{self._killed[0]}: the host ran out of memory")
         classified = [error for error in self._errors if error.kind not in _CONSEQUENCES]
         return (self._killed + classified + self._errors)[0]
-
-    def _count_vote(self, rank: int, *, vote: bool) -> Message | None:
-        self._votes[rank] = vote
-        if len(self._votes) < self.num_ranks:
-            return None
-        all_agree = all(self._votes.values())
-        self._votes.clear()
-        return {"event": "met", "all": all_agree}
 
     def _on_failure(self, error: TrialError, *, now: float) -> None:
         """Apply the failure that a rank reports; a rank with a killed script counts as killed itself."""

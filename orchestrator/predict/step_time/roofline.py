@@ -118,7 +118,9 @@ def _recompute(
     step: StepCost, blocks: BlockCost, recomputation: Recomputation, samples: float, value_bytes: int
 ) -> StepCost:
     """Return a step that computes its blocks again."""
-    flops = samples * _recomputed_flops(blocks, recomputation)
+    flops = samples * (
+        blocks.flops_per_sample if recomputation == "full" else blocks.product_flops_per_sample / 2
+    )
     values = samples * value_bytes / _WEIGHT_BYTES
     return replace(
         step,
@@ -128,11 +130,6 @@ def _recompute(
         weight_bytes=step.weight_bytes + blocks.weight_bytes,
         layers=step.layers + round(_FORWARD_LAUNCHES * blocks.layers),
     )
-
-
-def _recomputed_flops(blocks: BlockCost, recomputation: Recomputation) -> float:
-    """Return the operations of a sample: all, or those of every second product with weights."""
-    return blocks.flops_per_sample if recomputation == "full" else blocks.product_flops_per_sample / 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

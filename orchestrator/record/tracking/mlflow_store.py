@@ -42,7 +42,6 @@ from orchestrator.record.tracking.mlflow_run import (
     compute_milliseconds,
     load_points,
 )
-from orchestrator.record.tracking.moved_artifacts import artifacts_beside
 from orchestrator.record.tracking.notes import (
     EXPERIMENT_NOTE,
     NOTE_TAG,
@@ -180,7 +179,15 @@ class MlflowStore:
         self.sync(missed)
         if not self._is_down:
             with self._survivable():
-                self._close(files)
+                sweep = self._opened()
+                parent_id = sweep.parent_id
+                self._log(parent_id, files)
+                if files:
+                    self._predict(sweep, self._begun().predictions)
+                self._summarise(parent_id)
+                if files and not self._missed and not self.refused:
+                    self._mark(parent_id, files)
+                self._client.set_terminated(parent_id, status="FINISHED" if files else "KILLED")
         if self._missed:
             logger.warning(
                 "%d records are not in MLflow at %s; the next run of the sweep sends them",
@@ -304,17 +311,6 @@ class MlflowStore:
         self._client.set_terminated(run_id)
         return _Shown(run_id=run_id, metrics={})
 
-    def _close(self, files: Sequence[Path]) -> None:
-        sweep = self._opened()
-        parent_id = sweep.parent_id
-        self._log(parent_id, files)
-        if files:
-            self._predict(sweep, self._begun().predictions)
-        self._summarise(parent_id)
-        if files and not self._missed and not self.refused:
-            self._mark(parent_id, files)
-        self._client.set_terminated(parent_id, status="FINISHED" if files else "KILLED")
-
     def _log(self, run_id: str, files: Sequence[Path]) -> None:
         for file in files:
             self._client.log_artifact(run_id, str(file))
@@ -387,7 +383,8 @@ class MlflowStore:
 
     def _new_experiment(self, name: str) -> str:
         database = find_database(self._uri)
-        place = str(artifacts_beside(database, sweep=name)) if database else None
+        # MLflow alone takes a folder in the working directory
+        place = str(database.parent / "mlruns" / name) if database else None
         return str(self._client.create_experiment(name, artifact_location=place))
 
     def _running_parent_in(self, experiment_id: str) -> str:

@@ -16,11 +16,6 @@ _PLACES = (
 """Tables and their columns that hold places of artifacts."""
 
 
-def artifacts_beside(database: Path, *, sweep: str) -> Path:
-    """Return the folder of a new sweep's artifacts; MLflow alone takes one in the working directory."""
-    return database.parent / "mlruns" / sweep
-
-
 def local_folder(uri: str) -> Path | None:
     """Return the folder of artifacts; None where it is not on this host."""
     address = urlsplit(uri)

@@ -31,11 +31,6 @@ def find_unmoved(phases: Sequence[Phase], before: Digests, after: Digests) -> tu
     return tuple(phase for phase, has_moved in moved.items() if not has_moved)
 
 
-def unmoved_in_job(before: Digests, after: Digests) -> tuple[str, ...]:
-    """Return the model of a native job if all of its weights are as they were, bit for bit."""
-    return () if any(before[name] != after.get(name) for name in before) else ("training.model",)
-
-
 def _list_trainers(name: str, phases: Sequence[Phase]) -> Iterator[str]:
     """Return every phase that trains a weight, with the weight's network."""
     network, _, key = name.partition(".")

@@ -23,7 +23,6 @@ from orchestrator.analysis.recommendation.jobs.settings_of_records import (
     is_failed_run,
     is_fatal,
     is_run,
-    latest_price,
     read_pruned_run,
     read_run,
 )
@@ -132,13 +131,9 @@ def measured_candidates(records: Iterable[TrialRecord], aim: Aim | None) -> list
                 setting_of_job(spec),
                 ran_with="; ".join(f"{name} {value}" for name, value in ran_with.items()),
             )
-            candidate = unmeasured(spec)
-            candidates.append(
-                Unnamed(
-                    setting=setting,
-                    candidate=replace(candidate, runs=runs, price=latest_price(group)),
-                )
-            )
+            newest = max(group, key=lambda record: record.ended_at)
+            candidate = replace(unmeasured(spec), runs=runs, price=newest.price)
+            candidates.append(Unnamed(setting=setting, candidate=candidate))
     return candidates
 
 

@@ -10,7 +10,6 @@ from orchestrator.analysis.metrics.metric import find_training_step, mean_step_s
 from orchestrator.analysis.recommendation.model.candidate import PrunedRun, Run
 from orchestrator.core.errors import FailureKind
 from orchestrator.core.placement import Aim
-from orchestrator.core.price import Price, Unpriced
 from orchestrator.core.result import TrainResult, TrialRecord, environment_key
 from orchestrator.core.trial_progress import Evaluation
 from orchestrator.core.trial_spec import TrialSpec
@@ -117,11 +116,6 @@ def _step_seconds(result: TrainResult) -> float | None:
     """Return a step of the training; where none was timed in blocks, the mean of all after the first."""
     steady = find_training_step(result)
     return steady.median if steady else mean_step_seconds(result)
-
-
-def latest_price(records: Iterable[TrialRecord]) -> Price | Unpriced | None:
-    """Take the price that the newest of these records was kept with."""
-    return max(records, key=lambda record: record.ended_at).price
 
 
 def fatal_failures(failed: Sequence[TrialRecord], num_trials: int) -> str:

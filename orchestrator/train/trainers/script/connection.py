@@ -13,13 +13,13 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 from orchestrator.core.errors import FailureKind, TrialError
 from orchestrator.train.failures import kind_of_line
 from orchestrator.train.measurement.loop import LoopTimes
 from orchestrator.train.process.temp_dirs import temporary_folder
-from orchestrator.train.trainers.script.bounded_output import BoundedOutput
 from orchestrator.train.trainers.script.guard import NOT_FOUND
 from orchestrator.train.trainers.script.variables import RENDEZVOUS, ScriptVariables
 from workloads.family import end_descendants, keep_orphans
@@ -42,6 +42,9 @@ _KILLED = (-signal.SIGKILL, 128 + signal.SIGKILL)
 """Exit codes of a killed process: of the command itself, or of a shell that the command started."""
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]+")
 _RANK = re.compile(r"^\[rank\d+\]: ?")  # torch.distributed begins the lines of a traceback so
+MOST_KEPT_BYTES = 2**20
+"""So much of the beginning is kept, and so much of the end."""
+_LATE_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -273,3 +276,60 @@ def _classify_kind(code: int, cause: str) -> FailureKind:
     if code == NOT_FOUND:
         return "environment"
     return "worker_lost" if code in _KILLED else kind_of_line(cause)
+
+
+class BoundedOutput:
+    """A pipe for the output of a process: its first and its last MiB.
+
+    Args:
+        copy_to: a descriptor that gets the beginning at once, and the rest at `close`; None: it gets nothing.
+    """
+
+    def __init__(self, *, copy_to: int | None = None) -> None:
+        self._read, self.descriptor = os.pipe()
+        """The process inherits `descriptor`."""
+        self._copy_to = copy_to
+        self._head = bytearray()
+        self._tail = bytearray()
+        self._num_left_out = 0
+        self._thread = Thread(target=self._drain, daemon=True)
+
+    def start(self) -> None:
+        """Close this process' end of the pipe, which others have inherited by now, and read the other end."""
+        os.close(self.descriptor)
+        self._thread.start()
+
+    def text(self) -> str:
+        """Return what was written so far: all of it, unless a process holds the pipe open for a second."""
+        self._thread.join(_LATE_SECONDS)
+        return (self._head + self._rest()).decode(errors="replace")
+
+    def close(self) -> None:
+        """Copy the rest. The processes that wrote have ended."""
+        self._thread.join(_LATE_SECONDS)
+        if self._copy_to is not None:
+            _write(self._copy_to, self._rest())
+
+    def _rest(self) -> bytes:
+        excess = max(0, len(self._tail) - MOST_KEPT_BYTES)
+        num_left_out = self._num_left_out + excess
+        mark = f"\n… {num_left_out:,} bytes left out …\n".encode() if num_left_out else b""
+        return mark + bytes(self._tail[excess:])
+
+    def _drain(self) -> None:
+        while piece := os.read(self._read, 2**16):
+            room = MOST_KEPT_BYTES - len(self._head)
+            self._head += piece[:room]
+            if self._copy_to is not None:
+                _write(self._copy_to, piece[:room])
+            self._tail += piece[room:]
+            if len(self._tail) > 2 * MOST_KEPT_BYTES:  # rarely, because it moves a MiB
+                self._num_left_out += len(self._tail) - MOST_KEPT_BYTES
+                del self._tail[:-MOST_KEPT_BYTES]
+        os.close(self._read)
+
+
+def _write(descriptor: int, content: bytes) -> None:
+    with contextlib.suppress(OSError):  # a full disk; the process must not wait for its reader
+        while content:
+            content = content[os.write(descriptor, content) :]

@@ -4,7 +4,7 @@ import resource
 import subprocess
 import sys
 
-from orchestrator.train.trainers.script.bounded_output import MOST_BYTES, BoundedOutput
+from orchestrator.train.trainers.script.connection import MOST_KEPT_BYTES, BoundedOutput
 
 
 def output_of(code: str, **options) -> BoundedOutput:
@@ -26,20 +26,20 @@ def test_the_first_and_the_last_mib_of_a_long_output_are_kept():
     text = output_of(code).text()
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     head, left_out, tail = text.split("\n")
-    assert (head[:5], len(head)) == ("first", MOST_BYTES)
-    assert (tail[-4:], len(tail)) == ("last", MOST_BYTES)
+    assert (head[:5], len(head)) == ("first", MOST_KEPT_BYTES)
+    assert (tail[-4:], len(tail)) == ("last", MOST_KEPT_BYTES)
     assert left_out == f"… {198 * 2**20 + 9:,} bytes left out …"
     assert grown < 30 * 1024, "kilobytes"
 
 
 def test_the_beginning_is_copied_at_once_and_the_rest_at_the_end(tmp_path):
     with (tmp_path / "log").open("w+b") as log:
-        code = f"print('x' * {MOST_BYTES} + 'y' * 5, end='')"
+        code = f"print('x' * {MOST_KEPT_BYTES} + 'y' * 5, end='')"
         output = output_of(code, copy_to=log.fileno())
         output.text()
-        assert (tmp_path / "log").stat().st_size == MOST_BYTES
+        assert (tmp_path / "log").stat().st_size == MOST_KEPT_BYTES
         output.close()
-        assert (tmp_path / "log").read_bytes()[MOST_BYTES:] == b"yyyyy"
+        assert (tmp_path / "log").read_bytes()[MOST_KEPT_BYTES:] == b"yyyyy"
 
 
 def test_a_process_that_holds_the_pipe_does_not_block_the_reader():
