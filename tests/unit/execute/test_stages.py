@@ -39,7 +39,7 @@ def test_where_it_cannot_be_written_the_trial_goes_on(tmp_path):
 
 
 def test_a_folder_that_does_not_answer_causes_no_delay(tmp_path, monkeypatch):
-    most_seconds = 0.2
+    most_seconds = 1.0
     monkeypatch.setattr(stages, "_MOST_SECONDS", most_seconds)
     (tmp_path / "stages").mkdir()
     os.mkfifo(tmp_path / "stages" / f"{ID}.json")  # to open it waits for a reader
