@@ -1,4 +1,4 @@
-"""Sixty questions about fine-tuning language models, as people ask, with what is expected of `predict`."""
+"""Questions about fine-tuning language models, as people ask, with what is expected of `predict`."""
 
 import json
 from collections.abc import Iterator
@@ -11,7 +11,6 @@ from workloads.families.transformer import Size
 
 _SIZES = {
     **SIZES_BY_MODEL,
-    "mistral_7b": replace(SIZES_BY_MODEL["llama3_8b"], vocabulary=32_000),
     "llama3.2_1b": replace(
         SIZES_BY_MODEL["llama3_8b"], layers=16, units=2048, hidden=8192, heads=32, is_tied=True
     ),
@@ -46,7 +45,6 @@ _ANSWERED, _NO_ROOM, _REFUSED = "answered", "does not fit", "refused"
 _NO_NVLINK = "a link without NVLink is in no published step of shards"
 _STATE = "weights, gradients and state take 16 bytes a parameter"
 _SHORTER = "published samples are shorter"
-_NO_4_BIT = "no published step has weights of 4 bits"
 _ONE_HOST = "published steps that fit it are of one host"
 _MILLION = 1e6
 
@@ -375,8 +373,10 @@ _ROWS: tuple[_Row, ...] = (
         50,
         None,
     ),
-    ("llama3_8b", "qlora", "rtx_4090", 1, 2048, 1, _CHECKPOINTED, _REFUSED, _NO_4_BIT, 50, None),
-    ("llama3_70b", "qlora", "a100_80", 1, 2048, 1, _CHECKPOINTED, _REFUSED, _NO_4_BIT, 50, None),
+    ("llama3_8b", "qlora", "rtx_4090", 1, 2048, 1, _CHECKPOINTED, _ANSWERED, "", 50, None),
+    ("llama3_70b", "qlora", "a100_80", 1, 2048, 1, _CHECKPOINTED, _ANSWERED, "", 50, None),
+    ("llama3_8b", "qlora", "rtx_4090", 1, 2048, 2, _CHECKPOINTED, _ANSWERED, "", 50, 2413),
+    ("mistral_7b", "qlora", "a100_80", 1, 4096, 4, _CHECKPOINTED, _ANSWERED, "", 50, 3595.714),
     ("mistral_7b", "qlora", "t4", 1, 1024, 1, _CHECKPOINTED, _REFUSED, "a T4 has no bf16", 10, None),
 )
 

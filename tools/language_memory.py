@@ -36,15 +36,11 @@ from language_steps import SIZES_BY_MODEL
 
 from workloads.families.transformer import Size
 
-_LLAMA3 = SIZES_BY_MODEL["llama3_8b"]
 MEMORY_SIZES: Mapping[str, Size] = {
     **SIZES_BY_MODEL,
-    "mistral_7b": replace(_LLAMA3, vocabulary=32_000),
-    "llama3.2_3b": replace(_LLAMA3, layers=28, heads=24, units=3072, hidden=8192, is_tied=True),
-    "powerlm_3b": replace(
-        _LLAMA3, layers=40, heads=36, kv_heads=36, units=2304, hidden=9216, vocabulary=49_152, is_tied=True
+    "yi_34b": replace(
+        SIZES_BY_MODEL["llama3_8b"], layers=60, heads=56, units=7168, hidden=20_480, vocabulary=64_000
     ),
-    "yi_34b": replace(_LLAMA3, layers=60, heads=56, units=7168, hidden=20_480, vocabulary=64_000),
 }
 
 

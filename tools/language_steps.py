@@ -1,8 +1,8 @@
 """Training rates that others published of language models of 1 to 70 billion parameters.
 
 `language_steps.csv` has them: tokens a second of all devices together, the sequences of one pass of a
-device, and the passes before an update. `lora` trains adapters alone. All are in bf16, with fused
-attention, on full or packed sequences:
+device, and the passes before an update. `lora` trains adapters alone, `qlora` adapters beside weights of 4
+bits. All are in bf16, with fused attention, on full or packed sequences:
 
 - Vector Institute: VectorInstitute/vectorlm @0703e07, docs/reference_throughput.md; profiling/configs/
   lora-benchmark.yaml @9045f08 has the checkpointing, rank 8, and 4 passes. Two and four devices are
@@ -14,6 +14,9 @@ attention, on full or packed sequences:
   shards of 7B and 13B gather within a host and stand as one host of 8. 34B and 70B are sharded over all
   hosts: their link is a network, which the rows take for NVLink. Selective checkpointing of every second
   block is left out.
+- IBM, "HF Trainer": foundation-model-stack/fms-acceleration @876e2ed, scripts/benchmarks/refs/a100_80gb.csv
+  and a100_80gb_granite.csv, rows without fused kernels. `qlora` is accelerated-peft-bnb, which casts no
+  weights to float32; defaults.yaml recomputes. The rate is of one device; several are FSDP's full shards.
 - TinyLlama: jzhang38/TinyLlama @026587c, README.md: 24k tokens a second of each A100-40G with 16k tokens in
   a pass, on 16 of them; "32 hours with 8 A100" for 22B tokens is the same rate.
 - chenyaofo: gist.github.com/chenyaofo/d4cd6a20ab4b95cb3a49491747e2139a, ZeRO 2 and 3 without offload. The
@@ -28,7 +31,11 @@ attention, on full or packed sequences:
   examples/llm_finetune/llama3_1/llama3_1_8b_peft_benchmark.yaml @1b66802 has rank 16 and no checkpointing.
 - Meta: pytorch/torchtune @0031bfb, README.md, batch 2 of 2048 packed tokens; the recipes recompute. Full
   training has an 8-bit paged optimizer. Its A6000 is left out: LoRA is faster there than the peak of an RTX
-  A6000.
+  A6000. The A100 and `qlora`: README.md @bd2a0fc, "Optimization flags"; what is left out there (chunked loss,
+  offloading) changes the rate by 2% at most.
+- Answer.AI: AnswerDotAI/fsdp_qlora @05ed9f2, benchmarks_03_2024.md, seconds of 1,024 samples of 2,048 tokens.
+  Batches are of a device; the 70B has an update of 32 samples. RTX cards are those without shards.
+- LLaMA-Factory: hiyouga/LLaMA-Factory, wiki page "Performance comparison" of 2024-04-15, one sequence a pass.
 - Google: AI-Hypercomputer/maxtext @30cd40a, MaxText/configs/a3/llama_2_7b/README.md, 492 TFLOP/s of each of
   8 H100 (1vm.sh), over 4.61e10 operations a token with attention of all pairs.
 
@@ -52,6 +59,10 @@ from workloads.traffic import block_traffic, count_values_moved, num_weights
 _HALF_BYTES, _FLOAT_BYTES = 2, 4
 _RANK = 16
 _MOVES_OF_TRAINED = 10  # as of all weights under AdamW
+_UNPACKED_BYTES = 0.5 + 9 / 64 + _HALF_BYTES
+"""Of a weight of 4 bits that is unpacked: itself and its part of a scale, of 8 bits and then of 32, read, that
+scale and the weight in bf16 written."""
+_SAVED_BYTES = _HALF_BYTES - 0.5 - 1 / 64
 _MODULES_OF_A_BLOCK, _MODULES_OUTSIDE = 23, 3  # with weights of their own: two norms, seven linear layers x 3
 
 SIZES_BY_MODEL: Mapping[str, Size] = {
@@ -64,6 +75,11 @@ SIZES_BY_MODEL: Mapping[str, Size] = {
     "llama3_8b": SIZES["8b"],
     "llama2_13b": replace(SIZES["7b"], layers=40, heads=40, units=5120, hidden=13_824),
     "kempner_13b": replace(SIZES["8b"], layers=40, heads=40, units=5120, hidden=17_920),
+    "mistral_7b": replace(SIZES["8b"], vocabulary=32_000),
+    "llama3.2_3b": replace(SIZES["8b"], layers=28, heads=24, units=3072, hidden=8192, is_tied=True),
+    "powerlm_3b": replace(
+        SIZES["8b"], layers=40, heads=36, kv_heads=36, units=2304, hidden=9216, vocabulary=49_152, is_tied=True
+    ),
     "codellama_34b": replace(SIZES["8b"], layers=48, heads=64, units=8192, hidden=22_016, vocabulary=32_000),
     "llama2_70b": replace(SIZES["8b"], layers=80, heads=64, units=8192, hidden=28_672, vocabulary=32_000),
 }
@@ -104,7 +120,9 @@ def language_steps() -> Iterator[LanguageStep]:
                 software=row["software"],
                 device=row["device"],
                 num_workers=num_workers,
-                spec=(_adapt if row["method"] == "lora" else _build_spec)(row["model"], length),
+                spec=_build_spec(row["model"], length)
+                if row["method"] == "full"
+                else _adapt(row["model"], length, is_packed=row["method"] == "qlora"),
                 memory_settings=MemorySettings(
                     micro_batch_size=int(row["micro_batch_size"]),
                     activation_checkpointing=row["activation_checkpointing"],
@@ -124,14 +142,17 @@ def _build_spec(model: str, length: int) -> WorkloadSpec:
 
 
 @cache
-def _adapt(model: str, length: int) -> NativeSpec:
-    return adapt(SIZES_BY_MODEL[model], length)
+def _adapt(model: str, length: int, *, is_packed: bool) -> NativeSpec:
+    return adapt(SIZES_BY_MODEL[model], length, is_packed=is_packed)
 
 
-def adapt(size: Size, length: int) -> NativeSpec:
+def adapt(size: Size, length: int, *, is_packed: bool = False) -> NativeSpec:
     """Describe adapters beside a model with frozen weights in bf16, as `causal_lm` counts them.
 
     They compute no gradients of weights. Those of the adapters themselves, half a percent, are left out.
+
+    Args:
+        is_packed: the linear layers of the blocks have weights of 4 bits, which each pass unpacks.
     """
     network = build_network(size, length)
     flops, product_flops = block_flops(network)
@@ -141,12 +162,14 @@ def adapt(size: Size, length: int) -> NativeSpec:
     inner = size.units * (size.kv_heads or size.heads) // size.heads
     widths = 2 * (2 * size.units) + 2 * (size.units + inner) + 3 * (size.units + size.hidden)
     trained_bytes = float(_FLOAT_BYTES * _RANK * size.layers * widths)
+    packed = size.layers * (2 * size.units * (size.units + inner) + 3 * size.units * size.hidden)
+    unpacked_bytes = _UNPACKED_BYTES * packed if is_packed else 0.0
     cost = JobCost(
         flops_per_sample=3 * forward - (forward - flops + product_flops),
         flops_per_step=0.0,
         winograd_flops_per_sample=0.0,
         value_bytes_per_sample=float(_FLOAT_BYTES * count_values_moved(network)),
-        weight_bytes=2.0 * frozen_bytes
+        weight_bytes=2.0 * (frozen_bytes + unpacked_bytes)
         + _MOVES_OF_TRAINED * trained_bytes,  # forward and backward, and update
         gradient_bytes=trained_bytes,
         num_weights=round(trained_bytes / _FLOAT_BYTES),
@@ -154,14 +177,14 @@ def adapt(size: Size, length: int) -> NativeSpec:
         time_steps=0,
         recurrent_bytes=0.0,
         has_unused_weights=False,
-        held_bytes=frozen_bytes + trained_bytes,
+        held_bytes=frozen_bytes + trained_bytes - (_SAVED_BYTES * packed if is_packed else 0.0),
         trained_bytes=trained_bytes,
         slot_bytes=2 * trained_bytes,
         blocks=BlockCost(
             flops_per_sample=flops,
             product_flops_per_sample=product_flops,
             value_bytes_per_sample=value_bytes,
-            weight_bytes=block_bytes * _HALF_BYTES / _FLOAT_BYTES,
+            weight_bytes=block_bytes * _HALF_BYTES / _FLOAT_BYTES + unpacked_bytes,
             layers=_MODULES_OF_A_BLOCK * size.layers,
         ),
     )

@@ -125,8 +125,6 @@ def _unlike_published_language(query: StepQuery, own: Sequence[StepQuery]) -> Re
     if not query.is_transformer or any(one.device.name == query.device.name for one in own):
         return None
     tokens, link = query.spec.tokens_per_sample or 0, query.peaks.link_bytes_per_second or math.inf
-    if any(cost.has_packed_weights for cost in query.spec.costs.values()):
-        return Refusal(reason="no published step has weights of 4 bits", to_measure="this point")
     if tokens > _MOST_TOKENS:
         reason = f"samples have at most {_MOST_TOKENS:,} tokens in published steps, not {tokens:,.0f}"
         return Refusal(reason=reason, to_measure="this point")

@@ -51,7 +51,7 @@ def answer(query: StepQuery) -> Estimate | Refusal:
     return build_published_estimate(query, MODELS).step
 
 
-def test_every_published_step_uses_between_a_third_and_the_whole_of_the_peak():
+def test_every_published_step_uses_between_three_tenths_and_the_whole_of_the_peak():
     for step in STEPS:
         peak = CATALOGUE.devices[step.device].peak_flops_per_second["bf16"]
         query = replace(
@@ -61,7 +61,7 @@ def test_every_published_step_uses_between_a_third_and_the_whole_of_the_peak():
             memory_settings=step.memory_settings,
         )
         performed = query.passes * query.demand.flops / step.seconds / step.num_workers
-        assert 1 / 3 < performed / peak < 1, step.laboratory
+        assert 0.3 < performed / peak < 1, step.laboratory
 
 
 def test_laboratories_that_are_held_out_lie_in_their_intervals():
@@ -75,7 +75,7 @@ def test_laboratories_that_are_held_out_lie_in_their_intervals():
             for step in MODELS.steps
             if step.labels.laboratory == laboratory and step.labels.network.startswith(LANGUAGE)
         ]
-    assert len(errors) == 9
+    assert len(errors) == 11
     every = [one for scores in errors.values() for one in scores]
     assert len(every) == len(STEPS)
     held = [abs(error) <= MODELS.quantile * deviation for error, deviation in every]
@@ -114,19 +114,24 @@ def test_shards_over_a_link_that_would_take_most_of_the_step_are_refused():
 
 
 def test_adapters_are_predicted_beside_weights_of_published_sizes_alone():
-    known, larger = (answer(ask_adapters("h100", size)) for size in ("llama3_8b", "llama2_70b"))
+    llama3_405b = replace(
+        SIZES_BY_MODEL["llama3_8b"], layers=126, heads=128, units=16_384, hidden=53_248, vocabulary=128_256
+    )
+    known = answer(ask_adapters("h100", "llama2_70b"))
+    larger = answer(replace(ask("h100", num_workers=1), spec=adapt(llama3_405b, 2048)))
     assert isinstance(known, Estimate)
     assert known.source.startswith("causal_lm on this device in 16 bit (")
     assert isinstance(larger, Refusal)
     assert "measured were" in larger.reason
 
 
-def test_adapters_beside_weights_of_four_bits_are_refused():
-    asked = ask_adapters("a100_80", "llama3_8b")
-    packed = replace(asked.spec.cost, has_packed_weights=True)
-    found = answer(replace(asked, spec=replace(asked.spec, costs={"torch": packed})))
-    assert isinstance(found, Refusal)
-    assert found.reason == "no published step has weights of 4 bits"
+def test_weights_of_four_bits_take_time_to_unpack_and_are_predicted():
+    plain = ask_adapters("a100_80", "llama3_8b")
+    packed = replace(plain, spec=adapt(SIZES_BY_MODEL["llama3_8b"], 2048, is_packed=True))
+    steps = answer(plain), answer(packed)
+    assert steps[0].likely < steps[1].likely < 1.3 * steps[0].likely
+    shards = replace(ask("a100_80", num_workers=2), spec=packed.spec)
+    assert shards.demand.gathered_bytes < 0.4 * replace(shards, spec=plain.spec).demand.gathered_bytes
 
 
 def test_adapters_take_less_time_than_all_weights():
@@ -144,7 +149,8 @@ def test_an_update_is_counted_once_in_all_passes():
     assert divided.demand.weight_bytes == pytest.approx(read + update / 4)
 
 
-def test_adapters_count_as_the_job_of_a_hugging_face_model_does(tmp_path):
+@pytest.mark.parametrize("method", ["lora", "qlora"])
+def test_adapters_count_as_the_job_of_a_hugging_face_model_does(tmp_path, method):
     """The shape is one block of Llama 3 8B with a small vocabulary."""
     pytest.importorskip("peft")
     from workloads.causal_lm.options import Options  # needs transformers
@@ -165,15 +171,16 @@ def test_adapters_count_as_the_job_of_a_hugging_face_model_does(tmp_path):
         "tie_word_embeddings": False,
     }
     (tmp_path / "config.json").write_text(json.dumps(config))
-    options = Options(model=str(tmp_path), method="lora", sequence_length=256, dtype="bfloat16")
-    counted, declared = count_cost(build(options), partial(build, options)), adapt(size, 256).cost
-    assert not counted.has_packed_weights
+    options = Options(model=str(tmp_path), method=method, sequence_length=256, dtype="bfloat16")
+    counted = count_cost(build(options), partial(build, options))
+    declared = adapt(size, 256, is_packed=method == "qlora").cost
     assert counted.value_bytes_per_sample == declared.value_bytes_per_sample
     assert counted.value_bytes_per_sample == 4 * count_values_moved(build_network(size, 256))
     assert counted.flops_per_sample == pytest.approx(declared.flops_per_sample, rel=0.06)
     assert counted.trained_bytes == pytest.approx(declared.trained_bytes)
     assert counted.held_bytes == pytest.approx(declared.held_bytes, rel=0.01)
     assert counted.weight_bytes == pytest.approx(declared.weight_bytes, rel=0.15)
+    assert counted.blocks.weight_bytes == pytest.approx(declared.blocks.weight_bytes, rel=0.15)
     assert counted.layers == declared.layers
 
 
