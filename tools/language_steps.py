@@ -60,8 +60,8 @@ _HALF_BYTES, _FLOAT_BYTES = 2, 4
 _RANK = 16
 _MOVES_OF_TRAINED = 10  # as of all weights under AdamW
 _UNPACKED_BYTES = 0.5 + 9 / 64 + _HALF_BYTES
-"""Of a weight of 4 bits that is unpacked: itself and its part of a scale, of 8 bits and then of 32, read, that
-scale and the weight in bf16 written."""
+"""Of a weight of 4 bits that is unpacked: itself and its part of a scale, of 8 bits and then of 32, are read,
+that scale and the weight in bf16 are written."""
 _SAVED_BYTES = _HALF_BYTES - 0.5 - 1 / 64
 _MODULES_OF_A_BLOCK, _MODULES_OUTSIDE = 23, 3  # with weights of their own: two norms, seven linear layers x 3
 
@@ -78,7 +78,7 @@ SIZES_BY_MODEL: Mapping[str, Size] = {
     "mistral_7b": replace(SIZES["8b"], vocabulary=32_000),
     "llama3.2_3b": replace(SIZES["8b"], layers=28, heads=24, units=3072, hidden=8192, is_tied=True),
     "powerlm_3b": replace(
-        SIZES["8b"], layers=40, heads=36, kv_heads=36, units=2304, hidden=9216, vocabulary=49_152, is_tied=True
+        SIZES["7b"], layers=40, heads=36, units=2304, hidden=9216, vocabulary=49_152, is_tied=True
     ),
     "codellama_34b": replace(SIZES["8b"], layers=48, heads=64, units=8192, hidden=22_016, vocabulary=32_000),
     "llama2_70b": replace(SIZES["8b"], layers=80, heads=64, units=8192, hidden=28_672, vocabulary=32_000),
@@ -187,6 +187,7 @@ def adapt(size: Size, length: int, *, is_packed: bool = False) -> NativeSpec:
             weight_bytes=block_bytes * _HALF_BYTES / _FLOAT_BYTES + unpacked_bytes,
             layers=_MODULES_OF_A_BLOCK * size.layers,
         ),
+        has_packed_weights=is_packed,
     )
     return NativeSpec(
         name="causal_lm",

@@ -316,6 +316,7 @@ class JobCost:
         lengths: drawn batches of several sizes, the smallest first; empty where samples have one length.
         blocks: repeated blocks that can be computed again; None: there are none, or batch normalisation in
             them would move its statistics twice.
+        has_packed_weights: some weights are kept in less than a byte each.
     """
 
     flops_per_sample: float
@@ -334,6 +335,7 @@ class JobCost:
     slot_bytes: float = 0.0
     lengths: tuple[BatchLengths, ...] = ()
     blocks: BlockCost | None = None
+    has_packed_weights: bool = False
 
     def lengths_at(self, batch_size: int) -> BatchLengths:
         """Return how long batches of a size are, between the drawn sizes on a logarithmic scale.

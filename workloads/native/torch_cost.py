@@ -262,6 +262,7 @@ def _cost(
         trained_bytes=float(model["trained bytes"]),
         slot_bytes=float(model["slot bytes"]),
         blocks=_describe_blocks(steps, model, of_blocks, max(0.0, block_bytes)),
+        has_packed_weights=model["packed tensors"] > 0,
     )
 
 
@@ -284,6 +285,7 @@ def _count_model(steps: _Steps) -> Counts:
         "slot bytes": slot_bytes,
         # gradients are read, weights and slots are read and written
         "update bytes": 2 * slot_bytes + 3 * sum(weight.nbytes for weight in updated),
+        "packed tensors": sum(tensor.dtype == torch.uint8 for tensor in held),
     }
 
 

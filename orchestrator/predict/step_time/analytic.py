@@ -8,8 +8,9 @@
 
 A host launches the work of a step while the device does the work before. So the longer of the two counts,
 and where they are alike, neither hides the other wholly. Of the host nothing shrinks with a device's peak.
-A CPU does both, one after the other. The flops are those of the algorithm that a device takes. Time steps of
-recurrent layers wait for each other, which costs an accelerator t each.
+A CPU does both, one after the other. The flops are those of the algorithm that a device takes. Frozen weights
+are read with c = 1, and unpacked with c / 2. Time steps of recurrent layers wait for each other, which costs
+an accelerator t each.
 """
 
 import math
@@ -48,6 +49,10 @@ gradients are finite. Of the same steps."""
 LAYERS_OF_A_TIME_STEP: Mapping[str, float] = {"bf16": 0.8}
 """Precision -> layers that cost a host as much as the launches of one time step of a recurrent layer: PyTorch
 has no fused cells for bf16. Of two networks on an H100 (docs/findings/recurrent.md)."""
+
+_UNPACKED_OF_TRAINED = 0.5
+"""Seconds of a byte of weights that a pass unpacks over those of a byte that an update moves. Of 22 published
+steps of QLoRA (docs/findings/prediction_accuracy.md)."""
 
 _COMPILED_LAUNCHES = 0.2
 """Share of the host's work in each layer that is left where the whole step is one program, and cast in it: an
@@ -212,12 +217,17 @@ class Analytic:
         whole = replace(
             demand,
             flops=performed_flops(demand, kind=peaks.kind, precision=precision),
-            weight_bytes=num_workers * peaks.replicas * demand.weight_bytes,
+            weight_bytes=num_workers * peaks.replicas * self._weight_bytes_as_trained(demand),
             layers=launched_layers(demand, kind=peaks.kind, precision=precision),
         )
         rates = {"flops_per_second": num_workers * flops, "bytes_per_second": num_workers * memory}
         seconds: NDArray[np.float64] = find_parts(whole, **rates) * np.array(self.coefficients)
         return seconds
+
+    def _weight_bytes_as_trained(self, demand: StepCost) -> float:
+        """Return the bytes of trained weights that take as long as all that a step reads and writes."""
+        share = _UNPACKED_OF_TRAINED if demand.unpacks else 1 / self.coefficients[2]
+        return demand.weight_bytes - (1 - share) * demand.frozen_bytes
 
 
 def around(likely: float, *, factor: float, source: str) -> Estimate:

@@ -35,6 +35,8 @@ class StepCost:
         gathered_bytes: weights that replicas gather from their shards twice, forward and backward; 0: each
             holds all of them.
         shards: replicas that gather among themselves; further groups of so many sum gradients with them.
+        frozen_bytes: of the weights' bytes, those of weights that are not trained.
+        unpacks: True if each pass unpacks these from less than a byte each.
     """
 
     flops: float
@@ -48,6 +50,8 @@ class StepCost:
     recomputed_flops: float = 0.0
     gathered_bytes: float = 0.0
     shards: int = 1
+    frozen_bytes: float = 0.0
+    unpacks: bool = False
 
     def count_exchanged_bytes(self, replicas: int) -> float:
         """Return the bytes that a replica sends and receives (Patarasuk and Yuan 2009).
@@ -60,6 +64,18 @@ class StepCost:
         gathered = 2 * self.gathered_bytes or self.gradient_bytes
         summed = 2 * (1 - within / replicas) * self.gradient_bytes / within
         return (within - 1) / within * (scattered + gathered) + summed
+
+
+_UNKNOWN = StepCost(
+    flops=0.0,
+    winograd_flops=0.0,
+    value_bytes=0.0,
+    weight_bytes=0.0,
+    gradient_bytes=0.0,
+    layers=0,
+    time_steps=0,
+    recurrent_bytes=0.0,
+)
 
 
 def count_step_cost(
@@ -81,16 +97,7 @@ def count_step_cost(
     """
     cost = find_cost(spec)
     if cost is None:
-        return StepCost(
-            flops=0.0,
-            winograd_flops=0.0,
-            value_bytes=0.0,
-            weight_bytes=0.0,
-            gradient_bytes=0.0,
-            layers=0,
-            time_steps=0,
-            recurrent_bytes=0.0,
-        )
+        return _UNKNOWN
     whole = cost.step_bytes(global_batch_size, value_bytes=value_bytes)
     step = StepCost(
         flops=cost.step_flops(global_batch_size),
@@ -111,7 +118,10 @@ def count_step_cost(
     )
     samples = cost.padded_samples(global_batch_size)
     blocks = cost.blocks if recomputation != "none" else None
-    return _recompute(step, blocks, recomputation, samples, value_bytes) if blocks else step
+    if blocks:
+        step = _recompute(step, blocks, recomputation, samples, value_bytes)
+    frozen = 1 - cost.trained_bytes / cost.held_bytes if cost.held_bytes else 0.0
+    return replace(step, frozen_bytes=frozen * step.weight_bytes, unpacks=cost.has_packed_weights)
 
 
 def _recompute(

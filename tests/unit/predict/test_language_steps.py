@@ -134,6 +134,15 @@ def test_weights_of_four_bits_take_time_to_unpack_and_are_predicted():
     assert shards.demand.gathered_bytes < 0.4 * replace(shards, spec=plain.spec).demand.gathered_bytes
 
 
+def test_a_pass_reads_frozen_weights_at_the_bandwidth_of_the_memory():
+    one = replace(ask_adapters("a100_80", "llama3_8b"), global_batch_size=8)
+    eight = replace(one, memory_settings=replace(SHARDED, micro_batch_size=1))
+    assert (one.passes, eight.passes) == (1, 8)
+    longer = eight.parts(MODELS.parts).device - one.parts(MODELS.parts).device
+    reading = 7 * one.demand.weight_bytes / one.peaks.memory_bytes_per_second
+    assert reading < longer < 1.2 * reading
+
+
 def test_adapters_take_less_time_than_all_weights():
     whole = ask("a100_80", num_workers=1, sequence_length=2048)
     steps = answer(ask_adapters("a100_80", "llama3_8b")), answer(whole)

@@ -24,7 +24,7 @@ CATALOGUE = shipped_catalogue()
 def test_an_unpublished_transformer_is_predicted_roughly_with_its_source():
     step = build_published_estimate(query("llama_style", "a100_80", size="160m"), MODELS).step
     assert isinstance(step, Estimate)
-    assert step.source == "other networks on this device in 16 bit (NVIDIA, Lambda, MosaicML and 5 more)"
+    assert step.source == "other networks on this device in 16 bit (NVIDIA, Lambda, MosaicML and 6 more)"
 
 
 def test_a_transformer_on_an_unmeasured_cpu_is_refused():
