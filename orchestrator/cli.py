@@ -48,7 +48,22 @@ def main(arguments: Sequence[str]) -> int:
     handler.setFormatter(_PrintableFormatter("%(levelname)s: %(message)s"))
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
     try:
-        return _run(_parsed(arguments), arguments)
+        line = _parsed(arguments)
+        (command,) = (command for command in list_commands() if command.name == line.command)
+        if shared_flags.VERSION.name in line.flags:
+            return _print_version()
+        if not arguments or shared_flags.HELP.name in line.flags:
+            return _print_help(command, line, arguments)
+        from orchestrator.commands.arguments import parsed_arguments
+
+        with parsed_arguments(line.overrides) as words:
+            line = replace(line, overrides=tuple(words))
+            if _is_about_config(line):
+                return _answer_about_config(line)
+            from orchestrator.terminal.screen import Screen
+
+            code: int = resolve_name(command.run)(line, Screen(console))
+            return code
     except OrchestratorError as error:
         print_error(error.whole)
         return WRONG_REQUEST
@@ -82,32 +97,14 @@ def _parsed(arguments: Sequence[str]) -> CommandLine:
     return replace(line, overrides=(*places, *line.overrides))
 
 
-def _run(line: CommandLine, arguments: Sequence[str]) -> int:
-    (command,) = (command for command in list_commands() if command.name == line.command)
-    if shared_flags.VERSION.name in line.flags:
-        from orchestrator.record.driver_environment import own_version
+def _print_version() -> int:
+    from orchestrator.record.driver_environment import own_version
 
-        sys.stdout.write(f"orchestrator {own_version() or 'from a folder: it is not installed'}\n")
-        return DONE
-    if not arguments or shared_flags.HELP.name in line.flags:
-        _print_help(command, line, arguments)
-        return DONE
-    from orchestrator.commands.arguments import parsed_arguments
-
-    with parsed_arguments(line.overrides) as words:
-        return _execute(command, replace(line, overrides=tuple(words)))
+    sys.stdout.write(f"orchestrator {own_version() or 'from a folder: it is not installed'}\n")
+    return DONE
 
 
-def _execute(command: Command, line: CommandLine) -> int:
-    if _is_about_config(line):
-        return _answer_about_config(line)
-    from orchestrator.terminal.screen import Screen
-
-    code: int = resolve_name(command.run)(line, Screen(console))
-    return code
-
-
-def _print_help(command: Command, line: CommandLine, arguments: Sequence[str]) -> None:
+def _print_help(command: Command, line: CommandLine, arguments: Sequence[str]) -> int:
     here = Path.cwd()
     places, _ = split_places(line.overrides, working_directory=here)
     options = options_in(config_folders(here, places.folders))
@@ -119,6 +116,7 @@ def _print_help(command: Command, line: CommandLine, arguments: Sequence[str]) -
     else:
         text = format_help(command)
     sys.stdout.write(f"{printable(text)}\n")
+    return DONE
 
 
 def _is_about_config(line: CommandLine) -> bool:

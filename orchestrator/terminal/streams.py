@@ -4,7 +4,6 @@ import errno
 import io
 import os
 import sys
-from collections.abc import Callable
 from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
@@ -31,11 +30,10 @@ class _Lasting(io.FileIO):
             return memoryview(data).nbytes
 
 
-def outlived(command: Callable[[], int]) -> int:
-    """Run a command to its end, even if its standard streams fail, and return its exit code.
+def open_lasting_streams() -> _Lasting:
+    """Open standard streams anew, so that a command runs to its end even if they fail; return the output.
 
-    A reader that goes away has read enough, and a stream that was closed was wanted by no one. Output that
-    fails for another reason is reported, and turns success into failure.
+    A stream that was closed was wanted by no one.
     """
     for descriptor in range(3):
         try:
@@ -46,7 +44,15 @@ def outlived(command: Callable[[], int]) -> int:
     out = _Lasting(1, "w", closefd=False)
     sys.stdout = _read_text(out, like=sys.stdout)
     sys.stderr = _read_text(_Lasting(2, "w", closefd=False), like=sys.stderr)
-    code = command()
+    return out
+
+
+def flush_output(out: _Lasting, code: int) -> int:
+    """Write what is left of a command's output, and return its exit code.
+
+    A reader that went away has read enough. Output that failed for another reason is reported, and turns
+    success into failure.
+    """
     sys.stdout.flush()
     if out.error is None or out.error.errno == errno.EPIPE:
         return code

@@ -71,24 +71,18 @@ class ForkServer:
         self._poll.register(until_closed, select.POLLIN | select.POLLHUP)
         self._poll.register(self._listener, select.POLLIN)
         try:
-            while self._serve_one_event(until_closed):
-                pass
+            # one event a round: it may close the descriptor of the next
+            while (descriptor := self._poll.poll()[0][0]) != until_closed:
+                if descriptor == self._listener.fileno():
+                    self._accept()
+                elif descriptor in self._by_pidfd:
+                    self._bury(self._by_pidfd[descriptor])
+                else:
+                    _kill(self._by_connection[descriptor])
+                    self._poll.unregister(descriptor)
         finally:
             for child in self._by_pidfd.values():
                 _kill(child)
-
-    def _serve_one_event(self, until_closed: int) -> bool:
-        descriptor, _ = self._poll.poll()[0]  # one a round: this one may close that of the next
-        if descriptor == until_closed:
-            return False
-        if descriptor == self._listener.fileno():
-            self._accept()
-        elif descriptor in self._by_pidfd:
-            self._bury(self._by_pidfd[descriptor])
-        else:
-            _kill(self._by_connection[descriptor])
-            self._poll.unregister(descriptor)
-        return True
 
     def _accept(self) -> None:
         connection, _ = self._listener.accept()
@@ -119,6 +113,7 @@ class ForkServer:
         return request
 
     def _start(self, request: Message, connection: socket.socket) -> int:
+        """Start a worker and return its process id. A forked one cleans up, trains and exits in here."""
         if request["start_method"] == "spawn":
             return _spawn(request, connection)
         if _num_threads() > self._threads:
@@ -126,13 +121,8 @@ class ForkServer:
                 f"the fork server has {_num_threads()} threads; it had {self._threads} at its start"
             )
         server_pid = os.getpid()
-        pid = os.fork()
-        if pid == 0:
-            self._become_worker(request, connection, server_pid=server_pid)
-        return pid
-
-    def _become_worker(self, request: Message, connection: socket.socket, *, server_pid: int) -> None:
-        """Clean up the forked child, run the training, and exit; never returns."""
+        if pid := os.fork():
+            return pid
         code = 1
         try:
             os.setsid()
