@@ -75,10 +75,10 @@ def measured() -> str:
     began = time.perf_counter()
     settings = load(_WORDS, working_directory=Path.cwd())
     preflight = inspect(settings, download=False)
-    plan_sweep(settings, preflight)
+    todo = plan_sweep(settings, preflight)
     planned = time.perf_counter() - began
     began = time.perf_counter()
-    outcome = run_sweep(settings, preflight, open_view=unseen, on_message=print, confirm=None)
+    outcome = run_sweep(settings, preflight, todo, open_view=unseen, on_message=print, confirm=None)
     took = time.perf_counter() - began
     pools = Counter(record.placement.node.rpartition("-")[0] for record in outcome.records)
     failed = sum(record.failure is not None for record in outcome.records)

@@ -54,8 +54,9 @@ def sweep_of(*overrides: str) -> Iterator[tuple[Settings, PreflightState]]:
 def load_records(*overrides: str) -> tuple[TrialRecord, ...]:
     """Run such a sweep. Exits where a point of it is skipped or a trial has failed."""
     with sweep_of(*overrides) as (settings, preflight):
-        require_all(plan_sweep(settings, preflight))
-        outcome = run_sweep(settings, preflight, open_view=unseen, on_message=_tell, confirm=None)
+        todo = plan_sweep(settings, preflight)
+        require_all(todo)
+        outcome = run_sweep(settings, preflight, todo, open_view=unseen, on_message=_tell, confirm=None)
     return require_results(outcome.records)
 
 

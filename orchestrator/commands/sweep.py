@@ -25,6 +25,7 @@ from orchestrator.pipeline.planning import (
     build_prospect,
     describe_expected,
     plan_sweep,
+    with_memory,
     with_predictions,
 )
 from orchestrator.pipeline.preflight import PreflightState, describe_busy_host, inspect, unused_accelerators
@@ -83,20 +84,21 @@ def run(
     _check_places(settings, console)
     places = [display_path(open_ledger(settings).path), *filter(None, [settings.archive_url])]
     print_line(console, f"records: {' and '.join(places)}")
-    preflight = _preflight(settings, console, download=True, compiles=True)
+    preflight, planned = _prepare(settings, console, download=True, compiles=True)
     for line in (*describe_busy_host(settings), *_unanswered(settings, preflight), *_unused(settings)):
         print_line(console, line)
 
     open_view = partial(_watch, console, ledger=open_ledger(settings).path, is_plain=is_plain)
     on_message = partial(print_line, console)
-    return run_sweep(settings, preflight, open_view=open_view, on_message=on_message, confirm=confirm)
+    return run_sweep(
+        settings, preflight, planned, open_view=open_view, on_message=on_message, confirm=confirm
+    )
 
 
 def plan(settings: Settings, *, console: Console) -> PlanPreview:
     """Decide for every point whether it runs, is cached or is skipped; no trial starts."""
     _check_places(settings, console)
-    preflight = _preflight(settings, console, download=False, compiles=True)
-    planned = plan_sweep(settings, preflight)
+    preflight, planned = _prepare(settings, console, download=False, compiles=True)
     decided = with_predictions(planned, settings, preflight)
     balance = build_prospect(settings, preflight, decided)
     return PlanPreview(
@@ -119,7 +121,7 @@ def plan(settings: Settings, *, console: Console) -> PlanPreview:
 def status(settings: Settings, *, console: Console) -> Status:
     """Return the progress of the sweep, whichever process runs it."""
     return find_running_status(settings) or build_status(
-        settings, _preflight(settings, console, download=False)
+        settings, *_prepare(settings, console, download=False)
     )
 
 
@@ -130,7 +132,7 @@ def report(settings: Settings, *, console: Console) -> "SweepReport":
     print_tracking_variable(settings, console)
     if settings.report_source == "mlflow":
         return report_tracked(settings)
-    return report_sweep(settings, _preflight(settings, console, download=False))
+    return report_sweep(settings, *_prepare(settings, console, download=False))
 
 
 def _unanswered(settings: Settings, preflight: PreflightState) -> tuple[str, ...]:
@@ -162,10 +164,17 @@ def _check_places(settings: Settings, console: Console) -> None:
         logger.warning("%s", warning)
 
 
-def _preflight(
+def _prepare(
     settings: Settings, console: Console, *, download: bool, compiles: bool = False
-) -> PreflightState:
-    preflight = _inspect(settings, console, download=download)
+) -> tuple[PreflightState, Plan]:
+    """Inspect what is here, plan, and ask compilers about the steps of the plan."""
+    if download:
+        from orchestrator.terminal.download import download_bar
+
+        with download_bar(console) as progress:
+            preflight = inspect(settings, download=True, progress=progress)
+    else:
+        preflight = inspect(settings, download=False)
     for ref in preflight.data.values() if compiles else ():  # status and report train on nothing
         print_line(console, f"data: {ref.description}")
         if ref.missing:
@@ -176,22 +185,14 @@ def _preflight(
             "checkpoints: in a folder, so a lost trial starts anew on another node unless nodes share it; "
             "checkpoint.path=gs://BUCKET/FOLDER is visible to all nodes",
         )
+    planned = plan_sweep(settings, preflight)
     if not settings.asks_compiler:
-        return preflight
+        return preflight, planned
     from orchestrator.pipeline.compilation import with_compilers
 
-    decided = plan_sweep(settings, preflight)
     on_message = partial(print_line, console)
-    return with_compilers(preflight, settings, decided, compiles=compiles, on_message=on_message)
-
-
-def _inspect(settings: Settings, console: Console, *, download: bool) -> PreflightState:
-    if not download:
-        return inspect(settings, download=False)
-    from orchestrator.terminal.download import download_bar
-
-    with download_bar(console) as progress:
-        return inspect(settings, download=True, progress=progress)
+    preflight = with_compilers(preflight, settings, planned, compiles=compiles, on_message=on_message)
+    return preflight, with_memory(planned, settings, preflight)
 
 
 @contextmanager

@@ -22,7 +22,7 @@ from orchestrator.pipeline.script_files import find_outdated
 from orchestrator.plan.cache import without_outdated
 from orchestrator.plan.memory import MemoryKey, memory_key
 from orchestrator.plan.order import choose_weight, running_order
-from orchestrator.plan.planner import plan
+from orchestrator.plan.planner import find_memory, plan
 from orchestrator.plan.pricing import PriceBook, prices_by_trial, repriced
 from orchestrator.plan.spending import StepOf
 from orchestrator.plan.trial_specs import build_workload, data_key, find_tasks
@@ -68,6 +68,14 @@ def plan_sweep(settings: Settings, preflight: PreflightState) -> Plan:
         repeated_words=find_repeated_words(settings),
         words=list_command_words(settings),
     )
+
+
+def with_memory(planned: Plan, settings: Settings, preflight: PreflightState) -> Plan:
+    """Add to a plan what is known about the memory of steps; plan anew if one does not fit."""
+    fits = preflight.memory_fits
+    if any(isinstance(fit, Verdict) and not fit.fits for fit in fits.values()):
+        return plan_sweep(settings, preflight)
+    return replace(planned, memory=find_memory(planned.placements, fits))
 
 
 def with_predictions(decided: Plan, settings: Settings, preflight: PreflightState) -> Plan:

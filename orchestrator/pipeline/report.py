@@ -30,7 +30,7 @@ from orchestrator.pipeline.components import (
     open_ledger,
     optional_package,
 )
-from orchestrator.pipeline.planning import at_requested_prices, plan_sweep, with_predictions
+from orchestrator.pipeline.planning import at_requested_prices, with_predictions
 from orchestrator.pipeline.preflight import PreflightState
 from orchestrator.pipeline.search_progress import other_search
 from orchestrator.pipeline.tracking import (
@@ -198,14 +198,13 @@ def _catch_errors(path: Path, errors: dict[Path, str]) -> Iterator[None]:
         )
 
 
-def report_sweep(settings: Settings, preflight: PreflightState) -> SweepReport:
+def report_sweep(settings: Settings, preflight: PreflightState, plan: Plan) -> SweepReport:
     """Write the report of the recorded trials, and attach it to the sweep's tracked run.
 
     Costs are at the prices stored with the records, unless the command line sets prices.
     """
     kept = preflight.ledgers.get(settings.sweep.name, ())
     records = at_requested_prices(settings, kept, preflight.price_book)
-    plan = plan_sweep(settings, preflight)
     outcome = write_all(settings, plan, records, preflight)
     if outcome.records:
         tracker, rows = build_tracker(settings), tuple(logged(kept, plan, settings.objective))

@@ -97,6 +97,7 @@ OpenView = Callable[[Plan, Sequence[TrialRecord]], AbstractContextManager[TrialC
 def run_sweep(
     settings: Settings,
     preflight: PreflightState,
+    todo: Plan,
     *,
     open_view: OpenView,
     on_message: OnMessage,
@@ -105,25 +106,25 @@ def run_sweep(
     """Run the missing trials once the host is free, store each record when its trial ends, and report.
 
     Args:
+        todo: plan of the sweep, made before anything is written.
         confirm: asks a person whether to spend the estimated cost; None where no person can answer.
     """
-    first = plan_sweep(settings, preflight)  # refuse an invalid request before anything is written
-    _show_prospect(settings, preflight, first, on_message=on_message, confirm=confirm)
+    _show_prospect(settings, preflight, todo, on_message=on_message, confirm=confirm)
     stores = build_stores(settings)
     ledger, tracker = stores.ledger, stores.tracker
     stop_signals = StopSignals(ledger.path.parent, on_message=on_message)
     with (
         ledger.lock(),
-        published(ledger.path.parent, first) as running,
+        published(ledger.path.parent, todo) as running,
         stop_signals.accepting_requests(),
-        _turn(settings, first, stop_signals, on_message=on_message) as has_turn,
+        _turn(settings, todo, stop_signals, on_message=on_message) as has_turn,
     ):
         if not settings.search.is_adaptive:
             forget_search(ledger.path.parent)
-        # Another driver may have added records between preflight and the lock.
-        preflight = replace(preflight, ledgers=read_ledgers(settings.outputs, sweep=settings.sweep.name))
-        todo = plan_sweep(settings, preflight)
-        if todo != first:
+        ledgers = read_ledgers(settings.outputs, sweep=settings.sweep.name)
+        if ledgers != preflight.ledgers:  # another driver has added records between preflight and the lock
+            preflight = replace(preflight, ledgers=ledgers)
+            todo = plan_sweep(settings, preflight)
             publish(ledger.path.parent, replace(running, plan=todo))
         for record in reuse_results((*todo.cached, *todo.failed), preflight.ledgers, sweep=ledger.sweep):
             ledger.append(record)

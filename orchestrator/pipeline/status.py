@@ -11,7 +11,6 @@ from orchestrator.core.settings import Settings
 from orchestrator.core.trial_progress import TrialEvent
 from orchestrator.execute.scheduling.stop import StopRequest, request
 from orchestrator.pipeline.components import open_journal, open_ledger
-from orchestrator.pipeline.planning import plan_sweep
 from orchestrator.pipeline.preflight import PreflightState
 from orchestrator.pipeline.search_progress import progress_in
 from orchestrator.record.running_plan import RunningPlan, running_plan_in
@@ -38,11 +37,11 @@ class Status:
     running: RunningPlan | None = None
 
 
-def build_status(settings: Settings, preflight: PreflightState) -> Status:
+def build_status(settings: Settings, preflight: PreflightState, planned: Plan) -> Status:
     """Return the progress of the sweep."""
     ledger = open_ledger(settings)
     return Status(
-        plan=plan_sweep(settings, preflight),
+        plan=planned,
         folder=ledger.path.parent,
         records=preflight.ledgers.get(ledger.sweep, ()),
         steps=open_journal(settings).steps(),

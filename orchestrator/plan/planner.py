@@ -101,9 +101,10 @@ def plan(
     decided = [decision for asked in requested for decision in _decide(asked, inputs=inputs)]
     outcomes, tasks = _each_trial_once(decided), find_tasks(sweep.points)
     _check_rerun(rerun, outcomes, sweep=sweep.name)
+    placements = in_order([outcome for outcome in outcomes if isinstance(outcome, Placement)])
     return Plan(
         sweep=sweep.name,
-        placements=in_order([outcome for outcome in outcomes if isinstance(outcome, Placement)]),
+        placements=placements,
         cached=tuple(outcome for outcome in outcomes if isinstance(outcome, Cached)),
         skipped=tuple(outcome for outcome in outcomes if isinstance(outcome, Skipped)),
         failed=tuple(outcome for outcome in outcomes if isinstance(outcome, Failed)),
@@ -111,17 +112,16 @@ def plan(
         aims=_find_aims(tasks),
         trainings=_find_trainings(tasks, train_samples),
         inputs={name: words for name, point in tasks.items() if (words := describe_input(point))},
-        memory=_find_memory(outcomes, memory_fits),
+        memory=find_memory(placements, memory_fits),
         outdated=outdated,
     )
 
 
-def _find_memory(
-    outcomes: Iterable[PointDecision], memory_fits: Mapping[MemoryKey, Verdict | NoFit]
+def find_memory(
+    placements: Iterable[Placement], memory_fits: Mapping[MemoryKey, Verdict | NoFit]
 ) -> Mapping[str, Verdict | NoFit]:
     """Return what is known about the memory of every trial to run, by its trial_id."""
-    placed = (outcome for outcome in outcomes if isinstance(outcome, Placement))
-    keys = {placement.trial_id: memory_key(placement.trial) for placement in placed}
+    keys = {placement.trial_id: memory_key(placement.trial) for placement in placements}
     return {trial: memory_fits[key] for trial, key in keys.items() if key in memory_fits}
 
 

@@ -1,7 +1,7 @@
 """(sweep, what is here) -> every trial that the sweep asks for, with the slots that it could run in. Pure.
 
 It is the larger half of planning and does not depend on records, so it is done once where a sweep is planned
-several times: before and after compilers were asked, and again under the ledger's lock.
+again: after a compiler refused a step, or where another driver has added records.
 """
 
 from collections.abc import Iterator, Mapping
