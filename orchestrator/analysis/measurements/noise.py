@@ -12,6 +12,7 @@ from orchestrator.core.result import TrainResult, TrialRecord
 
 _MOST_LOAD = 1.25  # of its own cores: from there on others have at least a fifth of each
 _LEAST_BUSY = 0.9  # of one core, for a trial on CPUs always has a step to compute
+_LEAST_SHARE = 0.01  # of a core, that a process surely had: a slowdown is finite
 _MOST_WAITING = 0.1  # of the steps' time
 _MOST_WITHOUT_CORE = 0.1  # of a block, or of the time of its threads if these were ready for longer
 _TICK_SECONDS = (
@@ -87,26 +88,36 @@ def has_impossible_times(record: TrialRecord) -> bool:
 def describe_noise(record: TrialRecord) -> str:
     """Describe the disturbance of a result's timing with its numbers; empty where there was none or nothing
     was timed.
+    """
+    return ", ".join(cause for cause, _ in _find_disturbances(record))
+
+
+def estimate_slowdown(record: TrialRecord) -> float:
+    """Estimate how many times slower a process of the trial was than alone on its host; 1: it was quiet."""
+    return max((slowdown for _, slowdown in _find_disturbances(record)), default=1.0)
+
+
+def _find_disturbances(record: TrialRecord) -> Iterator[tuple[str, float]]:
+    """Yield each disturbance with the factor by which it slows a process.
 
     Waits for a core are of the timed blocks alone. The load average looks back one minute, so it counts only
     where there are none: it misses what began a moment ago, and shows what has just ended.
     """
     result = record.result
     if result is None or not any(result.block_seconds) or not record.placement.trains:
-        return ""
+        return
     if not any(map(sum, result.block_seconds)):
-        return ""  # the clock saw no time pass
+        return  # the clock saw no time pass
     cores = sum(group.cpus for group in record.placement.on_host(0))
     load, busy = max(result.load_average), _compute_busy_cores(result)
-    causes = []
     if result.core_wait_seconds and result.busy_core_seconds:
         waiting = median(_shares_without_core(result, record.placement))
-        causes += [f"{waiting:.0%} waiting for a core"] if waiting > _MOST_WITHOUT_CORE else []
+        if waiting > _MOST_WITHOUT_CORE:
+            yield f"{waiting:.0%} waiting for a core", 1 / max(1 - waiting, _LEAST_SHARE)
     elif load > _MOST_LOAD * cores:
-        causes.append(f"load {number(load)} on {cores} cores")
+        yield f"load {number(load)} on {cores} cores", load / cores
     if record.placement.kind == "cpu" and busy < _LEAST_BUSY:
-        causes.append(f"{number(busy)} of a core used")
-    return ", ".join(causes)
+        yield f"{number(busy)} of a core used", 1 / max(busy, _LEAST_SHARE)
 
 
 def _shares_without_core(result: TrainResult, placement: Placement) -> Iterator[float]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 
 from orchestrator.analysis.formatting import number
+from orchestrator.analysis.measurements.noise import estimate_slowdown
 from orchestrator.analysis.recommendation.jobs.settings_of_records import is_run
 from orchestrator.core.estimate import Estimate, Refusal
 from orchestrator.core.placement import task_name
@@ -20,40 +21,45 @@ class LoaderRates:
     """Rates of the loaders of own workloads, as measured on the hosts of their records.
 
     Attributes:
-        of_process: workload with its options, by `task_name` -> samples per second of one process.
+        of_process: workload with its options, by `task_name` -> samples per second of one process: measured,
+            and what it may reach without the other work on its host; equal where that was quiet.
     """
 
-    of_process: Mapping[str, float]
+    of_process: Mapping[str, tuple[float, float]]
 
     def rate(self, of: Point | TrialSpec) -> float | None:
-        """Return the samples that all processes load in a second; None: not measured."""
-        rate = self.of_process.get(_key(of))
-        return None if rate is None else rate * of.num_workers
+        """Return the samples that all processes may load in a second; None: not measured."""
+        rates = self.of_process.get(_key(of))
+        return None if rates is None else rates[1] * of.num_workers
 
     def seconds(self, of: Point | TrialSpec) -> float | None:
-        """Return the seconds that a batch takes to load; None: not measured."""
+        """Return the seconds that a batch takes to load at that rate; None: not measured."""
         rate = self.rate(of)
         return None if rate is None else of.global_batch_size / rate
 
     def limit(self, step: Estimate | Refusal, of: Point | TrialSpec) -> Estimate | Refusal:
-        """Make a step as long as its batch takes to load; its interval stays as wide, and is not tested.
+        """Make a step as long as its batch takes to load; its interval is not tested.
 
-        A refusal names the limit, which holds for every device.
+        After a busy host that is the rate alone there, and the interval reaches to the measured one. A
+        refusal names the limit, which holds for every device.
         """
-        rate, seconds = self.rate(of), self.seconds(of)
-        if rate is None or seconds is None:
+        rates = [one * of.num_workers for one in self.of_process.get(_key(of), ())]
+        if not rates:
             return step
-        limit = f"limited by your loader above {_rate_words(rate)}"
+        measured, quiet = map(_rate_words, rates)
+        limit = f"limited by your loader above {measured}"
+        if rates[0] < rates[1]:
+            limit = f"maybe {limit} to {quiet}, measured on a busy host"
         if isinstance(step, Refusal):
             return replace(step, reason=f"{step.reason}; every device is {limit}")
-        if seconds <= step.likely:
+        most, likely = (max(of.global_batch_size / rate, step.likely) for rate in rates)
+        if most == step.likely:
             return step
-        longer = seconds / step.likely
         return replace(
             step,
-            low=longer * step.low,
-            likely=seconds,
-            high=longer * step.high,
+            low=likely / step.likely * step.low,
+            likely=likely,
+            high=most / step.likely * step.high,
             source=f"{limit}; else {step.source}",
             past="",
         )
@@ -63,18 +69,26 @@ NO_LOADERS = LoaderRates(of_process={})
 
 
 def collect_loader_rates(records: Iterable[TrialRecord]) -> LoaderRates:
-    """Take the median of what was measured without a training that wants the same cores.
+    """Take the median of what was measured without a training that wants the same cores, if any
+    on quiet hosts.
 
     The loader of a native job is measured after its training; the pipeline of a declared workload while it
     trains, so that a training on the CPU would make it slower than it is.
     """
-    rates: dict[str, list[float]] = defaultdict(list)
+    rates: dict[str, list[tuple[float, float]]] = defaultdict(list)
     for record in records:
         rate = record.result.pipeline_samples_per_second if record.result else None
         is_alone = record.spec.data.startswith("own:") or record.spec.host_cpu is None
         if rate and is_alone and is_run(record) and is_current(record.spec):
-            rates[_key(record.spec)].append(rate / record.spec.num_workers)
-    return LoaderRates(of_process={key: median(found) for key, found in rates.items()})
+            measured = rate / record.spec.num_workers
+            rates[_key(record.spec)].append((measured, measured * estimate_slowdown(record)))
+    chosen = {key: [one for one in found if one[0] == one[1]] or found for key, found in rates.items()}
+    return LoaderRates(
+        of_process={
+            key: (median(measured for measured, _ in found), median(quiet for _, quiet in found))
+            for key, found in chosen.items()
+        }
+    )
 
 
 def _key(of: Point | TrialSpec) -> str:
