@@ -239,9 +239,10 @@ def format_batch(point: Point) -> str:
 def note_lines(predictions: Sequence[Prediction]) -> tuple[str, ...]:
     """List the notes that the rows of the table name by their numbers, each cause once.
 
-    A refusal has the command that measures the first of its points.
+    A refusal has the command that measures the first of its points, of those here if there are any.
     """
-    first = {find_notes(one)[0]: one for one in reversed(predictions)}
+    here_first = sorted(predictions, key=lambda one: one.is_rented)
+    first = {find_notes(one)[0]: one for one in here_first[::-1]}
     return tuple(
         f"{number}  {note}{_how_to_measure(first[note]) if note in first else ''}"
         for note, number in _number_notes(predictions).items()
@@ -294,7 +295,9 @@ def _how_to_measure(prediction: Prediction) -> str:
         return ""
     if _is_too_large(prediction) or prediction.command is None:
         return f"; possible: {step.to_measure}"
-    return f"; or measure it: {prediction.command}"
+    device = prediction.point.device.name
+    where = f" on a machine with {device} (elsewhere it is rehearsed)" if prediction.is_rented else ""
+    return f"; or measure it{where}: {prediction.command}"
 
 
 def _setting(prediction: Prediction) -> str:

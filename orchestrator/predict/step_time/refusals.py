@@ -25,7 +25,9 @@ def find_refusal(query: StepQuery, models: DefaultModels, own: Sequence[StepQuer
     """
     if find_cost(query.spec) is None:
         return Refusal(
-            reason="the operations of a script are not known before it runs", to_measure="this point"
+            reason="the operations of a script are not known before it runs, "
+            "those of a job are: docs/tutorials/own_job.md",
+            to_measure="this point",
         )
     return (
         _without_trainer(query)

@@ -4,6 +4,7 @@ import json
 
 import pytest
 from builders import record, train_result, trial_spec
+from repository import ROOT
 
 from orchestrator.cli import main
 from orchestrator.record.ledger import Ledger
@@ -175,3 +176,27 @@ def test_own_records_of_a_step_go_before_the_count(working_directory, capsys):
         capsys, "workload=vgg16", "workload.image_size=32", "device=t4", "global_batch_size=65536"
     )
     assert known["step_seconds"]["median"] == pytest.approx(0.1)
+
+
+SCRIPT = (
+    "workload=script",
+    f"script.folder={ROOT / 'docs/examples/scripts'}",
+    "script.command=python train_mnist.py",
+)
+
+
+def test_a_script_on_absent_gpus_is_sent_to_a_job_and_to_a_machine_that_has_one(capsys):
+    assert main(["predict", *SCRIPT, "device=t4,h100"]) == 0
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if "or measure it" in line]
+    assert "those of a job are: docs/tutorials/own_job.md" in line
+    assert "; or measure it on a machine with t4 (elsewhere it is rehearsed): " in line
+    assert main(["predict", "advise", *SCRIPT, "device=t4,h100"]) == 0
+    said = capsys.readouterr().out
+    assert "measure this point (t4, fp32); a machine without its device only rehearses it" in said
+
+
+def test_a_refusal_of_several_devices_proposes_to_measure_the_one_that_is_here(capsys):
+    assert main(["predict", *SCRIPT, "device=t4,cpu"]) == 0
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if "or measure it" in line]
+    assert "; or measure it: " in line
+    assert " device=cpu " in line

@@ -104,9 +104,12 @@ def choose_next_step(
         return _more_runs([by_label[chosen]], job, of_seeds=is_by_quality, why="measure more repeats of it")
     for one in open_:
         to_do = f"measure {one.to_measure}" if one.to_measure else "give it a price"
-        itself = [by_label[one.setting]] if one.to_measure in _ITSELF else []
-        command = command_for(itself, job, more=[]) if itself else ""
-        return NextStep(why=f"{to_do} ({one.setting})", command=command, is_here=False)
+        if one.to_measure not in _ITSELF:
+            return NextStep(why=f"{to_do} ({one.setting})", is_here=False)
+        itself = by_label[one.setting]
+        where = "; a machine without its device only rehearses it" if itself.is_rented else ""
+        command = command_for([itself], job, more=[])
+        return NextStep(why=f"{to_do} ({one.setting}){where}", command=command, is_here=False)
     return None
 
 

@@ -218,7 +218,9 @@ class TestDevicesThatAreNotHereCount:
     def test_a_device_without_a_prediction_leaves_the_choice_open(self):
         found = self.found(step_seconds=None, source="no TPU was measured", device="tpu_v3_8")
         assert found.state == "not settled"
-        assert found.next_step.why == "measure it there (tpu_v3_8, fp32)"
+        assert found.next_step.why == (
+            "measure it there (tpu_v3_8, fp32); a machine without its device only rehearses it"
+        )
         assert "device=tpu_v3_8" in found.next_step.command
         assert found.reasons == ("1 setting not judged: no TPU was measured",)
 
