@@ -1,16 +1,23 @@
 """(a setting of a job, criteria) -> why it is not judged. Pure."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from orchestrator.analysis.formatting import counted
+from orchestrator.analysis.formatting import counted, duration
 from orchestrator.analysis.recommendation.answer.answer import ExcludedSetting
 from orchestrator.analysis.recommendation.model.candidate import CandidateSetting, Job, PrunedRun
 from orchestrator.analysis.recommendation.model.criteria import Criteria, build_question
 from orchestrator.analysis.recommendation.model.factors import find_factors
-from orchestrator.analysis.recommendation.model.model import AS_LONG, assumed_quality, samples_to_target
+from orchestrator.analysis.recommendation.model.model import (
+    AS_LONG,
+    assumed_quality,
+    compute_job_seconds,
+    samples_to_target,
+)
+from orchestrator.core.interval import exactly
 from orchestrator.core.memory_fit import MemoryDoubt
-from orchestrator.core.price import Unpriced
+from orchestrator.core.price import Price, Unpriced
 
 _BATCH = "global_batch_size"
 _DEVICES = ("device", "devices", "num_workers", "num_hosts")
@@ -35,12 +42,36 @@ def explain_exclusion(
         return _excluded(candidate, candidate.fatal, "", may_be_best=False)
     if (early := _pruned_here(candidate, job, criteria)) is not None:
         return _excluded(candidate, f"it was ended early: {early.why}", "", may_be_best=False)
+    if reason := _outlast_start(candidate, job, criteria):
+        return _excluded(candidate, reason, "", may_be_best=False)
     is_estimated = is_learned and bool(candidate.trial_ids) and not candidate.quiet
     if candidate.runs and not is_estimated:
         exclusion = _of_measured(candidate, job)
     else:
         exclusion = _of_unmeasured(candidate, job, is_learned=is_learned)
     return exclusion or _of_criteria(candidate, job, criteria)
+
+
+def _outlast_start(candidate: CandidateSetting, job: Job, criteria: Criteria) -> str:
+    """Explain that the whole job here, as measured, ends before a rented machine starts; empty: it does not.
+
+    What counts, time or cost, must be less here. A length that nobody stated is that of a trial.
+    """
+    price, (time, cost, quality) = candidate.price, criteria.weights
+    if candidate.runs or not candidate.is_rented or not (job.known_length or job.target):
+        return ""
+    if not isinstance(price, Price) or quality or criteria.needs_quality:
+        return ""
+    start = max(price.least_billing_seconds or 0.0, *(price.start_seconds or (0.0,))[:1])
+    for one in job.candidates:
+        runs = () if one.is_rented or one.fatal else one.quiet or one.runs  # noise makes none faster
+        times = [compute_job_seconds(run, job, batch_size=one.batch_size) for run in runs]
+        here = max((seconds or math.inf for seconds in times), default=math.inf)
+        is_cheaper = here * one.usd_per_second < start * candidate.usd_per_second
+        if (here < start or not time) and (is_cheaper or not cost):
+            least, whole = (duration(exactly(seconds), digits=2) for seconds in (start, here))
+            return f"each start takes or bills at least {least}, and the whole job here takes {whole}"
+    return ""
 
 
 def _pruned_here(candidate: CandidateSetting, job: Job, criteria: Criteria) -> PrunedRun | None:
