@@ -28,6 +28,8 @@ def pytest_configure() -> None:
     # else MLflow's server starts eight processes, of 5 CPU s each, for jobs that nothing here sends
     os.environ["MLFLOW_SERVER_ENABLE_JOB_EXECUTION"] = "false"
     os.environ.pop("MLFLOW_TRACKING_URI", None)  # the person's own server
+    # in a test's own folder there is no torch_xla, wherever the tests are installed
+    os.environ.setdefault("ORCHESTRATOR_XLA_PYTHON", ".venv-xla/bin/python")
     os.environ.pop("COLUMNS", None)  # processes of pytest-xdist have the width of their terminal
     process = os.environ.get("PYTEST_XDIST_WORKER", "")
     if process:

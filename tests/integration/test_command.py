@@ -90,7 +90,9 @@ def test_an_absent_environment_skips_its_trials_with_the_line_that_gets_it(tmp_p
         variables={"ORCHESTRATOR_XLA_PYTHON": "/nowhere/python"},
     )
     assert told.code == 0
-    assert "no Python at /nowhere/python; get it with: make xla" in " ".join(told.out.split())
+    assert "no Python at /nowhere/python; get it with: in an environment .venv-xla: " in " ".join(
+        told.out.split()
+    )
 
 
 @pytest.mark.more
@@ -98,7 +100,7 @@ def test_a_sweep_goes_on_without_what_an_absent_environment_would_have_run(tmp_p
     words = (*NOOP, "trainer=noop,torch_xla")
     told = ask(*words, cwd=tmp_path, variables={"ORCHESTRATOR_XLA_PYTHON": "/nowhere/python"})
     assert (told.code, told.err) == (0, "")
-    assert "no Python at /nowhere/python; get it with: make xla" in told.out
+    assert "no Python at /nowhere/python; get it with: in an environment .venv-xla: " in told.out
     assert [record["spec"]["trainer"] for record in records_in(tmp_path)] == ["noop"]
 
 

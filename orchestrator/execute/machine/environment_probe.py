@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -32,19 +33,34 @@ def versions_here(packages: Sequence[str]) -> dict[str, dict[str, str]]:
 
 
 def trainer_environment(info: TrainerInfo, *, python: str | None) -> TrainerEnvironment:
-    """Look at the interpreter `python`, or at this one, for the packages of a trainer."""
+    """Look at the interpreter `python`, or at this one, for the packages of a trainer.
+
+    Unless a variable names it, one that is not in this folder may lie beside the environment of this one.
+    """
     if python is None:
         return _judged(info, sys.executable, versions=versions_here(info.packages))
-    if not _is_there(python):
-        absent = f"no Python at {python}" if python else "trainer.python names none"
-        missing = f"{absent}; get it with: {info.install}"
-        return TrainerEnvironment(python=python, versions={}, missing=missing)
+    beside = str(Path(sys.prefix).parent / python) if python else ""
+    if not _is_there(python) and (info.python_variable or "") not in os.environ and _is_there(beside):
+        python = beside
     try:
-        versions = _ask(python, info.packages)
+        if _is_there(python):
+            return _judged(info, str(Path(python).absolute()), versions=_ask(python, info.packages))
+        reason = f"no Python at {python}" if python else "trainer.python names none"
     except (OSError, ValueError, subprocess.SubprocessError) as error:
-        missing = f"{python} does not answer ({type(error).__name__}); get it with: {info.install}"
-        return TrainerEnvironment(python=python, versions={}, missing=missing)
-    return _judged(info, str(Path(python).absolute()), versions=versions)
+        reason = f"{python} does not answer ({type(error).__name__})"
+    missing = f"{reason}; get it with: {_find_cure(info.install)}"
+    return TrainerEnvironment(python=python, versions={}, missing=missing)
+
+
+def _find_cure(install: str) -> str:
+    """Leave `make xla` out in a folder whose Makefile has no such target."""
+    target = re.match(r"make ([\w-]+), or ", install)
+    makefile = Path("Makefile")
+    if target is None or (
+        makefile.is_file() and re.search(f"^{target[1]}:", makefile.read_text(errors="replace"), re.MULTILINE)
+    ):
+        return install
+    return install.removeprefix(target[0])
 
 
 def _is_there(python: str) -> bool:
@@ -62,7 +78,9 @@ def _judged(info: TrainerInfo, python: str, *, versions: dict[str, dict[str, str
     return TrainerEnvironment(
         python=python,
         versions=packages,
-        missing=f"{', '.join(absent)} not installed; get it with: {info.install}" if absent else None,
+        missing=f"{', '.join(absent)} not installed; get it with: {_find_cure(info.install)}"
+        if absent
+        else None,
         accelerator_versions={kind: versions[kind] for kind in kinds},
         accelerator_missing={kind: reason for kind, reason in reasons.items() if reason},
     )
@@ -79,7 +97,7 @@ def reason_on(
     """
     absent = [name for name in info.accelerator_packages.get(kind, ()) if name not in of_kind]
     if absent:
-        return f"{', '.join(absent)} not installed; get it with: {info.accelerator_install[kind]}"
+        return f"{', '.join(absent)} not installed; get it with: {_find_cure(info.accelerator_install[kind])}"
     return reason_without_gpu(info, packages, of_kind) if kind == "gpu" else None
 
 

@@ -2,6 +2,7 @@
 
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import process_tracking
 import pytest
@@ -110,3 +111,38 @@ def test_an_interpreter_that_has_answered_leaves_no_process(program, monkeypatch
         found = trainer_environment(needing("numpy"), python=python)
     assert found.missing is None
     assert set(found.versions) == {"python", "numpy"}
+
+
+def beside_this_one(monkeypatch, tmp_path, program):
+    """Put an interpreter into `.venv-xla` beside the environment of this one; leave its folder."""
+    python = tmp_path / "installed/.venv-xla/bin/python"
+    python.parent.mkdir(parents=True)
+    Path(program(f'exec {sys.executable} "$@"')).rename(python)
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "installed/.venv"))
+    monkeypatch.delenv("XLA_PYTHON", raising=False)
+    monkeypatch.chdir(tmp_path)
+    return python
+
+
+def test_an_interpreter_is_found_beside_the_environment_of_this_one(monkeypatch, tmp_path, program):
+    python = beside_this_one(monkeypatch, tmp_path, program)
+    info = replace(needing("numpy"), python_variable="XLA_PYTHON")
+    assert trainer_environment(info, python=".venv-xla/bin/python").python == str(python)
+    monkeypatch.setenv("XLA_PYTHON", ".venv-xla/bin/python")
+    assert trainer_environment(info, python=".venv-xla/bin/python").missing.startswith("no Python at .venv-x")
+
+
+@pytest.mark.parametrize(
+    ("makefile", "cure"),
+    [
+        (None, "pip install torch"),
+        ("all:\n", "pip install torch"),
+        ("xla: x\n", "make xla, or pip install torch"),
+    ],
+)
+def test_make_is_advised_where_a_makefile_has_the_target(makefile, cure, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    if makefile:
+        (tmp_path / "Makefile").write_text(makefile)
+    info = replace(needing("numpy"), install="make xla, or pip install torch")
+    assert trainer_environment(info, python="/nowhere").missing.endswith(f"; get it with: {cure}")
