@@ -194,7 +194,7 @@ def prediction_table(predictions: Sequence[Prediction]) -> Table:
     age = describe_age_together(one.price for one in predictions if isinstance(one.step, Estimate))
     return Table(
         title="Predicted",
-        note=" ".join(filter(None, (_NOTE, start_line(predictions), age))),
+        note=" ".join(filter(None, (_NOTE, _describe_gap(predictions), start_line(predictions), age))),
         columns=tuple(one for one in _COLUMNS if has_tokens or one.header not in _OF_TOKENS),
         rows=tuple(_row(prediction, numbers, has_tokens=has_tokens) for prediction in predictions),
     )
@@ -253,6 +253,13 @@ def start_line(predictions: Iterable[Prediction]) -> str:
     """Describe what the start of rented machines takes and costs; empty: nothing is priced that is rented."""
     rented = [one for one in predictions if one.is_rented and isinstance(one.step, Estimate)]
     return describe_start(one.price for one in rented if isinstance(one.price, Price) or one.length)
+
+
+def _describe_gap(predictions: Iterable[Prediction]) -> str:
+    """Describe what the least memory of jobs in a user's own code lacks; empty: there are none."""
+    needs = [one.memory for one in predictions if one.memory]
+    is_short = any(need.moved_bytes and not isinstance(need.counted, Verdict) for need in needs)
+    return "Least GiB of an own job lacks its activations, so no batch changes it." if is_short else ""
 
 
 def describe_basis(prediction: Prediction) -> str:
