@@ -39,7 +39,7 @@ def test_a_time_and_a_cost_with_intervals_are_printed(capsys):
     assert main(["predict", "workload=vgg16", "device=t4", "workload.image_size=64"]) == 0
     out = capsys.readouterr().out
     assert "image_size=64" in out
-    past = r"checked on 236 steps of 16 labs: 9\d% lay within the 90% interval"
+    past = r"checked on 264 steps of 18 labs: 9\d% lay within the 90% interval"
     assert re.search(r"1\.[67]\dx +1,2,3$", out, re.MULTILINE)
     assert re.search(rf"^2  {past}", out, re.MULTILINE)
     assert "\n3  priced as g4dn.xlarge on demand in aws us-east-1, $0.526/h of 2026-07-20" in out
