@@ -158,19 +158,5 @@ def _full_training(settings: Sequence[KnownSetting]) -> FullTraining | None:
 
 def list_overrides(point: Point) -> tuple[str, ...]:
     """List the words of a command that asks for the point alone."""
-    return list_words(
-        workload=point.workload,
-        workload_options=point.workload_options,
-        data_source=point.data_source,
-        devices=tuple(device.name for device in (point.device, *point.other_devices)),
-        precision=point.precision,
-        trainer=point.trainer,
-        trainer_options=point.trainer_options,
-        num_workers=point.num_workers,
-        global_batch_size=point.global_batch_size,
-        steps=point.steps,
-        seed=point.seed,
-        timing=point.timing,
-        num_hosts=point.num_hosts,
-        memory_settings=point.memory_settings,
-    )
+    devices = tuple(device.name for device in point.devices)
+    return list_words(point, data_source=point.data_source, devices=devices)

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from plan_builders import point
 
 from orchestrator.analysis.recommendation.jobs.command import list_words
 from orchestrator.config.loader import load
@@ -70,21 +71,16 @@ def words_of_script(command: str) -> tuple[str, ...]:
 
 
 def build_words(workload: str, **options: Option) -> tuple[str, ...]:
-    return list_words(
+    asked = point(
         workload=workload,
         workload_options=options,
-        data_source="own",
-        devices=("cpu",),
-        precision="fp32",
         trainer="script",
-        trainer_options={},
         num_workers=2,
-        global_batch_size=64,
         steps=100,
-        seed=0,
         timing=TimingSpec(),
         num_hosts=2,
     )
+    return list_words(asked, data_source="own", devices=("cpu", "cpu"))
 
 
 @pytest.mark.parametrize(
@@ -92,9 +88,9 @@ def build_words(workload: str, **options: Option) -> tuple[str, ...]:
     ["python t.py --d=\\d+ {{a}}", "python it's", '"my python" t.py', "['a', 'b']", "python ${HOME} \\${x}"],
 )
 def test_the_words_of_a_script_ask_for_the_same_command(command: str, tmp_path: Path) -> None:
-    (point,) = load(["+sweep=single", *words_of_script(command)], working_directory=tmp_path).sweep.points
-    assert point.workload_options == {"command": command, "steps_total": 9}
-    assert (point.num_workers, point.num_hosts) == (2, 2)
+    (loaded,) = load(["+sweep=single", *words_of_script(command)], working_directory=tmp_path).sweep.points
+    assert loaded.workload_options == {"command": command, "steps_total": 9}
+    assert (loaded.num_workers, loaded.num_hosts) == (2, 2)
 
 
 def test_a_scripts_command_is_quoted_for_the_shell_alone() -> None:

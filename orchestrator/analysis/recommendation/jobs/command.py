@@ -5,52 +5,36 @@ from collections.abc import Iterator, Mapping
 
 from orchestrator.analysis.measurements.setting import timing_options
 from orchestrator.core.printable import quoted_value
-from orchestrator.core.trial_spec import DEFAULT_MEMORY, MemorySettings, Option, TimingSpec
+from orchestrator.core.sweep import Point
+from orchestrator.core.trial_spec import Option, TrialSpec
 
 _PLAIN = re.compile(r"(?!(?i:true|false|null|nan|inf)\Z)(?:\d+(?![eE])[A-Za-z]|[A-Za-z_/.])[\w./:%+-]*")
 """Texts that Hydra reads as they are."""
 
 
-def list_words(
-    *,
-    workload: str,
-    workload_options: Mapping[str, Option],
-    data_source: str,
-    devices: tuple[str, ...],
-    precision: str,
-    trainer: str,
-    trainer_options: Mapping[str, Option],
-    num_workers: int,
-    global_batch_size: int,
-    steps: int,
-    seed: int,
-    timing: TimingSpec,
-    num_hosts: int | None,
-    memory_settings: MemorySettings = DEFAULT_MEMORY,
-) -> tuple[str, ...]:
+def list_words(asked: Point | TrialSpec, *, data_source: str, devices: tuple[str, ...]) -> tuple[str, ...]:
     """List `key=value` for everything that a sweep may vary, so that no axis of it is left open.
 
     Args:
         data_source: `own` of a native job, which no word asks for.
-        devices: one, or where they are not alike that of every worker.
-        num_hosts: machines of the workers; None: as few as possible.
+        devices: that of every worker.
     """
-    one_kind = len(set(devices)) == 1
+    one_kind, options, num_hosts = len(set(devices)) == 1, asked.workload_options, asked.num_hosts
     return (
-        f"workload={workload}",
-        *(_of_script(workload_options) if workload == "script" else _options("workload", workload_options)),
+        f"workload={asked.workload}",
+        *(_of_script(options) if asked.workload == "script" else _options("workload", options)),
         *(() if data_source == "own" else (f"data.source={data_source}",)),
         f"device={devices[0]}" if one_kind else f"devices={_value(devices)}",
-        *((f"num_workers={num_workers}",) if one_kind else ()),
+        *((f"num_workers={asked.num_workers}",) if one_kind else ()),
         *((f"num_hosts={num_hosts}",) if one_kind and num_hosts and num_hosts > 1 else ()),
-        f"precision={precision}",
-        f"trainer={trainer}",
-        *_options("trainer", trainer_options),
-        f"global_batch_size={global_batch_size}",
-        *memory_settings.words.split(),
-        f"steps={steps}",
-        f"seed={seed}",
-        *_options("measure", timing_options(timing)),
+        f"precision={asked.precision}",
+        f"trainer={asked.trainer}",
+        *_options("trainer", asked.trainer_options),
+        f"global_batch_size={asked.global_batch_size}",
+        *asked.memory_settings.words.split(),
+        f"steps={asked.steps}",
+        f"seed={asked.seed}",
+        *_options("measure", timing_options(asked.timing)),
     )
 
 

@@ -144,22 +144,7 @@ def unmeasured(spec: TrialSpec) -> CandidateSetting:
         precision=spec.precision,
         batch_size=spec.global_batch_size,
         steps=spec.steps,
-        words=list_words(
-            workload=spec.workload,
-            workload_options=spec.workload_options,
-            data_source=spec.data.partition(":")[0],
-            devices=spec.devices,
-            precision=spec.precision,
-            trainer=spec.trainer,
-            trainer_options=spec.trainer_options,
-            num_workers=spec.num_workers,
-            global_batch_size=spec.global_batch_size,
-            steps=spec.steps,
-            seed=spec.seed,
-            timing=spec.timing,
-            num_hosts=spec.num_hosts,
-            memory_settings=spec.memory_settings,
-        ),
+        words=list_words(spec, data_source=spec.data.partition(":")[0], devices=spec.devices),
     )
 
 
