@@ -25,7 +25,7 @@ from orchestrator.core.result import TrialRecord
 from orchestrator.execute.scheduling.stop import request
 from orchestrator.pipeline.components import open_ledger
 from orchestrator.pipeline.planning import plan_sweep
-from orchestrator.pipeline.run import run_sweep
+from orchestrator.pipeline.run import run_plan
 
 
 def seconds_between_ends(records: Sequence[TrialRecord]) -> float:
@@ -132,7 +132,7 @@ def driver_seconds(trials: int, queued: int) -> None:
             yield clock
 
         todo = plan_sweep(settings, preflight)
-        run_sweep(settings, preflight, todo, open_view=watch, on_message=print, confirm=None)
+        run_plan(settings, preflight, todo, open_view=watch, on_message=print, confirm=None)
     for tenth in range(10):
         first, last = (number * trials // 10 for number in (tenth, tenth + 1))
         spent = 1000 * (clock.ends[last] - clock.ends[first]) / (last - first)

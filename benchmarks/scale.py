@@ -22,7 +22,7 @@ from trials import count, unseen
 from orchestrator.config.loader import load
 from orchestrator.pipeline.planning import plan_sweep
 from orchestrator.pipeline.preflight import inspect
-from orchestrator.pipeline.run import run_sweep
+from orchestrator.pipeline.run import run_plan
 
 _WORDS = ("+sweep=scale", "cluster=fake", "pools=scale", "tracking=none", "prices=none")
 
@@ -78,7 +78,7 @@ def measured() -> str:
     todo = plan_sweep(settings, preflight)
     planned = time.perf_counter() - began
     began = time.perf_counter()
-    outcome = run_sweep(settings, preflight, todo, open_view=unseen, on_message=print, confirm=None)
+    outcome = run_plan(settings, preflight, todo, open_view=unseen, on_message=print, confirm=None)
     took = time.perf_counter() - began
     pools = Counter(record.placement.node.rpartition("-")[0] for record in outcome.records)
     failed = sum(record.failure is not None for record in outcome.records)

@@ -18,7 +18,7 @@ from orchestrator.execute.scheduling.queue import Queue
 from orchestrator.pipeline.budget import build_budget_tracker
 from orchestrator.pipeline.planning import plan_sweep
 from orchestrator.pipeline.preflight import PreflightState, find_origins, inspect
-from orchestrator.pipeline.run import find_native_specs, run_sweep
+from orchestrator.pipeline.run import find_native_specs, run_plan
 
 
 class Unwatched:
@@ -56,7 +56,7 @@ def load_records(*overrides: str) -> tuple[TrialRecord, ...]:
     with sweep_of(*overrides) as (settings, preflight):
         todo = plan_sweep(settings, preflight)
         require_all(todo)
-        outcome = run_sweep(settings, preflight, todo, open_view=unseen, on_message=_tell, confirm=None)
+        outcome = run_plan(settings, preflight, todo, open_view=unseen, on_message=_tell, confirm=None)
     return require_results(outcome.records)
 
 
@@ -75,7 +75,7 @@ def run_in_order(
         backoff_seconds=context.backoff_seconds,
         budget_tracker=build_budget_tracker(settings, preflight.ledgers, price_book),
     )
-    InlineExecutor(preflight.inventory).run(queue, context, Unwatched(), on_record=records.append)
+    InlineExecutor(preflight.inventory).run_queue(queue, context, Unwatched(), on_record=records.append)
     return require_results(records)
 
 

@@ -397,7 +397,7 @@ def run(*words: str, rerun_failed: bool = False, rerun: str | Iterable[str] = ()
     rerun_request = _build_rerun(rerun_failed, rerun)
     with _requested(words) as (settings, console):
         try:
-            return Report(verbs.run(replace(settings, rerun=rerun_request), console=console))
+            return Report(verbs.run_sweep(replace(settings, rerun=rerun_request), console=console))
         except KeyboardInterrupt:
             print_line(console, ("interrupted; finished trials are kept, and the same call runs the rest"))
             raise

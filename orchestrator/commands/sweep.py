@@ -70,7 +70,7 @@ def load_settings(overrides: Sequence[str]) -> Settings:
     return load(overrides, working_directory=Path.cwd())
 
 
-def run(
+def run_sweep(
     settings: Settings, *, console: Console, confirm: "Confirm | None" = None, is_plain: bool = False
 ) -> "SweepReport":
     """Run the missing trials of the sweep, and report.
@@ -79,7 +79,7 @@ def run(
         is_plain: a line for every trial, in a terminal too.
         confirm: asks a person whether to spend the likely cost; None where no person can answer.
     """
-    from orchestrator.pipeline.run import run_sweep
+    from orchestrator.pipeline.run import run_plan
 
     _check_places(settings, console)
     places = [display_path(open_ledger(settings).path), *filter(None, [settings.archive_url])]
@@ -90,9 +90,7 @@ def run(
 
     open_view = partial(_watch, console, ledger=open_ledger(settings).path, is_plain=is_plain)
     on_message = partial(print_line, console)
-    return run_sweep(
-        settings, preflight, planned, open_view=open_view, on_message=on_message, confirm=confirm
-    )
+    return run_plan(settings, preflight, planned, open_view=open_view, on_message=on_message, confirm=confirm)
 
 
 def plan(settings: Settings, *, console: Console) -> PlanPreview:

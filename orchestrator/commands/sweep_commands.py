@@ -56,7 +56,7 @@ def run_line(line: CommandLine, screen: Screen) -> "SweepReport":
         is_watched = progress.console.is_terminal and sys.stdin.isatty()
         ask_user = partial(confirm, progress) if is_watched else None
         console = Console(quiet=True) if QUIET.name in line.flags else progress.console
-        return sweep.run(settings, console=console, confirm=ask_user, is_plain=PLAIN.name in line.flags)
+        return sweep.run_sweep(settings, console=console, confirm=ask_user, is_plain=PLAIN.name in line.flags)
 
 
 def confirm(screen: Screen, text: str) -> bool:

@@ -75,7 +75,7 @@ class TrialCallback(Protocol):
 class Executor(Protocol):
     """Backend that runs the attempts of a queue and hands over each record when its attempt ends."""
 
-    def run(
+    def run_queue(
         self,
         queue: Queue,
         context: SweepContext,

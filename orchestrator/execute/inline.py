@@ -28,7 +28,7 @@ class InlineExecutor:
     def __init__(self, inventory: Inventory) -> None:
         self._node = inventory.host
 
-    def run(
+    def run_queue(
         self,
         queue: Queue,
         context: SweepContext,

@@ -94,7 +94,7 @@ OpenView = Callable[[Plan, Sequence[TrialRecord]], AbstractContextManager[TrialC
 """Opens the live view of a plan that runs; the time of trials is estimated from earlier records."""
 
 
-def run_sweep(
+def run_plan(
     settings: Settings,
     preflight: PreflightState,
     todo: Plan,
@@ -255,7 +255,7 @@ def _execute(
     callback = JournalingCallback(
         watcher, journal, wait_for_writes=stores.tracker.wait_for_writes, completed=completed
     )
-    executor.run(queue, context, callback, on_record=on_record)
+    executor.run_queue(queue, context, callback, on_record=on_record)
 
 
 def _build_chooser(

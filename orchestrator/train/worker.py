@@ -55,7 +55,7 @@ def _train(worker: ReadyWorker) -> loop.LoopTimes:
         # a script, and a trial with a target, may evaluate between blocks
         only_trains = job.trial.timing.target is None and not worker.info.runs_scripts
         reads = only_trains and job.counters and not job.rehearsal
-        return loop.run(
+        return loop.time_steps(
             worker.trainer,
             worker.spec.phases,
             worker.timing,

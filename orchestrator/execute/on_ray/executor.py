@@ -81,7 +81,7 @@ class RayTuneExecutor:
         self._address = address
         self._cluster = cluster
 
-    def run(
+    def run_queue(
         self,
         queue: Queue,
         context: SweepContext,

@@ -87,7 +87,7 @@ class LoopTimes:
     num_checkpoints: int = 0
 
 
-def run(
+def time_steps(
     trainer: Trainer,
     phases: Sequence[Phase],
     timing: TimingSpec,

@@ -52,7 +52,7 @@ def run(
 ) -> list[TrialRecord]:
     records: list[TrialRecord] = []
     queue = queue_for(trials, told, HERE, budget_tracker=tracker)
-    executor.run(queue, told, Unwatched(), on_record=records.append)
+    executor.run_queue(queue, told, Unwatched(), on_record=records.append)
     return records
 
 

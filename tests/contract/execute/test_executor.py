@@ -50,7 +50,7 @@ def load_records(
 ) -> list[TrialRecord]:
     records: list[TrialRecord] = []
     queue = queue_for(placements, told, inventory)
-    executor.run(queue, told, watcher or Unwatched(), on_record=records.append)
+    executor.run_queue(queue, told, watcher or Unwatched(), on_record=records.append)
     return records
 
 

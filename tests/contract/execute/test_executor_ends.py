@@ -37,14 +37,14 @@ def test_an_error_while_a_record_is_kept_ends_the_run(executor, tmp_path, monkey
     placements = [noop(cpus=1), noop("hang", cpus=1)]
     told = context(tmp_path)
     with family(monkeypatch), pytest.raises(type(error)) as caught:
-        executor.run(queue_for(placements, told, HERE), told, Unwatched(), on_record=keep)
+        executor.run_queue(queue_for(placements, told, HERE), told, Unwatched(), on_record=keep)
     assert caught.value is error
 
 
 def test_a_cluster_that_is_not_there_is_shown_with_what_is_possible(tmp_path):
     told = context(tmp_path)
     with pytest.raises(PlacementError) as caught:
-        on_ray("127.0.0.1:1").run(queue_for([noop()], told, HERE), told, Unwatched(), on_record=print)
+        on_ray("127.0.0.1:1").run_queue(queue_for([noop()], told, HERE), told, Unwatched(), on_record=print)
     assert str(caught.value) == (
         "no Ray cluster answers at cluster.address='127.0.0.1:1' (Connection refused); "
         "it may be local, auto, or HOST:PORT of one that runs"
@@ -58,6 +58,6 @@ def test_ray_runs_where_the_temporary_folder_has_a_long_name(tmp_path, monkeypat
     monkeypatch.setattr("tempfile.tempdir", str(folder))
     records = []
     told = context(tmp_path)
-    on_ray("local").run(queue_for([noop()], told, HERE), told, Unwatched(), on_record=records.append)
+    on_ray("local").run_queue(queue_for([noop()], told, HERE), told, Unwatched(), on_record=records.append)
     assert [record.failure for record in records] == [None]
     assert list(folder.iterdir()) == []

@@ -38,7 +38,7 @@ def agent_of(relatives):
 def load_records(placements, told, *, watcher):
     records = []
     queue = queue_for(placements, told, HERE)
-    RayTuneExecutor(HERE, address="local").run(queue, told, watcher, on_record=records.append)
+    RayTuneExecutor(HERE, address="local").run_queue(queue, told, watcher, on_record=records.append)
     return records
 
 

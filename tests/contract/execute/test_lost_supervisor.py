@@ -66,7 +66,7 @@ def test_a_supervisor_killed_in_mid_trial_loses_the_trial_ends_its_workers_and_t
 
         told = context(tmp_path, deadlines=PATIENT)
         queue = queue_for([VICTIM, noop()], told, HERE)
-        RayTuneExecutor(HERE, address="local").run(queue, told, killer, on_record=keep)
+        RayTuneExecutor(HERE, address="local").run_queue(queue, told, killer, on_record=keep)
     lost, healthy = records
     assert lost.failure.kind == "worker_lost"
     assert lost.failure.message == "the trial's supervisor died; Ray's own logs may say why"
@@ -85,7 +85,7 @@ def test_a_stopped_supervisor_is_ended_with_its_workers_after_the_deadlines_and_
         killer = Killer(relatives, tmp_path, signal.SIGSTOP)
         told = context(tmp_path, deadlines=deadlines)
         executor = RayTuneExecutor(HERE, address="local")
-        executor.run(queue_for([VICTIM, noop()], told, HERE), told, killer, on_record=records.append)
+        executor.run_queue(queue_for([VICTIM, noop()], told, HERE), told, killer, on_record=records.append)
         assert [has_ended(pid) for pid in killer.workers] == [True, True]
     stopped, healthy = records
     assert stopped.failure.kind == "timeout"

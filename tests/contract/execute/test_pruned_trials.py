@@ -63,7 +63,7 @@ class InOrder:
 def run(executor: Executor, told: SweepContext, *trials: Placement, search: InOrder) -> list[TrialRecord]:
     records: list[TrialRecord] = []
     queue = queue_for(trials, told, HERE, chooser=search)
-    executor.run(queue, told, Unwatched(), on_record=records.append)
+    executor.run_queue(queue, told, Unwatched(), on_record=records.append)
     assert queue.is_drained
     return records
 

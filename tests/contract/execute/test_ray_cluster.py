@@ -97,11 +97,13 @@ def test_trials_run_on_a_cluster_of_this_host_alone_and_on_no_larger_one(cluster
     records = []
     executor = RayTuneExecutor(here(cpus=2), address=cluster.address)
     told = context(tmp_path)
-    executor.run(queue_for([noop()], told, here(cpus=2)), told, Unwatched(), on_record=records.append)
+    executor.run_queue(queue_for([noop()], told, here(cpus=2)), told, Unwatched(), on_record=records.append)
     assert [record.failure for record in records] == [None]
     cluster.add_node(num_cpus=1)
     with pytest.raises(ConfigError) as caught:
-        executor.run(queue_for([noop()], told, here(cpus=2)), told, Unwatched(), on_record=records.append)
+        executor.run_queue(
+            queue_for([noop()], told, here(cpus=2)), told, Unwatched(), on_record=records.append
+        )
     host = socket.gethostname()
     assert str(caught.value) == (
         f"cluster.address={cluster.address!r} is a cluster of {host}, {host}; say which pools it has, as "

@@ -58,7 +58,7 @@ def record_on(device: str, folder: Path, monkeypatch: pytest.MonkeyPatch, **chan
     records: list[TrialRecord] = []
     inventory = of_host(node)
     queue = queue_for([request], sweep_context, inventory)
-    InlineExecutor(inventory).run(queue, sweep_context, Unwatched(), on_record=records.append)
+    InlineExecutor(inventory).run_queue(queue, sweep_context, Unwatched(), on_record=records.append)
     (record,) = records
     return record
 

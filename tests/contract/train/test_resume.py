@@ -131,7 +131,7 @@ def run(
     executor: Executor, told: SweepContext, trial: Placement, watcher: Unwatched
 ) -> Sequence[TrialRecord]:
     records: list[TrialRecord] = []
-    executor.run(queue_for([trial], told, HERE), told, watcher, on_record=records.append)
+    executor.run_queue(queue_for([trial], told, HERE), told, watcher, on_record=records.append)
     return records
 
 

@@ -105,5 +105,5 @@ def run(
     records: list[TrialRecord] = []
     inventory = of_cluster(declared, host=node(), is_fake=False)
     executor = RayTuneExecutor(inventory, address=nodes.address, cluster=declared)
-    executor.run(queue_for(placements, told, inventory), told, watcher, on_record=records.append)
+    executor.run_queue(queue_for(placements, told, inventory), told, watcher, on_record=records.append)
     return records

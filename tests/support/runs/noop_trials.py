@@ -89,7 +89,7 @@ def run(told: SweepContext, *placements: Placement) -> list[TrialRecord]:
     """All records that the inline executor keeps of these placements."""
     records: list[TrialRecord] = []
     queue = queue_for(placements, told, HERE)
-    InlineExecutor(HERE).run(queue, told, Unwatched(), on_record=records.append)
+    InlineExecutor(HERE).run_queue(queue, told, Unwatched(), on_record=records.append)
     return records
 
 

@@ -14,7 +14,7 @@ from orchestrator.execute.scheduling.queue import Queue
 def queue_for(
     placements: Sequence[Placement], context: SweepContext, inventory: Inventory, **changes: Any
 ) -> Queue:
-    """Build the queue of a sweep as `run_sweep` does, without caps and without stop requests."""
+    """Build the queue of a sweep as `run_plan` does, without caps and without stop requests."""
     defaults = {
         "inventory": inventory,
         "prior_attempts": context.prior_attempts,

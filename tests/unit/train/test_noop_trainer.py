@@ -45,7 +45,7 @@ def trainer(tmp_path):
 def train(trained: NoopTrainer) -> loop.LoopTimes:
     timing = TimingSpec(steps_per_block=2, min_blocks=6, max_blocks=6).without_seconds()
     phases = workload("mnist_cnn", {}).phases
-    return loop.run(
+    return loop.time_steps(
         trained,
         phases,
         timing,

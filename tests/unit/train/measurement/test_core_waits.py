@@ -13,7 +13,7 @@ from orchestrator.analysis.measurements.noise import describe_noise
 from orchestrator.core.trial_spec import TimingSpec
 from orchestrator.train.measurement.core_waits import read_core_waits, seconds_waited
 from orchestrator.train.measurement.counters import no_meter
-from orchestrator.train.measurement.loop import run
+from orchestrator.train.measurement.loop import time_steps
 
 STEP_SECONDS, STEPS_PER_BLOCK, NUM_BLOCKS, STARTS_AT = 0.01, 10, 8, 1 + 1 + 2 * 10
 NEIGHBOUR = "import os, sys\nos.sched_setaffinity(0, {int(sys.argv[1])})\nwhile True:\n    pass"
@@ -75,7 +75,7 @@ def test_a_process_that_starts_in_block_3_on_the_trials_core_makes_the_trial_noi
         max_blocks=NUM_BLOCKS,
     ).without_seconds()
     try:
-        times = run(
+        times = time_steps(
             Busy(),
             ONE_PHASE,
             timing,

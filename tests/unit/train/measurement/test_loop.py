@@ -9,7 +9,7 @@ from queue_trainer import LOSS_SECONDS, ONE_PHASE, QueueTrainer, split_phases
 from orchestrator.core.errors import TrialError
 from orchestrator.core.trial_spec import TimingSpec
 from orchestrator.train.measurement.counters import no_meter
-from orchestrator.train.measurement.loop import REHEARSAL, LoopTimes, compare_exchange, run
+from orchestrator.train.measurement.loop import REHEARSAL, LoopTimes, compare_exchange, time_steps
 from workloads.spec import phase_steps
 
 
@@ -29,7 +29,7 @@ def timed(
         "min_block_seconds": 0.0,
     }
     spec = TimingSpec(**{**defaults, **timing})
-    return run(
+    return time_steps(
         trainer,
         phases,
         spec,
@@ -227,7 +227,7 @@ def test_an_infinite_loss_of_the_first_step_ends_the_trial_before_the_second():
 def test_a_rehearsal_is_the_first_step_and_one_more():
     trainer = QueueTrainer(compile_counts={1: 1, 2: 2})
     steps = REHEARSAL.least_steps
-    times = run(
+    times = time_steps(
         trainer,
         ONE_PHASE,
         REHEARSAL,

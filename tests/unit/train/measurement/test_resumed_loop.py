@@ -9,7 +9,7 @@ from orchestrator.core.trial_progress import Target
 from orchestrator.core.trial_spec import TimingSpec
 from orchestrator.train.checkpoints.format import Checkpoint, TrainingProgress
 from orchestrator.train.checkpoints.schedule import CheckpointScheduler
-from orchestrator.train.measurement.loop import LoopTimes, run
+from orchestrator.train.measurement.loop import LoopTimes, time_steps
 from orchestrator.train.measurement.target import TargetEvaluator
 
 TIMING = TimingSpec(
@@ -56,7 +56,7 @@ class Shelf:
 def trained(
     trainer, *, steps, shelf=None, resumed=None, phases=None, target_evaluator=None, timing=TIMING
 ) -> LoopTimes:
-    return run(
+    return time_steps(
         trainer,
         phases or split_phases(1.0),
         timing,

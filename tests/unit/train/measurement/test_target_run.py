@@ -9,7 +9,7 @@ from orchestrator.core.errors import TrialError
 from orchestrator.core.trial_progress import Target
 from orchestrator.core.trial_spec import TimingSpec
 from orchestrator.train.measurement.counters import no_meter
-from orchestrator.train.measurement.loop import LoopTimes, run
+from orchestrator.train.measurement.loop import LoopTimes, time_steps
 from orchestrator.train.measurement.target import TargetEvaluator
 
 _LOOK_SECONDS = 10_000.0
@@ -43,7 +43,7 @@ def pursued(
         clock=lambda: trainer.now,
     )
     spec = TimingSpec(**{**_TIMING, **timing}).without_seconds()
-    return run(
+    return time_steps(
         trainer,
         phases,
         spec,
