@@ -179,15 +179,7 @@ class MlflowStore:
         self.sync(missed)
         if not self._is_down:
             with self._survivable():
-                sweep = self._opened()
-                parent_id = sweep.parent_id
-                self._log(parent_id, files)
-                if files:
-                    self._predict(sweep, self._begun().predictions)
-                self._summarise(parent_id)
-                if files and not self._missed and not self.refused:
-                    self._mark(parent_id, files)
-                self._client.set_terminated(parent_id, status="FINISHED" if files else "KILLED")
+                self._close(files)
         if self._missed:
             logger.warning(
                 "%d records are not in MLflow at %s; the next run of the sweep sends them",
@@ -310,6 +302,17 @@ class MlflowStore:
         self._client.log_batch(run_id, params=params)
         self._client.set_terminated(run_id)
         return _Shown(run_id=run_id, metrics={})
+
+    def _close(self, files: Sequence[Path]) -> None:
+        sweep = self._opened()
+        parent_id = sweep.parent_id
+        self._log(parent_id, files)
+        if files:
+            self._predict(sweep, self._begun().predictions)
+        self._summarise(parent_id)
+        if files and not self._missed and not self.refused:
+            self._mark(parent_id, files)
+        self._client.set_terminated(parent_id, status="FINISHED" if files else "KILLED")
 
     def _log(self, run_id: str, files: Sequence[Path]) -> None:
         for file in files:
