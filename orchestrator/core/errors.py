@@ -61,6 +61,13 @@ class ConfigError(OrchestratorError):
     """A configuration or a command line that cannot be understood."""
 
 
+_MEANT = {
+    **dict.fromkeys(("ddp", "pytorch", "torch"), "torch_ddp"),
+    **dict.fromkeys(("keras", "tf"), "tensorflow"),
+}
+"""Other names of what is known, which is meant where another name looks more alike."""
+
+
 class UnknownNameError(ConfigError):
     """A name that does not exist, with the nearest one and all that do.
 
@@ -72,7 +79,8 @@ class UnknownNameError(ConfigError):
 
     def __init__(self, kind: str, name: str, *, known: Iterable[str]) -> None:
         names = sorted(known)
-        nearest = [
+        meant = [other for other in names if other == _MEANT.get(name.lower())]
+        nearest = meant or [
             other
             for other in difflib.get_close_matches(name, names, n=_MOST_COMPARED, cutoff=0.5)
             if _shares_letter(name, other)

@@ -19,6 +19,16 @@ def test_an_unknown_name_is_shown_with_the_nearest_one_and_all_that_exist():
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("pytorch", "torch_ddp"), ("ddp", "torch_ddp"), ("tf", "tensorflow"), ("Torch", "torch_ddp")],
+)
+def test_another_name_of_a_framework_gets_the_trainer_that_is_meant(name, meant):
+    error = UnknownNameError("trainer", name, known=("script", "tensorflow", "torch_ddp", "torch_xla"))
+    assert f"; did you mean {meant!r}? " in str(error)
+    assert "torch_ddp" not in str(UnknownNameError("device", name, known=("cpu", "t4")))
+
+
 def test_a_name_without_a_similar_one_gets_no_guess():
     error = UnknownNameError("device", "quantum", known=("cpu", "t4"))
     assert str(error) == "unknown device 'quantum'; known: cpu, t4"
