@@ -71,7 +71,7 @@ def _build_row(row: Mapping[str, Any]) -> PriceRow:
 _USUAL = {"pools": "local", "prices": "gcp"}
 
 
-_JOB_KEYS = ("budget.usd", "budget.hours", "budget.usd_per_trial", "record.path")
+_JOB_KEYS = ("sweep", "budget.usd", "budget.hours", "budget.usd_per_trial", "record.path")
 """Keys of the sweep that a RayJob runs."""
 
 
@@ -101,8 +101,9 @@ def load_cluster(
     config = OmegaConf.create({"pools": nodes["pools", str(picks["pools"])]})
     OmegaConf.set_struct(config, True)
     for word in words:
-        if word.key.startswith("pools."):
-            assign(config, word.key, word.value(), text=word.value_text)
+        key = "pools.sweep" if word.key == "sweep" else word.key
+        if key.startswith("pools."):
+            assign(config, key, word.value(), text=word.value_text)
     option = str(picks["pools"])
     cluster = convert_cluster(
         _convert_to_plain(config.pools, option=option), catalogue.devices, option=option

@@ -13,6 +13,7 @@ _POOLS = (
     Key(usage="prices=gcp", summary="price list"),
 )
 _JOB = (
+    Key(usage="+sweep=smoke", summary="sweep of pools=gke; tpu_vs_gpu unless it is given"),
     Key(usage="budget.usd=20", summary="most that the sweep of pools=gke may cost; it must be given"),
     Key(usage="record.path=gs://BUCKET", summary="bucket of that sweep's records, instead of a disk"),
 )

@@ -90,6 +90,16 @@ def test_the_job_finds_trials_for_every_pool_without_a_framework(tmp_path):
     assert {placement.provenance for placement in placements} == {"measured"}
 
 
+def test_the_job_runs_the_sweep_that_is_named(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["cluster", "pools=gke", "pools.project=my-project", "budget.usd=5", "+sweep=smoke"]) == 0
+    told = capsys.readouterr().out
+    assert "orchestrator +sweep=smoke cluster.address=auto pools=gke" in " ".join(told.split())
+    assert told.count("sweep=smoke") == 2, "in the command that made the file, and once in that of the job"
+    assert main(["cluster", "pools=gcp", "pools.project=my-project", "+sweep=smoke"]) == 2
+    assert "is for the job that pools=gke has" in capsys.readouterr().err
+
+
 @pytest.mark.more
 def test_the_job_asks_no_question(tmp_path):
     """Start the entrypoint as it is printed, as KubeRay and Ray's job start it, with closed input.

@@ -97,7 +97,8 @@ def _entrypoint(cluster: Cluster, words: Sequence[str], *, has_claim: bool) -> s
             )
     folder = [f"outputs={_RECORDS_FOLDER}"] if has_claim else []
     command = ["python", "-m", "orchestrator", f"+sweep={cluster.sweep}", "cluster.address=auto"]
-    return " ".join([*command, *words, *folder, "--yes"])
+    others = [word for word in words if not word.lstrip("+").startswith("sweep=")]
+    return " ".join([*command, *others, *folder, "--yes"])
 
 
 def _claim(cluster: Cluster) -> Plain:
