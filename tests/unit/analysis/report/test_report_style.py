@@ -65,3 +65,13 @@ def test_no_two_shapes_have_one_colour():
 def test_the_style_uses_no_colour_beside_those_that_are_checked():
     rules = re.sub(r":root \{[^}]*\}", "", STYLE)
     assert re.findall(r"#[0-9a-f]{3,8}\b(?![^{]*\{)|rgb\(|hsl", rules) == []
+
+
+def test_figures_of_a_narrow_page_break_at_blanks_alone():
+    narrow = STYLE.partition("@media screen and (max-width: 44rem) {")[2].partition("@page")[0]
+    anywhere, figures = (
+        narrow.index("overflow-wrap: anywhere"),
+        narrow.index("td.number { overflow-wrap: normal"),
+    )
+    assert anywhere < figures, "of equal weight, so that the later one counts"
+    assert "td.plotted { grid-template-columns: 8.5rem minmax(3.6rem, max-content) 1fr;" in narrow
