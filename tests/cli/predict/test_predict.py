@@ -125,6 +125,14 @@ def test_rows_with_the_same_causes_share_their_notes(working_directory):
     assert [line[:3] for line in note_lines(found)] == ["1  ", "2  ", "3  "]
 
 
+def test_least_memory_without_activations_is_shown_as_such(working_directory):
+    (found,) = asked(working_directory, "workload=vgg16", "device=t4")
+    lacks = "Least GiB of an own job lacks its activations, so no batch changes it."
+    assert lacks not in prediction_table([found]).note
+    own = replace(found, memory=replace(found.memory, moved_bytes=1e9))
+    assert lacks in prediction_table([found, own]).note
+
+
 def test_a_prediction_is_a_line_at_80_columns(working_directory):
     words = ("workload=resnet50", "device=t4,v100,a100_40,l4", "precision=fp32,fp16")
     slim = fitted(prediction_table(asked(working_directory, *words)), width=80)

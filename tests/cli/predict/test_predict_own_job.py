@@ -100,12 +100,3 @@ def test_a_job_is_described_once_for_all_devices_batches_and_hints(tmp_path, mon
         "num_workers=2 sharding=full",
     }
     assert (len(found), described) == (4, ["full", "lora"])
-
-
-def test_least_memory_without_activations_is_shown_as_such(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    lacks = "Least GiB of an own job lacks its activations, so no batch changes it."
-    assert main(["predict", JOBS, "workload_seconds=600", "workload=digits", "device=t4"]) == 0
-    assert lacks in " ".join(capsys.readouterr().out.split())
-    assert main(["predict", "workload=vgg16", "device=t4"]) == 0
-    assert lacks not in " ".join(capsys.readouterr().out.split())
