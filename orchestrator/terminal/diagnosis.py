@@ -3,13 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 
 from orchestrator.core.printable import command_text
-from orchestrator.plan.machine_state import (
-    Diagnosis,
-    GpuState,
-    HostState,
-    Leftovers,
-    TrainerState,
-)
+from orchestrator.plan.machine_state import Diagnosis, GpuState, HostState, Leftovers, TrainerState
 
 _WIDTH = 12
 _WORDS = {"cuda": "CUDA", "cudnn": "cuDNN", "nccl": "NCCL", "nvidia_driver": "driver", "libtpu": "libtpu"}

@@ -86,28 +86,29 @@ def _without_best(answer: Recommendation) -> str:
     return f"no measured setting to recommend, {counted(noisy, 'setting')} measured on a busy host"
 
 
-def _table(answers: Sequence[Recommendation], *, unjudged_marks: Sequence[str] | None = None) -> Table:
+def _table(
+    answers: Sequence[Recommendation], *, unjudged_marks: Sequence[str] | None = None, left_above: int = 0
+) -> Table:
     """List the best measured settings, then those that may be better; marked by how they are known.
 
     Args:
         unjudged_marks: marks on prices of rows that are put above; None: none of them has a price.
+        left_above: settings that have no room among those rows.
     """
     rows_of_job = max(1, _MOST_MEASURED // max(1, len(answers)))
     predicted_of_job = max(1, _MOST_PREDICTED // max(1, len(answers)))
     listed = [
         (answer, standing)
         for answer in answers
-        for standing in (
-            *_measured(answer)[:rows_of_job],
-            *_maybe_better(answer)[:predicted_of_job],
-        )
+        for standing in (*_measured(answer)[:rows_of_job], *_maybe_better(answer)[:predicted_of_job])
     ]
     has_jobs = len(answers) > 1
+    left = left_above + sum(len(_measured(one)) + len(_maybe_better(one)) for one in answers) - len(listed)
     metrics = dict.fromkeys(answer.aim.metric for answer, one in listed if answer.aim and one.quality)
     marks = [mark for _, one in listed for mark in one.price_marks.split(", ") if mark]
     return Table(
         title="",
-        note=" ".join((*_notes(listed), *_price_notes(listed, marks, unjudged_marks))),
+        note=" ".join((*_notes(listed, left), *_price_notes(listed, marks, unjudged_marks))),
         columns=(
             *([Column(header="job", rank=Rank.SETTING)] if has_jobs else []),
             Column(header="setting", rank=Rank.SETTING),
@@ -131,7 +132,8 @@ def _unjudged_table(findings: Findings, answers: Sequence[Recommendation]) -> Ta
     ranked = sorted(measured, key=lambda one: -one.samples_per_second.median)[:_MOST_MEASURED]
     rows = [_unjudged_row(one, answers[0], fields) for one in ranked]
     is_priced = any(math.isfinite(one.usd_per_million_samples.median) for one in ranked)
-    table = _table(answers, unjudged_marks=marks_in(findings.attempts) if is_priced else None)
+    marks = marks_in(findings.attempts) if is_priced else None
+    table = _table(answers, unjudged_marks=marks, left_above=len(measured) - len(ranked))
     return replace(table, rows=(*rows, *table.rows))
 
 
@@ -153,12 +155,7 @@ def _measured(answer: Recommendation) -> list[RankedSetting]:
     measured = [one for one in answer.standings if one.provenance == "measured"]
 
     def order(one: RankedSetting) -> tuple[bool, bool, float, float]:
-        return (
-            one.setting != answer.chosen,
-            one.setting not in answer.tied,
-            -one.chance,
-            one.seconds.median,
-        )
+        return (one.setting != answer.chosen, one.setting not in answer.tied, -one.chance, one.seconds.median)
 
     return sorted(measured, key=order)
 
@@ -213,7 +210,9 @@ def _is_taken(one: RankedSetting, answer: Recommendation) -> bool:
     return one.setting == answer.chosen and answer.state in ("settled", "tie")
 
 
-def _notes(listed: Sequence[tuple[Recommendation, RankedSetting]]) -> Iterator[str]:
+def _notes(listed: Sequence[tuple[Recommendation, RankedSetting]], left: int) -> Iterator[str]:
+    if left:
+        yield f"{counted(left, 'more setting')} with --full."
     if any(len(one.rates) > 1 for _, one in listed):
         yield "±: half the spread of n quiet runs."
     if any(one.provenance != "measured" for _, one in listed):

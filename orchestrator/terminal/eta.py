@@ -261,11 +261,7 @@ def _sum_parts(guesses: Sequence[_Guess]) -> Spread:
     for guess in guesses:
         by_kind[guess.kind] = by_kind.get(guess.kind, 0.0) + guess.seconds * guess.error
     relative = math.hypot(_DRIFT, math.hypot(*by_kind.values()) / total) if total else 0.0
-    return Spread(
-        median=total,
-        low=total / (1 + relative),
-        high=total * (1 + relative),
-    )
+    return Spread(median=total, low=total / (1 + relative), high=total * (1 + relative))
 
 
 def _at_once(times: Sequence[TaskTime]) -> float:

@@ -31,11 +31,7 @@ from orchestrator.terminal.printing import print_line
 from orchestrator.terminal.progress import Progress, RunningAttempt
 from orchestrator.terminal.trial_outcome import long_outcome, short_outcome, stage_words
 
-_WORDS = {
-    "faster": "faster",
-    "no difference shown": "tie",
-    "too few repeats": "too few repeats",
-}
+_WORDS = {"faster": "faster", "no difference shown": "tie", "too few repeats": "too few repeats"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

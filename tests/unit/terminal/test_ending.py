@@ -120,6 +120,7 @@ def test_several_jobs_have_fewer_rows_each_and_a_column():
     assert end.answers[-1] == "3 more jobs: --full lists all of them"
     assert end.table.columns[0].header == "job"
     assert len(end.table.rows) == 2
+    assert end.table.note.startswith("4 more settings with --full. "), "of the two jobs with rows"
 
 
 def test_measurements_of_a_busy_host_are_shown_and_not_judged():
@@ -136,6 +137,14 @@ def test_measurements_of_a_busy_host_are_shown_and_not_judged():
     )
     assert cells(end, "setting") == ["torch_ddp", "tensorflow"]
     assert cells(end, "verdict") == ["not judged, 2 noisy"] * 2
+
+
+def test_settings_of_a_busy_host_without_a_row_are_counted():
+    busy = {"load_average": (9.0, 9.0)}
+    names = ("torch_ddp", "tensorflow")
+    end = ending([measured(one, precision=two, recorded=busy) for one in names for two in ("fp32", "bf16")])
+    assert len(end.table.rows) == 3
+    assert "1 more setting with --full." in end.table.note
 
 
 def test_prices_are_noted_once_where_unjudged_settings_stand_above_predicted_ones():
