@@ -201,11 +201,6 @@ def _watch(
 
     print_line(console, summarise_totals(plan))
     with watching(
-        console,
-        plan,
-        folder=ledger.parent,
-        ledger=display_path(ledger),
-        history=earlier,
-        is_plain=is_plain,
+        console, plan, folder=ledger.parent, ledger=display_path(ledger), history=earlier, is_plain=is_plain
     ) as watcher:
         yield watcher

@@ -91,11 +91,7 @@ def _spec(values: Sequence[Mapping[str, Any]]) -> Spec:
             },
             {
                 "mark": {"type": "point", "filled": True, "size": 50, "opacity": 1, "aria": True},
-                "encoding": {
-                    "y": axes["rate"],
-                    "color": precision,
-                    "description": {"field": "label"},
-                },
+                "encoding": {"y": axes["rate"], "color": precision, "description": {"field": "label"}},
             },
         ],
     }

@@ -23,13 +23,7 @@ from orchestrator.analysis.recommendation.answer.summary import (
     marks_of_runs,
 )
 from orchestrator.analysis.report.html import element, header_variables, sorted_by, text
-from orchestrator.analysis.report.interval_plot import (
-    Axis,
-    axis_markup,
-    axis_over,
-    grid_style,
-    plot_markup,
-)
+from orchestrator.analysis.report.interval_plot import Axis, axis_markup, axis_over, grid_style, plot_markup
 from orchestrator.core.interval import Spread, exactly
 
 _FILTERS: Mapping[str, str] = {
@@ -186,28 +180,12 @@ def _row(
     if "usd" in axes:
         usd = None if one.usd is None else _with_range(one.usd, decimals["job-usd"])
         cells.append(_job_cell(usd, one.usd, name="job-usd"))
-    cells.append(
-        element(
-            "td",
-            text(chance(one.chance)),
-            class_="number",
-            data_value=sorted_by(one.chance),
-        )
-    )
+    cells.append(element("td", text(chance(one.chance)), class_="number", data_value=sorted_by(one.chance)))
     remarks = ", ".join(_remarks(one, recommendation))
     cells += [
         element("td", text(one.provenance), class_="detail"),
-        element(
-            "td",
-            text(f"{len(one.rates):,}"),
-            class_="detail number",
-            data_value=str(len(one.rates)),
-        ),
-        element(
-            "td",
-            text(_with_range(rate, None)[1]),
-            class_="detail",
-        ),
+        element("td", text(f"{len(one.rates):,}"), class_="detail number", data_value=str(len(one.rates))),
+        element("td", text(_with_range(rate, None)[1]), class_="detail"),
         element("td", text(remarks or UNKNOWN), class_="detail"),
     ]
     factors = {f"data_{key}": value for key, value in one.factors.items() if key in filters}

@@ -3,21 +3,8 @@
 import math
 from collections.abc import Iterable, Iterator, Sequence
 
-from orchestrator.analysis.formatting import (
-    UNKNOWN,
-    Number,
-    counted,
-    data_name,
-    marks,
-    number,
-    spread,
-)
-from orchestrator.analysis.measurements.measured import (
-    RESUMED,
-    WHERE_KNOWN,
-    Measurement,
-    marks_of_repeats,
-)
+from orchestrator.analysis.formatting import UNKNOWN, Number, counted, data_name, marks, number, spread
+from orchestrator.analysis.measurements.measured import RESUMED, WHERE_KNOWN, Measurement, marks_of_repeats
 from orchestrator.analysis.measurements.noise import NOISY, OUTLIER
 from orchestrator.analysis.measurements.setting import DETAILS, IMPLIED, Setting, varying
 from orchestrator.analysis.metrics.cost import COSTS
@@ -74,12 +61,7 @@ def measured_table(measured: Sequence[Measurement]) -> Table:
     columns += (cost, Column(header="priced as", rank=Rank.DETAIL))[: min(len(prices), 2)]
     headers = [column.header for column in columns]
     columns += [
-        Column(
-            header=_apart(name, headers),
-            is_number=True,
-            is_detail=name != quality[0],
-            rank=Rank.QUALITY,
-        )
+        Column(header=_apart(name, headers), is_number=True, is_detail=name != quality[0], rank=Rank.QUALITY)
         for name in quality
     ]
     return Table(

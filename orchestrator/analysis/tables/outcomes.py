@@ -47,14 +47,7 @@ def rehearsed_table(records: Sequence[TrialRecord]) -> Table:
         ),
         columns=tuple(
             Column(header=text)
-            for text in (
-                "workload",
-                "device",
-                "trainer",
-                "precisions",
-                "outcome",
-                "in place of the device",
-            )
+            for text in ("workload", "device", "trainer", "precisions", "outcome", "in place of the device")
         ),
         rows=tuple(
             (*key[:3], ", ".join(dict.fromkeys(precisions_of)), *key[3:])

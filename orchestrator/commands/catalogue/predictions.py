@@ -68,10 +68,7 @@ COMMANDS = (
             Key(usage="search.tolerance=0.05", summary="how far above the best a good setting may lie"),
             Key(usage="budget.usd=5", summary="most that all further measurements may cost"),
             Key(usage="report.goal=cheapest", summary="fastest (default), cheapest, best or balanced"),
-            Key(
-                usage="report.deadline_hours=4",
-                summary="also report.budget_usd, report.quality",
-            ),
+            Key(usage="report.deadline_hours=4", summary="also report.budget_usd, report.quality"),
             Key(usage="report.epochs=15", summary="length of the job; also report.samples, report.tokens"),
             _PRICE,
         ),

@@ -138,10 +138,7 @@ COMMANDS = (
         summary="Send the tracking server the records that it lacks.",
         run="orchestrator.commands.sweep_commands:sync",
         flags=(JSON,),
-        keys=(
-            Key(usage="tracking.uri=http://HOST:5000", summary="MLflow server or store"),
-            _OUTPUTS,
-        ),
+        keys=(Key(usage="tracking.uri=http://HOST:5000", summary="MLflow server or store"), _OUTPUTS),
         examples=("sync +sweep=smoke", "sync +sweep=smoke tracking.uri=http://localhost:5000"),
     ),
 )

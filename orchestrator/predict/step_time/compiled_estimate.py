@@ -33,11 +33,7 @@ def compiled_estimate(step: CompiledStep) -> Estimate:
 
 
 def _name_source(step: CompiledStep) -> str:
-    parts = {
-        "cycles": step.device_seconds,
-        "memory alone": step.unpriced_seconds,
-        "links": step.link_seconds,
-    }
+    parts = {"cycles": step.device_seconds, "memory alone": step.unpriced_seconds, "links": step.link_seconds}
     described = ", ".join(f"{name} {1e3 * seconds:.3g} ms" for name, seconds in parts.items() if seconds > 0)
     if step.is_host_bound:
         waited = f"the device waits for the host, {1e3 * step.seconds:.3g} ms on this one"

@@ -109,9 +109,7 @@ def _own(record: TrialRecord) -> Iterator[StepMeasurement]:
     steady = find_step_seconds(record.result) if record.result else None
     if steady and is_current(record.spec):
         yield StepMeasurement(
-            trial=record.spec,
-            step_seconds=steady.median,
-            sweep=record.reused_from or record.sweep,
+            trial=record.spec, step_seconds=steady.median, sweep=record.reused_from or record.sweep
         )
 
 

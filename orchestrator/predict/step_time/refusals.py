@@ -75,8 +75,7 @@ def _without_peaks(query: StepQuery) -> Refusal | None:
         if query.replicas == 1 or peaks.link_bytes_per_second is not None:
             return None
         return Refusal(
-            reason=f"the bandwidth between several {device.name} is unknown",
-            to_measure="this point",
+            reason=f"the bandwidth between several {device.name} is unknown", to_measure="this point"
         )
     if device.kind == "cpu":
         return Refusal(

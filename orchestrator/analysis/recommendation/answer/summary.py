@@ -367,9 +367,7 @@ def known_by(standing: RankedSetting) -> str:
 def marks_of_runs(standing: RankedSetting) -> str:
     """Describe how many runs need care: `, 1 noisy, 1 outlier`."""
     return counted_marks(
-        num_noisy=standing.num_noisy,
-        num_outliers=standing.num_outliers,
-        num_resumed=standing.num_resumed,
+        num_noisy=standing.num_noisy, num_outliers=standing.num_outliers, num_resumed=standing.num_resumed
     )
 
 
