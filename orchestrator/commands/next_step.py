@@ -4,7 +4,6 @@ import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
-from pathlib import Path
 
 from orchestrator.analysis.next_steps import list_steps
 from orchestrator.analysis.recommendation.answer.answer import NextStep
@@ -15,31 +14,19 @@ from orchestrator.commands.catalogue.shared_flags import SHARED_FLAGS
 from orchestrator.commands.catalogue.sweeps import PRINT
 from orchestrator.commands.command_line import DONE, CommandLine, parse
 from orchestrator.commands.json_output import print_document, progress_screen, wants_json
+from orchestrator.commands.stored_words import list_stored_words
 from orchestrator.commands.sweep_commands import end, run_line
-from orchestrator.config.loader import load
 from orchestrator.core import codec
-from orchestrator.core.errors import ConfigError, UnknownNameError
+from orchestrator.core.errors import ConfigError
 from orchestrator.core.printable import PROGRAM
-from orchestrator.core.settings import Settings
 from orchestrator.core.trial_spec import point_id
 from orchestrator.pipeline.report import SweepReport
-from orchestrator.pipeline.tracking import last_plan_in
-from orchestrator.terminal.printing import display_path
 from orchestrator.terminal.screen import Screen
 
 
 def next_step(line: CommandLine, screen: Screen) -> int:
     """Run the first step that the sweep's report proposes, or print its command."""
-    here = _named(line.overrides)
-    folder = here.outputs / here.sweep.name
-    stored = last_plan_in(folder)
-    if stored is None:
-        others = sorted(path.parent.name for path in here.outputs.glob("*/plan.json"))
-        known = f"; sweeps with one: {', '.join(others)}" if others else ""
-        raise ConfigError(f"no plan is stored in {display_path(folder)}; run the sweep first{known}")
-    of_folder = ("+sweep=", "sweep=", "sweep.name=")
-    typed = [word for word in line.overrides if not word.startswith(of_folder) and word not in stored.words]
-    with parsed_arguments((*stored.words, *typed) if stored.words else line.overrides) as words:
+    with parsed_arguments(list_stored_words(line.overrides)) as words:
         settings = sweep.load_settings(words)
         with progress_screen(line, screen) as progress:
             found = sweep.report(settings, console=progress.console)
@@ -71,21 +58,6 @@ def _show(step: NextStep | None, name: str, line: CommandLine, screen: Screen) -
     else:
         screen.line(step.command)
     return DONE
-
-
-def _named(words: Sequence[str]) -> Settings:
-    """Load the settings of a sweep by its file, or by its folder, which a file need not have the name of."""
-    try:
-        return sweep.load_settings(words)
-    except UnknownNameError as error:
-        named = [word for word in words if word.lstrip("+").startswith("sweep=")]
-        if error.kind != "sweep" or len(named) != 1:
-            raise
-        name, rest = named[0].partition("=")[2], [word for word in words if word not in named]
-        settings = load(["+sweep=single", f"sweep.name={name}", *rest], working_directory=Path.cwd())
-        if last_plan_in(settings.outputs / name) is None:
-            raise
-        return settings
 
 
 def _split_commands(text: str) -> Iterator[list[str]]:

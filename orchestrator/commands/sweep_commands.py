@@ -2,6 +2,7 @@
 
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -13,10 +14,12 @@ from orchestrator.analysis.formatting import counted
 from orchestrator.analysis.tables.budget import prospect_line, question
 from orchestrator.analysis.tables.plan import file_lines
 from orchestrator.commands import sweep
+from orchestrator.commands.arguments import parsed_arguments
 from orchestrator.commands.catalogue.sweeps import ALL, FULL, JSON, PLAIN, QUIET, RERUN, RERUN_FAILED, YES
 from orchestrator.commands.command_line import DONE, NO_RESULT, CommandLine
 from orchestrator.commands.json_output import print_document, progress_screen, wants_json
 from orchestrator.core import codec
+from orchestrator.core.errors import UnknownNameError
 from orchestrator.core.printable import without_secrets
 from orchestrator.core.settings import Rerun, Settings
 from orchestrator.execute.scheduling.stop import StopRequest
@@ -103,9 +106,18 @@ def _print_budget(preview: sweep.PlanPreview, screen: Screen) -> None:
 
 
 def report(line: CommandLine, screen: Screen) -> int:
-    """Print the report of the recorded trials."""
-    with progress_screen(line, screen) as progress:
-        outcome = sweep.report(load_settings(line), console=progress.console)
+    """Print the report of the recorded trials of a sweep, which its file or its folder names."""
+    words: Sequence[str] = line.overrides
+    try:
+        sweep.load_settings(words)
+    except UnknownNameError as error:
+        from orchestrator.commands.stored_words import list_stored_words
+
+        if error.kind != "sweep":
+            raise
+        words = list_stored_words(words)
+    with parsed_arguments(words) as rest, progress_screen(line, screen) as progress:
+        outcome = sweep.report(sweep.load_settings(rest), console=progress.console)
     return end(outcome, line, screen)
 
 

@@ -43,6 +43,11 @@ def test_what_is_left_of_the_stored_plan_is_printed_and_run(
     assert "2 trials measured" in told
     assert f"{len(records_in(tmp_path)) + 1} trials" not in told
 
+    assert main(["report", *NEXT[1:], "--json"]) == DONE, "by the name of its folder, as `next`"
+    assert json.loads(capsys.readouterr().out)["counts"]["measured"] == 2
+    assert main(["report", "+sweep=nowhere"]) == WRONG_REQUEST
+    assert "unknown sweep 'nowhere'" in capsys.readouterr().err
+
 
 @pytest.mark.more
 def test_with_json_the_step_and_what_it_ran_are_one_document_each(capsys: pytest.CaptureFixture[str]) -> None:

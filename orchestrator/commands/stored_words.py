@@ -1,0 +1,46 @@
+"""(words that name a sweep, by its file or its folder) -> words that planned it, as its folder has them."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from orchestrator.commands import sweep
+from orchestrator.config.loader import load
+from orchestrator.core.errors import ConfigError, UnknownNameError
+from orchestrator.core.placement import Plan
+from orchestrator.core.settings import Settings
+from orchestrator.pipeline.tracking import last_plan_in
+from orchestrator.terminal.printing import display_path
+
+
+def list_stored_words(words: Sequence[str]) -> Sequence[str]:
+    """List the words that planned a sweep, then those beside its name that they lack."""
+    stored = _stored_plan(_named(words)).words
+    of_folder = ("+sweep=", "sweep=", "sweep.name=")
+    typed = [word for word in words if not word.startswith(of_folder) and word not in stored]
+    return (*stored, *typed) if stored else words
+
+
+def _named(words: Sequence[str]) -> Settings:
+    """Load the settings of a sweep by its file, or by its folder, which a file need not have the name of."""
+    try:
+        return sweep.load_settings(words)
+    except UnknownNameError as error:
+        named = [word for word in words if word.lstrip("+").startswith("sweep=")]
+        if error.kind != "sweep" or len(named) != 1:
+            raise
+        name, rest = named[0].partition("=")[2], [word for word in words if word not in named]
+        settings = load(["+sweep=single", f"sweep.name={name}", *rest], working_directory=Path.cwd())
+        if last_plan_in(settings.outputs / name) is None:
+            raise
+        return settings
+
+
+def _stored_plan(settings: Settings) -> Plan:
+    """Return the plan of the last report of a sweep. Raises ConfigError where there is none."""
+    folder = settings.outputs / settings.sweep.name
+    plan = last_plan_in(folder)
+    if plan is None:
+        others = sorted(path.parent.name for path in settings.outputs.glob("*/plan.json"))
+        known = f"; sweeps with one: {', '.join(others)}" if others else ""
+        raise ConfigError(f"no plan is stored in {display_path(folder)}; run the sweep first{known}")
+    return plan
