@@ -47,10 +47,10 @@ class Figure:
 
 
 LIMITS: Mapping[str, tuple[float, float]] = {
-    "lines of orchestrator/ outside extensions/": (53_367, 43_000),
+    "lines of orchestrator/ outside extensions/": (53_401, 43_000),
     "functions named X_of": (1, 1),
     "functions of more than 50 lines": (5, 5),
-    "functions used in one place, %": (30.8, 25),
+    "functions used in one place, %": (30.5, 25),
     "modules that import private parts of Ray": (1, 1),
     "modules that ask for a kind of workload": (1, 1),
     "files in one folder": (24, 24),

@@ -89,8 +89,8 @@ def ask(
         answer = _answers[request]
     if "refused" not in answer:
         return answer["given"]
-    error = UnsuitableInputError if answer["is_unsuitable"] else ValueError
-    raise error(shown(answer["refused"]))
+    kind = UnsuitableInputError if answer["is_unsuitable"] else ValueError
+    raise kind(shown(answer["refused"]))
 
 
 def close() -> None:

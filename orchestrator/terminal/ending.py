@@ -55,11 +55,18 @@ def choose_ending(findings: Findings) -> Ending:
     shown = answers[:_MOST_JOBS]
     more = len(answers) - len(shown)
     others = [f"{counted(more, 'more job')}: --full lists all of them"] if more else []
+    is_judged = any(map(_measured, shown))
+    table = _table(shown) if is_judged else _unjudged_table(findings, shown)
+    unjudged = 0 if is_judged or len(shown) != 1 else sum(one.trains for one in findings.measured)
+    known = unjudged + sum(len(_measured(one)) + len(_maybe_better(one)) for one in shown)
     return Ending(
         jobs=format_job_lines(shown),
         answers=(*map(_answer, shown), *others),
-        table=_table(shown) if any(map(_measured, shown)) else _unjudged_table(findings, shown),
-        facts=(*list_inputs((one.job, one.input) for one in shown), *_facts(findings)),
+        table=table,
+        facts=(
+            *list_inputs((one.job, one.input) for one in shown),
+            *_facts(findings, num_left=known - len(table.rows)),
+        ),
         steps=tuple(_steps(findings)),
     )
 
@@ -86,14 +93,11 @@ def _without_best(answer: Recommendation) -> str:
     return f"no measured setting to recommend, {counted(noisy, 'setting')} measured on a busy host"
 
 
-def _table(
-    answers: Sequence[Recommendation], *, unjudged_marks: Sequence[str] | None = None, left_above: int = 0
-) -> Table:
+def _table(answers: Sequence[Recommendation], *, unjudged_marks: Sequence[str] | None = None) -> Table:
     """List the best measured settings, then those that may be better; marked by how they are known.
 
     Args:
         unjudged_marks: marks on prices of rows that are put above; None: none of them has a price.
-        left_above: settings that have no room among those rows.
     """
     rows_of_job = max(1, _MOST_MEASURED // max(1, len(answers)))
     predicted_of_job = max(1, _MOST_PREDICTED // max(1, len(answers)))
@@ -103,12 +107,11 @@ def _table(
         for standing in (*_measured(answer)[:rows_of_job], *_maybe_better(answer)[:predicted_of_job])
     ]
     has_jobs = len(answers) > 1
-    left = left_above + sum(len(_measured(one)) + len(_maybe_better(one)) for one in answers) - len(listed)
     metrics = dict.fromkeys(answer.aim.metric for answer, one in listed if answer.aim and one.quality)
     marks = [mark for _, one in listed for mark in one.price_marks.split(", ") if mark]
     return Table(
         title="",
-        note=" ".join((*_notes(listed, left), *_price_notes(listed, marks, unjudged_marks))),
+        note=" ".join((*_notes(listed), *_price_notes(listed, marks, unjudged_marks))),
         columns=(
             *([Column(header="job", rank=Rank.SETTING)] if has_jobs else []),
             Column(header="setting", rank=Rank.SETTING),
@@ -132,8 +135,7 @@ def _unjudged_table(findings: Findings, answers: Sequence[Recommendation]) -> Ta
     ranked = sorted(measured, key=lambda one: -one.samples_per_second.median)[:_MOST_MEASURED]
     rows = [_unjudged_row(one, answers[0], fields) for one in ranked]
     is_priced = any(math.isfinite(one.usd_per_million_samples.median) for one in ranked)
-    marks = marks_in(findings.attempts) if is_priced else None
-    table = _table(answers, unjudged_marks=marks, left_above=len(measured) - len(ranked))
+    table = _table(answers, unjudged_marks=marks_in(findings.attempts) if is_priced else None)
     return replace(table, rows=(*rows, *table.rows))
 
 
@@ -210,9 +212,7 @@ def _is_taken(one: RankedSetting, answer: Recommendation) -> bool:
     return one.setting == answer.chosen and answer.state in ("settled", "tie")
 
 
-def _notes(listed: Sequence[tuple[Recommendation, RankedSetting]], left: int) -> Iterator[str]:
-    if left:
-        yield f"{counted(left, 'more setting')} with --full."
+def _notes(listed: Sequence[tuple[Recommendation, RankedSetting]]) -> Iterator[str]:
     if any(len(one.rates) > 1 for _, one in listed):
         yield "±: half the spread of n quiet runs."
     if any(one.provenance != "measured" for _, one in listed):
@@ -233,8 +233,12 @@ def _at(marks: Iterable[str]) -> str:
     return "".join(f", {mark} prices" for mark in marks)
 
 
-def _facts(findings: Findings) -> Iterator[str]:
-    """Yield what was run and what it cost, then what a reader must not overlook."""
+def _facts(findings: Findings, *, num_left: int) -> Iterator[str]:
+    """Yield what was run and what it cost, then what a reader must not overlook.
+
+    Args:
+        num_left: settings without a row in the table.
+    """
     counts = {
         "rehearsed": sum(record.failure is None for record in findings.rehearsed),
         "pruned": len(findings.pruned),
@@ -244,7 +248,8 @@ def _facts(findings: Findings) -> Iterator[str]:
     }
     parts = [f"{counts[name]:,} {name}" for name in counts if counts[name]]
     cost = f"; ${number(sum_bills(findings.costs).usd, digits=2)}" if findings.costs else ""
-    yield ", ".join([f"{counted(findings.num_measured, 'trial')} measured", *parts]) + cost
+    measured = f"{counted(findings.num_measured, 'trial')} measured"
+    yield f"{', '.join([measured, *parts])}{cost}{_and_more(num_left, 'setting')}"
     if banner := noise_banner(findings.recommendations):
         yield banner
     causes = [_cause(record) for record in findings.failed]

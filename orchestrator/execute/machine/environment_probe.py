@@ -53,7 +53,7 @@ def trainer_environment(info: TrainerInfo, *, python: str | None) -> TrainerEnvi
 
 
 def _find_cure(install: str) -> str:
-    """Leave `make xla` out in a folder whose Makefile has no such target."""
+    """Remove `make xla` from a text where the Makefile of the folder lacks that target."""
     target = re.match(r"make ([\w-]+), or ", install)
     makefile = Path("Makefile")
     if target is None or (

@@ -92,8 +92,8 @@ class Tracker(Protocol):
         """
 
 
-class NoTracker(Tracker):
-    """`tracking=none`: the ledger is enough, so that nothing is opened, sent or shown."""
+class NoTracker:
+    """`tracking=none`: the ledger is enough."""
 
     missed = refused = sent = 0
     experiment_id = None
@@ -101,3 +101,21 @@ class NoTracker(Tracker):
     def shows(self, files: Sequence[Path], *, outline: SweepOutline, kept: Iterable[LoggedRecord]) -> bool:  # noqa: ARG002
         """Nothing is to be shown."""
         return True
+
+    def begin(self, outline: SweepOutline) -> None:
+        """Open nothing."""
+
+    def sync(self, kept: Iterable[LoggedRecord]) -> None:
+        """Send nothing."""
+
+    def save(self, record: TrialRecord, metrics: Mapping[str, float]) -> None:
+        """The ledger has it."""
+
+    def wait_for_writes(self) -> None:
+        """Nothing is written."""
+
+    def finish(self, files: Sequence[Path], *, predictions: Sequence[Prediction] = ()) -> None:
+        """Close nothing."""
+
+    def attach(self, files: Sequence[Path], *, outline: SweepOutline, kept: Iterable[LoggedRecord]) -> None:
+        """The report lies in the sweep's folder."""

@@ -120,7 +120,7 @@ def test_several_jobs_have_fewer_rows_each_and_a_column():
     assert end.answers[-1] == "3 more jobs: --full lists all of them"
     assert end.table.columns[0].header == "job"
     assert len(end.table.rows) == 2
-    assert end.table.note.startswith("4 more settings with --full. "), "of the two jobs with rows"
+    assert "; 4 more settings with --full" in end.facts[0], "of the two jobs with rows"
 
 
 def test_measurements_of_a_busy_host_are_shown_and_not_judged():
@@ -144,7 +144,7 @@ def test_settings_of_a_busy_host_without_a_row_are_counted():
     names = ("torch_ddp", "tensorflow")
     end = ending([measured(one, precision=two, recorded=busy) for one in names for two in ("fp32", "bf16")])
     assert len(end.table.rows) == 3
-    assert "1 more setting with --full." in end.table.note
+    assert end.facts[0].endswith("; 1 more setting with --full")
 
 
 def test_prices_are_noted_once_where_unjudged_settings_stand_above_predicted_ones():

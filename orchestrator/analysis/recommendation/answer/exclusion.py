@@ -55,7 +55,7 @@ def explain_exclusion(
 def _outlast_start(candidate: CandidateSetting, job: Job, criteria: Criteria) -> str:
     """Explain that the whole job here, as measured, ends before a rented machine starts; empty: it does not.
 
-    What counts, time or cost, must be less here. A length that nobody stated is that of a trial.
+    What counts, time or cost, must be less here. A length that is not stated is that of a trial.
     """
     price, (time, cost, quality) = candidate.price, criteria.weights
     if candidate.runs or not candidate.is_rented or not (job.known_length or job.target):

@@ -86,12 +86,7 @@ def choose_next_step(
         return _after_failure(unfinished[0], job)
     missing = [by_label[one.setting] for one in open_ if by_label[one.setting].num_missing]
     if missing:
-        names = "; ".join(one.label for one in missing[:_MOST_NAMES])
-        more = f" and {len(missing) - _MOST_NAMES:,} more" if len(missing) > _MOST_NAMES else ""
-        return NextStep(
-            why=f"run the rest of the sweep with the command that began it: {names}{more}",
-            command=_command_of_sweep(job),
-        )
+        return _run_rest(missing, job)
     in_doubt = {*(one.setting for one in open_), *(one.setting for one in trials[:1])}
     if counting := _count_memory(job, in_doubt):
         return counting
@@ -111,6 +106,15 @@ def choose_next_step(
         command = command_for([itself], job, more=[])
         return NextStep(why=f"{to_do} ({one.setting}){where}", command=command, is_here=False)
     return None
+
+
+def _run_rest(missing: Sequence[CandidateSetting], job: Job) -> NextStep:
+    names = "; ".join(one.label for one in missing[:_MOST_NAMES])
+    more = f" and {len(missing) - _MOST_NAMES:,} more" if len(missing) > _MOST_NAMES else ""
+    return NextStep(
+        why=f"run the rest of the sweep with the command that began it: {names}{more}",
+        command=_command_of_sweep(job),
+    )
 
 
 def _count_memory(job: Job, labels: Set[str]) -> NextStep | None:
