@@ -207,7 +207,8 @@ def test_a_second_sweep_waits_for_its_turn_on_the_host_and_gets_it_when_the_firs
     assert any(line.startswith("measured") for line in first.stdout), "the first trial finishes"
     second = start(*NOOP, "seed=1", "sweep.name=second", cwd=tmp_path)
     assert second.stdout is not None
-    waiting = next(line for line in second.stdout if not line.startswith(("records:", "data:", "time and")))
+    others = ("records:", "data:", "time and", "busy host:")
+    waiting = next(line for line in second.stdout if not line.startswith(others))
     assert waiting == (
         f"waiting for sweep 'first', run by process {first.pid}: "
         "on one host two sweeps would disturb each other's measurements\n"
