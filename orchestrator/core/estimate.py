@@ -98,6 +98,10 @@ class Refusal:
     to_measure: str
 
 
+class Misfit(Refusal):
+    """Refusal of a step that surely does not fit the memory, so that no measurement of it is possible."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forecast:
     """Prediction for trials that differ in their seed alone, given once for all their repeats.

@@ -15,7 +15,7 @@ from orchestrator.analysis.recommendation.recommend import recommend
 from orchestrator.config.loader import device_words, load
 from orchestrator.core.calibration import DeviceBenchmark
 from orchestrator.core.errors import ConfigError, UnknownNameError
-from orchestrator.core.estimate import Estimate, Refusal
+from orchestrator.core.estimate import Estimate, Misfit, Refusal
 from orchestrator.core.inventory import Inventory
 from orchestrator.core.memory_fit import Verdict
 from orchestrator.core.price import Price, Unpriced
@@ -403,13 +403,13 @@ def _step_query(point: Point) -> StepQuery | Refusal:
     )
 
 
-def _too_large(point: Point, need: MemoryNeed | None) -> Refusal | None:
+def _too_large(point: Point, need: MemoryNeed | None) -> Misfit | None:
     """Explain that the step surely does not fit; None where it may fit."""
     misfit = need.describe_misfit(point.device.name) if need else ""
     if need is None or not misfit:
         return None
     smaller = _COUNTED_SMALLER if isinstance(need.counted, Verdict) else _find_smaller(need, point)
-    return Refusal(reason=misfit, to_measure=smaller)
+    return Misfit(reason=misfit, to_measure=smaller)
 
 
 def _find_smaller(need: MemoryNeed, point: Point) -> str:

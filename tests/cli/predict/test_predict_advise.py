@@ -306,6 +306,15 @@ def test_what_leads_among_judged_settings_is_not_settled_as_long_as_others_may_b
     assert "2 settings not judged: no CPU of this kind was measured" in format_sentence(found)
 
 
+def test_a_setting_that_surely_does_not_fit_keeps_no_answer_open(working_directory):
+    words = ("workload=llama_style", "workload.size=1b", "precision=fp16", "global_batch_size=8")
+    found = advice(working_directory, *words, "device=t4,h100")
+    (left,) = found.left_out
+    assert (left.setting, left.may_be_best) == ("t4, fp16", False)
+    assert left.reason.startswith("a replica needs at least 40.0 GiB, t4 has 16.0 GiB")
+    assert "sharding=full" in left.to_measure
+
+
 def test_an_input_that_the_network_cannot_take_is_not_judged(working_directory):
     words = ("workload=inception_v3", "workload.image_size=32", "device=t4")
     (left,) = advice(working_directory, *words).left_out

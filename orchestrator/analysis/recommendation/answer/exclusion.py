@@ -15,6 +15,7 @@ from orchestrator.analysis.recommendation.model.model import (
     compute_job_seconds,
     samples_to_target,
 )
+from orchestrator.core.estimate import Misfit
 from orchestrator.core.interval import exactly
 from orchestrator.core.memory_fit import MemoryDoubt
 from orchestrator.core.price import Price, Unpriced
@@ -167,7 +168,9 @@ def _of_unmeasured(candidate: CandidateSetting, job: Job, *, is_learned: bool) -
         return _excluded(candidate, "not measured yet", "it")
     if candidate.prior is None and not is_estimated:
         if candidate.refusal is not None:
-            return _excluded(candidate, candidate.refusal.reason, candidate.refusal.to_measure)
+            may_be_best = not isinstance(candidate.refusal, Misfit)
+            reason, cure = candidate.refusal.reason, candidate.refusal.to_measure
+            return _excluded(candidate, reason, cure, may_be_best=may_be_best)
         return _excluded(candidate, "the step is not predicted", "it")
     if job.target is not None and _twin_missed(candidate, job):
         reason = (
