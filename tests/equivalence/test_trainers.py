@@ -35,6 +35,7 @@ pytestmark = [
         "vit_b16",
         "gpt2",
         "mnist_gan-tensorflow",
+        "mnist_gan-torch_ddp",
         "mnist_gan-torch_xla",
         "mnist_dbn-tensorflow",
         "mnist_dbn-torch_xla",

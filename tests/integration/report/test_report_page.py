@@ -317,7 +317,7 @@ def test_without_scripts_the_page_is_whole_but_for_what_they_add(browser, tmp_pa
         assert visible_rows(found.page.locator("#measured table")) == 6
 
 
-@pytest.mark.more
+@pytest.mark.slow
 def test_a_report_of_ten_thousand_records_is_small_and_soon_usable(browser, tmp_path):
     records = [
         measured(trainer, precision=precision, global_batch_size=batch, steps=300 + steps, repeat=repeat)
