@@ -39,7 +39,10 @@ SKIPPED = {
     "v100": ("v100", "torch_ddp is built for CUDA 13.0, which has no kernels for v100"),
     "cpu_builds": ("t4", "torch 2.13.0 is a build without CUDA; get one with: make gpu"),
     "old_driver": ("l4", "which needs NVIDIA driver 580 or later, and this host has 535.104.05"),
-    "v5e_8_without_libtpu": ("tpu_v5e_8", "libtpu not installed; get it with: make tpu"),
+    "v5e_8_without_libtpu": (
+        "tpu_v5e_8",
+        "libtpu not installed; get it with: in the environment of torch_xla",
+    ),
 }
 
 

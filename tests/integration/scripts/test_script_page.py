@@ -131,7 +131,7 @@ def test_the_measured_loader_of_a_script_is_the_limit_of_every_device(tmp_path: 
     assert not any("the rate of its loader" in text for text in record["result"]["unchecked"])
     job = ("workload=script", "script.command=python train.py", "device=t4", "global_batch_size=8")
     explained = ask("predict", "explain", *job, cwd=tmp_path)
-    assert re.search(r"every device is limited by your loader above [\d.]+ samples/s", explained.out), (
+    assert re.search(r"every device is (maybe )?limited by your loader above [\d.]+ ", explained.out), (
         explained
     )
 
