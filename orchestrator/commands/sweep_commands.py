@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -107,17 +107,18 @@ def _print_budget(preview: sweep.PlanPreview, screen: Screen) -> None:
 
 def report(line: CommandLine, screen: Screen) -> int:
     """Print the report of the recorded trials of a sweep, which its file or its folder names."""
-    words: Sequence[str] = line.overrides
-    try:
-        sweep.load_settings(words)
-    except UnknownNameError as error:
-        from orchestrator.commands.stored_words import list_stored_words
+    with ExitStack() as contexts:
+        try:
+            settings = load_settings(line)
+        except UnknownNameError as error:
+            from orchestrator.commands.stored_words import list_stored_words
 
-        if error.kind != "sweep":
-            raise
-        words = list_stored_words(words)
-    with parsed_arguments(words) as rest, progress_screen(line, screen) as progress:
-        outcome = sweep.report(sweep.load_settings(rest), console=progress.console)
+            if error.kind != "sweep":
+                raise
+            words = contexts.enter_context(parsed_arguments(list_stored_words(line.overrides)))
+            settings = sweep.load_settings(words)
+        with progress_screen(line, screen) as progress:
+            outcome = sweep.report(settings, console=progress.console)
     return end(outcome, line, screen)
 
 
