@@ -60,8 +60,8 @@ _HALF_BYTES, _FLOAT_BYTES = 2, 4
 _RANK = 16
 _MOVES_OF_TRAINED = 10  # as of all weights under AdamW
 _UNPACKED_BYTES = 0.5 + 9 / 64 + _HALF_BYTES
-"""Of a weight of 4 bits that is unpacked: itself and its part of a scale, of 8 bits and then of 32, are read,
-that scale and the weight in bf16 are written."""
+"""Bytes that a pass moves to unpack a weight of 4 bits: the weight and its part of a scale, of 8 bits and
+then of 32, are read, that scale and the weight in bf16 are written."""
 _SAVED_BYTES = _HALF_BYTES - 0.5 - 1 / 64
 _MODULES_OF_A_BLOCK, _MODULES_OUTSIDE = 23, 3  # with weights of their own: two norms, seven linear layers x 3
 

@@ -251,7 +251,7 @@ class TrialRecord:
 
     @property
     def outcome(self) -> Outcome:
-        """How the attempt ended: a result of the requested device, a rehearsal, or none."""
+        """Outcome of the attempt: a result of the requested device, a rehearsal, or none."""
         if self.is_pruned:
             return "pruned"
         return "failed" if self.failure else self.provenance

@@ -20,7 +20,7 @@ _FORWARD_LAUNCHES = 1 / 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepCost:
-    """Cost of one step, all replicas together: operations and bytes.
+    """Cost of one step, all replicas together: operations and bytes, none unless they are counted.
 
     Attributes:
         flops: multiply-accumulates count as two; a clever algorithm (Winograd, FFT) needs fewer.
@@ -39,14 +39,14 @@ class StepCost:
         unpacks: True if each pass unpacks these from less than a byte each.
     """
 
-    flops: float
-    winograd_flops: float
-    value_bytes: float
-    weight_bytes: float
-    gradient_bytes: float
-    layers: int
-    time_steps: int
-    recurrent_bytes: float
+    flops: float = 0.0
+    winograd_flops: float = 0.0
+    value_bytes: float = 0.0
+    weight_bytes: float = 0.0
+    gradient_bytes: float = 0.0
+    layers: int = 0
+    time_steps: int = 0
+    recurrent_bytes: float = 0.0
     recomputed_flops: float = 0.0
     gathered_bytes: float = 0.0
     shards: int = 1
@@ -64,18 +64,6 @@ class StepCost:
         gathered = 2 * self.gathered_bytes or self.gradient_bytes
         summed = 2 * (1 - within / replicas) * self.gradient_bytes / within
         return (within - 1) / within * (scattered + gathered) + summed
-
-
-_UNKNOWN = StepCost(
-    flops=0.0,
-    winograd_flops=0.0,
-    value_bytes=0.0,
-    weight_bytes=0.0,
-    gradient_bytes=0.0,
-    layers=0,
-    time_steps=0,
-    recurrent_bytes=0.0,
-)
 
 
 def count_step_cost(
@@ -97,7 +85,7 @@ def count_step_cost(
     """
     cost = find_cost(spec)
     if cost is None:
-        return _UNKNOWN
+        return StepCost()
     whole = cost.step_bytes(global_batch_size, value_bytes=value_bytes)
     step = StepCost(
         flops=cost.step_flops(global_batch_size),
