@@ -1,7 +1,7 @@
 """Plan a sweep, and add predictions and the expected cost."""
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ from orchestrator.analysis.tables.machine_start import describe_start
 from orchestrator.core.budget import BudgetStatus
 from orchestrator.core.estimate import Estimate
 from orchestrator.core.memory_fit import NoFit, Verdict, choose_fit
-from orchestrator.core.placement import Placement, Plan
+from orchestrator.core.placement import Outdated, Placement, Plan
 from orchestrator.core.result import TrialRecord, latest
 from orchestrator.core.settings import Settings
 from orchestrator.core.trial_spec import TrialSpec
@@ -56,9 +56,7 @@ def plan_sweep(settings: Settings, preflight: PreflightState) -> Plan:
         missing_device=settings.missing_device,
         rerun=settings.rerun,
         memory_fits=preflight.memory_fits,
-        outdated=find_outdated(
-            preflight.requested, preflight.records, are_here=settings.cluster is None or settings.is_fake
-        ),
+        outdated=find_outdated_results(settings, preflight),
     )
     check_lengths(decided.trainings, settings.objective)
     check_quality(decided.trainings, decided.aims, settings.objective)
@@ -68,6 +66,12 @@ def plan_sweep(settings: Settings, preflight: PreflightState) -> Plan:
         repeated_words=find_repeated_words(settings),
         words=list_command_words(settings),
     )
+
+
+def find_outdated_results(settings: Settings, preflight: PreflightState) -> Mapping[str, Outdated]:
+    """Find the results of scripts that read other files than those that are here now."""
+    are_here = settings.cluster is None or settings.is_fake
+    return find_outdated(preflight.requested, preflight.records, are_here=are_here)
 
 
 def with_memory(planned: Plan, settings: Settings, preflight: PreflightState) -> Plan:

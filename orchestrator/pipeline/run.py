@@ -20,7 +20,13 @@ from orchestrator.execute.trial.records import attempts_made
 from orchestrator.pipeline.budget import Confirm, build_budget_tracker, remarks_on, require_consent
 from orchestrator.pipeline.compilation import with_answers
 from orchestrator.pipeline.components import build_executor
-from orchestrator.pipeline.planning import build_prospect, describe_expected, find_order, plan_sweep
+from orchestrator.pipeline.planning import (
+    build_prospect,
+    describe_expected,
+    find_order,
+    find_outdated_results,
+    plan_sweep,
+)
 from orchestrator.pipeline.preflight import PreflightState, find_origins
 from orchestrator.pipeline.report import SweepReport, write_all
 from orchestrator.pipeline.search import ReportingSearch, build_search, describe_search, outlook_lines
@@ -122,7 +128,8 @@ def run_plan(
         if not settings.search.is_adaptive:
             forget_search(ledger.path.parent)
         ledgers = read_ledgers(settings.outputs, sweep=settings.sweep.name)
-        if ledgers != preflight.ledgers:  # another driver has added records between preflight and the lock
+        # between preflight and the lock another driver may add records, and a script may be edited
+        if ledgers != preflight.ledgers or find_outdated_results(settings, preflight) != todo.outdated:
             preflight = replace(preflight, ledgers=ledgers)
             todo = plan_sweep(settings, preflight)
             publish(ledger.path.parent, replace(running, plan=todo))

@@ -1,10 +1,16 @@
 """Files that a script opens by itself: a change of one makes its cached results out of date."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cli_process import ask
 from script_runs import PATIENT, PLAIN, SHORT, records_in, run
+
+from orchestrator.cli import main
+from orchestrator.pipeline import run as pipeline_run
 
 REPORTS = f"""
 {PLAIN}
@@ -66,6 +72,31 @@ def test_a_changed_module_is_measured_again_and_plan_names_it(
     assert (first["trial_id"], first["result"]) == (record["trial_id"], record["result"])
     assert second["trial_id"] == first["trial_id"]
     assert "0 to measure" in ask(*planned, cwd=tmp_path).out
+
+
+@pytest.mark.more
+def test_a_module_that_changes_while_its_sweep_waits_for_its_turn_is_measured_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "train.py").write_text(REPORTS)
+    (tmp_path / "model.py").write_text("width = 64")
+    (tmp_path / "c.yaml").write_text("one")
+    words = (*SHORT, "script.command=python train.py", "global_batch_size=64", *PATIENT)
+    monkeypatch.chdir(tmp_path)
+    assert main(words) == 0
+    wait_for_turn = pipeline_run._turn
+
+    @contextmanager
+    def edit_first(*arguments: Any, **named: Any) -> Iterator[bool]:
+        with wait_for_turn(*arguments, **named) as has_turn:
+            (tmp_path / "model.py").write_text("width = 32")
+            yield has_turn
+
+    monkeypatch.setattr(pipeline_run, "_turn", edit_first)
+    assert main(words) == 0
+    assert len(records_in(tmp_path)) == 2
+    assert main(words) == 0, "it writes the same again"
+    assert len(records_in(tmp_path)) == 2
 
 
 @pytest.mark.more
