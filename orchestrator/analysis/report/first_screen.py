@@ -25,7 +25,6 @@ from orchestrator.core.placement import Plan
 _MOST_NAMES = 4
 _MOST_SENTENCES = 5  # of a card on the first screen of a phone
 _STANDIN = "Stand-in data: times are valid, quality is not."
-_MOST_DEVICES = 4
 _AXES: Mapping[str, str] = {
     "trainer": "trainer",
     "precision": "precision",
@@ -226,9 +225,9 @@ def answers_table(
 def build_question(recommendation: Recommendation) -> str:
     """Ask for what differs: `cpu, t4 or v100 for mnist_cnn?`, `Which precision for resnet50 on h100?`."""
     devices = [device for device in dict.fromkeys(one.device for one in recommendation.standings) if device]
-    if 1 < len(devices) <= _MOST_DEVICES:
+    if 1 < len(devices) <= _MOST_NAMES:
         return f"{_join_names(devices, 'or')} for {recommendation.job}?"
-    if len(devices) > _MOST_DEVICES:
+    if len(devices) > _MOST_NAMES:
         return f"Which of {counted(len(devices), 'device')} for {recommendation.job}?"
     on = f" on {devices[0]}" if devices else ""
     levels: dict[str, set[str]] = defaultdict(set)

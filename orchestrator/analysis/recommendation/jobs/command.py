@@ -17,7 +17,7 @@ def list_words(asked: Point | TrialSpec, *, data_source: str, devices: tuple[str
 
     Args:
         data_source: `own` of a native job, which no word asks for.
-        devices: that of every worker.
+        devices: device of every worker.
     """
     one_kind, options, num_hosts = len(set(devices)) == 1, asked.workload_options, asked.num_hosts
     return (
