@@ -33,6 +33,7 @@ SHOWN = 0.025
 
 _LIKELY = 0.5
 _ABOUT_AS_LIKELY = 0.5
+_EQUAL = 0.02  # difference of chances that says nothing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +72,8 @@ def decide(model: Model, assessment: Assessment, job: Job, criteria: Criteria, *
     group = [best, *rivals]
     together = float(assessment.good[:, group].any(axis=1).mean())
     chosen, chosen_by = _chosen_among(_sound(group, assessment, criteria), model, assessment, job)
+    if not chosen_by and chosen != min(group, key=lambda index: float(np.median(value[:, index]))):
+        chosen_by = "its chance to be the best"
     is_settled = together >= criteria.confidence and not is_open
     state: AnswerState = ("tie" if rivals else "settled") if is_settled else "not settled"
     return Decision(
@@ -83,7 +86,9 @@ def _find_best(measured: Sequence[int], assessment: Assessment) -> int:
     if assessment.leader in measured:
         return assessment.leader
     chances = assessment.chances[list(measured)]
-    near = [index for index, chance in zip(measured, chances, strict=True) if chance >= chances.max() - 0.02]
+    near = [
+        index for index, chance in zip(measured, chances, strict=True) if chance >= chances.max() - _EQUAL
+    ]
     return min(near, key=lambda index: float(np.median(assessment.value[:, index])))
 
 
@@ -94,7 +99,8 @@ def _sound(group: Sequence[int], assessment: Assessment, criteria: Criteria) -> 
     """
     chances = assessment.chances[list(group)]
     best = float(chances.max())
-    least = criteria.confidence if best >= criteria.confidence else best * _ABOUT_AS_LIKELY
+    about_as_likely = min(best * _ABOUT_AS_LIKELY, best - _EQUAL)
+    least = criteria.confidence if best >= criteria.confidence else about_as_likely
     return [one for one, chance in zip(group, chances, strict=True) if chance >= least]
 
 

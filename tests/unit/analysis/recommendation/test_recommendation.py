@@ -193,6 +193,21 @@ class TestDevicesThatAreNotHereCount:
             if one.startswith("Probably better, predicted and not measured: t4")
         ]
 
+    def test_a_wide_interval_does_not_make_the_slower_of_two_measured_settings_the_best(self):
+        """Beside a device that is likely far faster, the slower one has a chance of 1%, the other none."""
+        slower = [training(64, seconds, repeat=repeat) for repeat, seconds in enumerate((0.0011, 0.0013))]
+        faster = trainings(64, 0.001, trainer="tensorflow")
+        found = answer([*slower, *faster], forecasts=[forecast(data="synthetic:1", step_seconds=0.0002)])
+        assert found.best_measured.setting == "cpu, tensorflow, fp32"
+        assert found.best_measured.chance < 0.02
+
+    def test_a_choice_by_its_chance_claims_no_best_mean(self):
+        slower = [training(64, seconds, repeat=repeat) for repeat, seconds in enumerate((0.0011, 0.0016))]
+        faster = trainings(64, 0.001, trainer="tensorflow")
+        found = answer([*slower, *faster], forecasts=[forecast(data="synthetic:1", step_seconds=0.0003)])
+        assert found.best_measured.setting == "cpu, torch_ddp, fp32"
+        assert "Chosen by its chance to be the best." in build_cards(found)[0].sentences
+
     def test_what_to_measure_has_its_price_and_its_command(self):
         step = self.found().next_step
         assert (
