@@ -6,18 +6,27 @@ from pathlib import Path
 from orchestrator.commands import sweep
 from orchestrator.config.loader import load
 from orchestrator.core.errors import ConfigError, UnknownNameError
-from orchestrator.core.placement import Plan
 from orchestrator.core.settings import Settings
 from orchestrator.pipeline.tracking import last_plan_in
 from orchestrator.terminal.printing import display_path
 
 
 def list_stored_words(words: Sequence[str]) -> Sequence[str]:
-    """List the words that planned a sweep, then those beside its name that they lack."""
-    stored = _stored_plan(_named(words)).words
+    """List the words that planned a sweep, then those beside its name that they lack.
+
+    Raises:
+        ConfigError: no plan of it is stored.
+    """
+    settings = _named(words)
+    folder = settings.outputs / settings.sweep.name
+    plan = last_plan_in(folder)
+    if plan is None:
+        others = sorted(path.parent.name for path in settings.outputs.glob("*/plan.json"))
+        known = f"; sweeps with one: {', '.join(others)}" if others else ""
+        raise ConfigError(f"no plan is stored in {display_path(folder)}; run the sweep first{known}")
     of_folder = ("+sweep=", "sweep=", "sweep.name=")
-    typed = [word for word in words if not word.startswith(of_folder) and word not in stored]
-    return (*stored, *typed) if stored else words
+    typed = [word for word in words if not word.startswith(of_folder) and word not in plan.words]
+    return (*plan.words, *typed) if plan.words else words
 
 
 def _named(words: Sequence[str]) -> Settings:
@@ -33,14 +42,3 @@ def _named(words: Sequence[str]) -> Settings:
         if last_plan_in(settings.outputs / name) is None:
             raise
         return settings
-
-
-def _stored_plan(settings: Settings) -> Plan:
-    """Return the plan of the last report of a sweep. Raises ConfigError where there is none."""
-    folder = settings.outputs / settings.sweep.name
-    plan = last_plan_in(folder)
-    if plan is None:
-        others = sorted(path.parent.name for path in settings.outputs.glob("*/plan.json"))
-        known = f"; sweeps with one: {', '.join(others)}" if others else ""
-        raise ConfigError(f"no plan is stored in {display_path(folder)}; run the sweep first{known}")
-    return plan

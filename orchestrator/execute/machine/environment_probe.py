@@ -75,12 +75,11 @@ def _judged(info: TrainerInfo, python: str, *, versions: dict[str, dict[str, str
     absent = [package for package in info.packages if package not in packages]
     kinds = [kind for kind in _KINDS if kind in info.precisions]
     reasons = {kind: reason_on(info, kind, packages, versions[kind]) for kind in kinds}
+    missing = f"{', '.join(absent)} not installed; get it with: {_find_cure(info.install)}"
     return TrainerEnvironment(
         python=python,
         versions=packages,
-        missing=f"{', '.join(absent)} not installed; get it with: {_find_cure(info.install)}"
-        if absent
-        else None,
+        missing=missing if absent else None,
         accelerator_versions={kind: versions[kind] for kind in kinds},
         accelerator_missing={kind: reason for kind, reason in reasons.items() if reason},
     )

@@ -69,8 +69,7 @@ NO_LOADERS = LoaderRates(of_process={})
 
 
 def collect_loader_rates(records: Iterable[TrialRecord]) -> LoaderRates:
-    """Take the median of what was measured without a training that wants the same cores, if any
-    on quiet hosts.
+    """Take the median of rates that no training on the same cores disturbed, of quiet hosts if there are any.
 
     The loader of a native job is measured after its training; the pipeline of a declared workload while it
     trains, so that a training on the CPU would make it slower than it is.

@@ -168,9 +168,8 @@ def _of_unmeasured(candidate: CandidateSetting, job: Job, *, is_learned: bool) -
         return _excluded(candidate, "not measured yet", "it")
     if candidate.prior is None and not is_estimated:
         if candidate.refusal is not None:
-            may_be_best = not isinstance(candidate.refusal, Misfit)
-            reason, cure = candidate.refusal.reason, candidate.refusal.to_measure
-            return _excluded(candidate, reason, cure, may_be_best=may_be_best)
+            refusal, may_be_best = candidate.refusal, not isinstance(candidate.refusal, Misfit)
+            return _excluded(candidate, refusal.reason, refusal.to_measure, may_be_best=may_be_best)
         return _excluded(candidate, "the step is not predicted", "it")
     if job.target is not None and _twin_missed(candidate, job):
         reason = (
