@@ -31,8 +31,7 @@ def test_a_plan_is_a_value_and_starts_no_trial(notebook):
 
 
 @pytest.mark.more
-@pytest.mark.slow_cases("1-ray")
-@pytest.mark.parametrize(("num_repeats", "executor"), [(1, "ray"), (2, "ray"), (3, "inline")])
+@pytest.mark.parametrize(("num_repeats", "executor"), [(1, "inline"), (2, "ray"), (3, "ray")])
 def test_sweeps_run_in_sequence_in_one_process_and_print_plain_lines(notebook, num_repeats, executor):
     kernel, folder, _ = notebook
     words = f"{WORDS}, 'executor={executor}', 'sweep.repeats={num_repeats}'"
