@@ -14,7 +14,7 @@ import numpy as np
 
 from orchestrator.analysis.metrics.quality import shown_better
 from orchestrator.analysis.recommendation.answer.answer import AnswerState
-from orchestrator.analysis.recommendation.model.acquisition import Assessment
+from orchestrator.analysis.recommendation.model.acquisition import Assessment, judge
 from orchestrator.analysis.recommendation.model.candidate import Job
 from orchestrator.analysis.recommendation.model.criteria import Criteria, compute_loss
 from orchestrator.analysis.recommendation.model.model import (
@@ -65,15 +65,18 @@ def decide(model: Model, assessment: Assessment, job: Job, criteria: Criteria, *
         return Decision(state="none")
     if not measured:
         return Decision(state="not settled")
-    best = _find_best(measured, assessment)
-    if float(keeps[:, best].mean()) < _LIKELY:
+    ran = assessment
+    if assessment.leader not in measured:
+        # Only a wide interval reaches a prediction that is far ahead: what ran is judged among itself.
+        alone = np.isin(np.arange(value.shape[1]), measured)
+        ran = judge(np.where(alone, value, np.inf), assessment.log_seconds, model.objective.tolerance)
+    best = ran.leader
+    if float(np.isfinite(ran.value[:, best]).mean()) < _LIKELY:
         return Decision(state="not settled")  # it likely breaks a limit
     rivals = [index for index in measured if index != best and _may_beat(value, index, best)]
     group = [best, *rivals]
     together = float(assessment.good[:, group].any(axis=1).mean())
-    chosen, chosen_by = _chosen_among(_sound(group, assessment, criteria), model, assessment, job)
-    if not chosen_by and chosen != min(group, key=lambda index: float(np.median(value[:, index]))):
-        chosen_by = "its chance to be the best"
+    chosen, chosen_by = _chosen_among(_sound(group, ran.chances, criteria), model, assessment, job)
     is_settled = together >= criteria.confidence and not is_open
     state: AnswerState = ("tie" if rivals else "settled") if is_settled else "not settled"
     return Decision(
@@ -81,27 +84,15 @@ def decide(model: Model, assessment: Assessment, job: Job, criteria: Criteria, *
     )
 
 
-def _find_best(measured: Sequence[int], assessment: Assessment) -> int:
-    """Choose the measured setting with the highest chance; of nearly equal ones, the best median."""
-    if assessment.leader in measured:
-        return assessment.leader
-    chances = assessment.chances[list(measured)]
-    near = [
-        index for index, chance in zip(measured, chances, strict=True) if chance >= chances.max() - _EQUAL
-    ]
-    return min(near, key=lambda index: float(np.median(assessment.value[:, index])))
-
-
-def _sound(group: Sequence[int], assessment: Assessment, criteria: Criteria) -> list[int]:
+def _sound(group: Sequence[int], chances: FloatArray, criteria: Criteria) -> list[int]:
     """Keep the tied settings that are good with the requested confidence, else those about as likely good.
 
     A rival that is hardly ever good, or that likely breaks a limit, is not taken for its lower cost.
     """
-    chances = assessment.chances[list(group)]
-    best = float(chances.max())
+    best = float(chances[list(group)].max())
     about_as_likely = min(best * _ABOUT_AS_LIKELY, best - _EQUAL)
     least = criteria.confidence if best >= criteria.confidence else about_as_likely
-    return [one for one, chance in zip(group, chances, strict=True) if chance >= least]
+    return [one for one in group if chances[one] >= least]
 
 
 def _may_beat(value: FloatArray, rival: int, leader: int) -> bool:

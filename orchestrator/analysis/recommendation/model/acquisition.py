@@ -133,18 +133,20 @@ def assess(posterior: GaussianPosterior, objective: ScalarObjective) -> Assessme
     """Compute how likely every setting is good."""
     draws = posterior.draws(NUM_DRAWS, seed=_SEED)
     value = objective.value(draws)
-    good = mark_good(value, tolerance=objective.tolerance)
+    log_seconds = np.broadcast_to(objective.log_seconds(draws), value.shape)
+    return judge(value, log_seconds, objective.tolerance)
+
+
+def judge(value: FloatArray, log_seconds: FloatArray, tolerance: float) -> Assessment:
+    """Compute the chances of settings from draws of the objective; an infinite value is no good one."""
+    good = mark_good(value, tolerance=tolerance)
     chances: FloatArray = good.mean(axis=0)
     near = np.flatnonzero(
         (chances >= chances.max() - _EQUAL_CHANCES) & ((chances > 0) | (chances.max() == 0))
     )
     medians = np.median(value[:, near], axis=0)
     return Assessment(
-        chances=chances,
-        leader=int(near[medians.argmin()]),
-        value=value,
-        good=good,
-        log_seconds=np.broadcast_to(objective.log_seconds(draws), value.shape),
+        chances=chances, leader=int(near[medians.argmin()]), value=value, good=good, log_seconds=log_seconds
     )
 
 
