@@ -17,7 +17,7 @@ _FIRST, _LAST = 3.0, 97.0
 
 _MIDDLE = "11"
 _LEAST_TICKS = 3
-_LABEL = 27.0  # room of a label such as `$0.003`, in percent of the cell's width
+_CHARACTER, _GAP = 8.0, 3.0  # of labels, in percent of the narrowest plot, which has 80 pixels
 _PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 
 
@@ -50,7 +50,8 @@ class Axis:
         stride = math.ceil(len(ticks) / (_LEAST_TICKS + 1))
         kept: list[float] = []
         for tick in ticks[::stride]:
-            if not kept or self.place(tick) - self.place(kept[-1]) >= _LABEL:
+            labels = "".join(_short(one, self.unit) for one in (*kept[-1:], tick))
+            if not kept or self.place(tick) - self.place(kept[-1]) >= _GAP + _CHARACTER * len(labels) / 2:
                 kept.append(tick)
         return kept
 

@@ -3,6 +3,7 @@
 import csv
 import re
 import zlib
+from itertools import pairwise
 
 import pytest
 from browser_pages import CHROMIUM, opened, page_of
@@ -55,6 +56,32 @@ def test_the_page_draws_and_fits_without_a_word_or_a_request(browser, tmp_path, 
     assert wide <= width
     assert cut == []
 
+
+def test_the_labels_of_an_axis_stand_over_its_plots_and_do_not_touch(browser, tmp_path):
+    for width in (768, 1024, 1200, 1440):
+        with opened(browser, page_of(tpu_vs_gpu), tmp_path, width=width) as found:
+            axes = found.page.evaluate(AXES)
+        assert len(axes) == 2 if width < 1200 else 3
+        for axis in axes:
+            assert axis["plots"] == [axis["place"]], (width, axis)
+            ends = axis["labels"]
+            assert all(left[1] < right[0] for left, right in pairwise(ends)), (width, axis)
+
+
+AXES = """() => [...document.querySelectorAll(".settings svg.axis")].filter(
+  axis => axis.clientWidth
+).map(axis => {
+  const place = one => Math.round(one.getBoundingClientRect().left);
+  const column = axis.closest("th").cellIndex;
+  const cells = [...axis.closest("table").tBodies[0].rows].map(row => row.cells[column]);
+  return {
+    place: place(axis),
+    plots: [...new Set(cells.map(one => one.querySelector("svg.plot")).filter(one => one).map(place))],
+    labels: [...axis.querySelectorAll("text")].map(text => text.getBoundingClientRect()).map(
+      box => [box.left, box.right]),
+  };
+})"""
+"""Where the labels and the plots of every column of the first table begin, in pixels."""
 
 SHOWN = """figures => figures.filter(figure => !figure.querySelector("details")).map(figure =>
   [...figure.querySelectorAll(".drawn")].filter(one => one.getBoundingClientRect().height > 40).length)"""
