@@ -1,5 +1,6 @@
 """`docs/notebook.ipynb` run in a kernel of its own; `python tools/run_notebook.py` keeps what it says now."""
 
+import os
 import re
 import sys
 import tempfile
@@ -29,7 +30,9 @@ def executed(notebook: Any, folder: Path) -> Any:
     copy = nbformat.from_dict(notebook)
     private = Config(ConnectionFileMixin={"transport": "ipc", "ip": str(folder / "kernel")})  # no port
     client = NotebookClient(copy, timeout=_CELL_SECONDS, record_timing=False, config=private)
-    variables = environment(IPYTHONDIR=str(folder / "ipython"))
+    # As where the environment is activated: commands are shown by their names.
+    programs = f"{Path(sys.prefix, 'bin')}{os.pathsep}{os.environ['PATH']}"
+    variables = environment(IPYTHONDIR=str(folder / "ipython"), PATH=programs)
     client.execute(cwd=str(folder), env=variables)
     for cell in copy.cells:
         cell.get("outputs", [])[:] = _joined(cell.get("outputs", []))
