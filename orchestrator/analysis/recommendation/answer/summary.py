@@ -178,7 +178,8 @@ def _probably(recommendation: Recommendation) -> list[str]:
     word = f"{likelihood} {'better' if best else 'the best'}"
     return [
         f"{word}, {rival.provenance} and not measured: {rival.setting}{better}.",
-        f"There: about {about(rival.seconds)}{_format_cost(rival)}.",
+        f"{'There' if best else f'{_name_job(recommendation)} there'}: "
+        f"about {about(rival.seconds)}{_format_cost(rival)}.",
         *([f"Its memory is {rival.doubt}, so that it may not fit."] if rival.doubt else []),
         *_spot(rival),
     ]
@@ -265,7 +266,7 @@ def _ahead(recommendation: Recommendation) -> list[str]:
 def describe_outcome(standing: RankedSetting, recommendation: Recommendation) -> list[str]:
     """Describe time, cost, quality and length of the job, a fact each."""
     sentences = [
-        f"Full training ({recommendation.basis}): {about(standing.seconds)}{_format_cost(standing)}.",
+        f"{_name_job(recommendation)}: {about(standing.seconds)}{_format_cost(standing)}.",
         *_spot(standing),
     ]
     if standing.quality is not None and recommendation.aim is not None:
@@ -274,6 +275,12 @@ def describe_outcome(standing: RankedSetting, recommendation: Recommendation) ->
         name = f"{name[:1].upper()}{name[1:]}"
         sentences.append(f"{name}: {number(standing.quality.estimate, digits=3)}{after}.")
     return sentences
+
+
+def _name_job(recommendation: Recommendation) -> str:
+    """Name the job; a length that is neither requested nor declared is that of no full training."""
+    is_known = recommendation.length or recommendation.samples is None
+    return f"{'Full training' if is_known else 'Training'} ({recommendation.basis})"
 
 
 def _rivals(recommendation: Recommendation) -> list[str]:

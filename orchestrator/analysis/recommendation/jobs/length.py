@@ -31,12 +31,11 @@ class JobLength:
 def job_length(
     training: FullTraining | None, objective: Objective, *, recorded_samples: Sequence[int]
 ) -> JobLength:
-    """Return the job's length: requested by the user, else declared by the workload, else of the longest
-    recorded training.
+    """Return the length that is requested, else the one that the workload declares, else the longest trial's.
 
     Args:
         training: training of the job's workload; None if its plan has none.
-        recorded_samples: samples that each recorded setting of the job trained on, at least one.
+        recorded_samples: samples of a trial of each setting: recorded ones, else planned ones; at least one.
 
     Raises:
         ConfigError: epochs of a data set of unknown size, or too many samples.
@@ -115,7 +114,7 @@ def _longest(training: FullTraining | None, recorded_samples: Sequence[int]) -> 
     samples = max(recorded_samples)
     return JobLength(
         samples=samples,
-        source=f"{counted(samples, 'sample')}, the longest recorded training: {_undeclared(training)}; "
+        source=f"{counted(samples, 'sample')}, as the longest trial: {_undeclared(training)}; "
         "`report.samples=N` sets another length",
     )
 

@@ -74,8 +74,8 @@ def test_one_epoch_is_not_several():
         (None, "the plan tells of no full training"),
     ],
 )
-def test_a_job_without_a_declared_length_is_as_long_as_the_longest_recorded_training(training, reason):
-    expected = f"12,800 samples, the longest recorded training: {reason}{INSTEAD}"
+def test_a_job_without_a_declared_length_is_as_long_as_the_longest_trial(training, reason):
+    expected = f"12,800 samples, as the longest trial: {reason}{INSTEAD}"
     assert told(training) == (12_800, expected)
 
 

@@ -85,6 +85,12 @@ class TestBatchSizesAreComparedOnOneJob:
         )[0]
         assert asked.basis in told
 
+    def test_a_length_that_nobody_declared_is_called_no_full_training(self):
+        plan = replace(plan_of(self.records), trainings={})
+        (found,) = collect_findings(self.records, plan).recommendations
+        shown = build_cards(found)[0].sentences
+        assert [one for one in shown if one.startswith("Training (17,920 samples, as the longest trial: ")]
+
     def test_that_qualities_of_batch_sizes_may_differ_is_shown(self):
         assert "Batch sizes differ" in answer(self.records).caveats[0]
         assert answer(trainings(64, 0.02)).caveats == ()
