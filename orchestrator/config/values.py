@@ -45,13 +45,11 @@ def assign(config: DictConfig, key: str, value: Any, *, text: str | None = None)
         raise UnknownNameError("key", key, known=known_keys(config, key))
     try:
         OmegaConf.update(config, key, value, merge=False)
-        if (
-            text is not None
-            and isinstance(value, (int, float))
-            and isinstance(OmegaConf.select(config, key), str)
-        ):
+        if text and isinstance(value, int | float) and isinstance(OmegaConf.select(config, key), str):
             OmegaConf.update(config, key, text, merge=False)
     except OmegaConfBaseException as error:
+        if isinstance(value, float) and value.is_integer():  # `1e6`, which YAML and Hydra read as a float
+            return assign(config, key, int(value))
         raise explained(error, key=key) from error
 
 

@@ -73,6 +73,17 @@ def test_lists_become_tuples():
     )
 
 
+def test_a_float_that_is_whole_is_a_whole_number():
+    config = root()
+    assign(config, "steps", 1e6, text="1e6")
+    assert repr(config.steps) == "1000000"
+    assign(config, "outputs", 1e3, text="1e3")
+    assert config.outputs == "1e3"
+    for value in (float("inf"), float("nan"), -0.5):
+        with pytest.raises(ConfigError, match="must be a whole number"):
+            assign(config, "steps", value)
+
+
 @pytest.mark.parametrize(
     ("key", "value", "message"),
     [
