@@ -273,6 +273,7 @@ def assert_moved_the_same_way(task: str, one: Outcome, other: Outcome) -> None:
     "vit_b16",
     "gpt2",
     "mnist_gan tensorflow two",
+    "mnist_gan torch_ddp two",
     "mnist_gan torch_xla two",
 )
 def test_two_replicas_on_a_batch_train_as_one_does(pair: tuple[str, Outcome, list[Outcome]]) -> None:
@@ -290,6 +291,7 @@ def test_two_replicas_on_a_batch_train_as_one_does(pair: tuple[str, Outcome, lis
     "vit_b16",
     "gpt2",
     "mnist_gan tensorflow two",
+    "mnist_gan torch_ddp two",
     "mnist_gan torch_xla two",
 )
 def test_all_ranks_report_the_same_losses_quality_and_weights(
@@ -319,7 +321,7 @@ def test_compiled_steps_train_as_the_others_do(task: str, trainer: str, name: st
 
 
 @pytest.mark.slow_cases(
-    "imdb_bilstm", "llama_style", "imdb_bigru", "bert_base", "mnist_gan", "vit_b16", "gpt2"
+    "imdb_bilstm", "llama_style", "imdb_bigru", "bert_base", "mnist_gan", "mnist_dbn", "vit_b16", "gpt2"
 )
 @pytest.mark.parametrize("task", WORKLOADS)
 @pytest.mark.parametrize("trainer", ["tensorflow", "torch_xla"])
