@@ -34,6 +34,7 @@ class RankedSetting:
         price_marks: `hypothetical, old`.
         is_rented: a machine starts for its trials: a pool has its devices, or they are not here.
         chance: probability that it keeps to the limits and lies within the tolerance of the best.
+        chance_within_limits: probability that it keeps to them.
         seconds, usd: of the job, `fixed_seconds` included, without boot of a machine (`describe_setup`): of
             measured settings with the 95% interval of the mean, of predicted ones with their 90% interval;
             None: no price is known. Without a target the seconds are `fixed_seconds` and the samples of the
@@ -62,6 +63,7 @@ class RankedSetting:
     usd_per_second: float | None
     price_marks: str
     chance: float
+    chance_within_limits: float
     seconds: Spread
     usd: Spread | None
     quality: QualityInterval | None

@@ -108,6 +108,7 @@ def _standing(
         usd_per_second=None if math.isnan(usd_per_second) else usd_per_second,
         price_marks=candidate.price_marks,
         chance=float(assessment.chances[index]),
+        chance_within_limits=float(np.isfinite(assessment.value[:, index]).mean()),
         seconds=seconds,
         usd=None if math.isnan(usd_per_second) else scaled(seconds, usd_per_second),
         quality=assumed_quality(candidate, job) if candidate.runs else None,

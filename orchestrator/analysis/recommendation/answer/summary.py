@@ -180,6 +180,7 @@ def _probably(recommendation: Recommendation) -> list[str]:
         f"{word}, {rival.provenance} and not measured: {rival.setting}{better}.",
         f"{'There' if best else f'{_name_job(recommendation)} there'}: "
         f"about {about(rival.seconds)}{_format_cost(rival)}.",
+        *_within_limits(rival),
         *([f"Its memory is {rival.doubt}, so that it may not fit."] if rival.doubt else []),
         *_spot(rival),
     ]
@@ -188,6 +189,12 @@ def _probably(recommendation: Recommendation) -> list[str]:
 def _spot(one: RankedSetting) -> list[str]:
     """Describe what the job takes and costs on spot machines, where that is known."""
     return list(filter(None, [build_job_cost(one).describe_spot()]))
+
+
+def _within_limits(one: RankedSetting) -> list[str]:
+    """Describe how likely it keeps to the limits, where that is not shown."""
+    kept = one.chance_within_limits
+    return [f"Chance to keep to the limits: {chance(kept)}."] if kept < _SURE else []
 
 
 def _format_cost(one: RankedSetting) -> str:
@@ -267,6 +274,7 @@ def describe_outcome(standing: RankedSetting, recommendation: Recommendation) ->
     """Describe time, cost, quality and length of the job, a fact each."""
     sentences = [
         f"{_name_job(recommendation)}: {about(standing.seconds)}{_format_cost(standing)}.",
+        *_within_limits(standing),
         *_spot(standing),
     ]
     if standing.quality is not None and recommendation.aim is not None:

@@ -207,6 +207,19 @@ class TestDevicesThatAreNotHereCount:
         assert found.best_measured.setting == "cpu, tensorflow, fp32"
         assert found.best_measured.chance < 0.02
 
+    def test_a_prediction_that_may_break_a_limit_is_shown_with_the_chance_that_it_keeps_it(self):
+        """The T4 takes 7.0 s, half or twice that in one of ten cases, where 8 s are left."""
+        hours = 8 / 3600
+        forecasts = [forecast(data="synthetic:1", step_seconds=0.0005)]
+        found = answer(self.records, Objective(deadline_hours=hours), forecasts=forecasts)
+        assert found.winner.setting == "t4, fp32"
+        assert found.winner.chance_within_limits == pytest.approx(0.62, abs=0.04)
+        shown = [one for card in build_cards(found) for one in card.sentences]
+        (kept,) = [one for one in shown if one.startswith("Chance to keep to the limits: ")]
+        assert 55 <= int(kept.rpartition(" ")[2].strip("%.")) <= 70
+        free = build_cards(answer(self.records, forecasts=forecasts))
+        assert not [one for card in free for one in card.sentences if "limits" in one]
+
     @pytest.mark.parametrize("predicted", [0.0002, 0.0003, 0.0007])
     def test_of_what_ran_the_faster_is_the_best_though_the_slower_may_reach_the_prediction(self, predicted):
         slower = [training(64, seconds, repeat=repeat) for repeat, seconds in enumerate((0.0011, 0.0016))]
