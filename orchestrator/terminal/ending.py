@@ -225,12 +225,8 @@ def _price_notes(
     unjudged_marks: Sequence[str] | None,
 ) -> Iterator[str]:
     if unjudged_marks is not None or any(one.usd_per_second for _, one in listed):
-        yield f"$/M: per million samples{_at(dict.fromkeys((*marks, *(unjudged_marks or ()))))}."
-
-
-def _at(marks: Iterable[str]) -> str:
-    """Describe what is to know of the prices: `, hypothetical prices`."""
-    return "".join(f", {mark} prices" for mark in marks)
+        known = "".join(f", {mark} prices" for mark in dict.fromkeys((*marks, *(unjudged_marks or ()))))
+        yield f"$/M: per million samples{known}."
 
 
 def _facts(findings: Findings, *, num_left: int) -> Iterator[str]:

@@ -68,7 +68,8 @@ class LiveState:
 
 def drawn(state: LiveState, *, width: int, height: int, is_ascii: bool) -> RenderableType:
     """Draw as many rows as there is room for; a row is one line."""
-    head = [_head(state, width=width), _facts(state), *map(_best, state.best)]
+    texts = (Text.assemble(("best so far: ", "bold"), (printable(one), "green")) for one in state.best)
+    head = [_head(state, width=width), _facts(state), *map(_line, texts)]
     room = max(1, height - len(head) - _OTHER_LINES)
     running = state.running[: max(1, room - 1)]
     ended = state.ended[len(state.ended) - min(len(state.ended), max(0, room - len(running))) :]
@@ -120,7 +121,3 @@ def _facts(state: LiveState) -> Text:
     failed = Text(f"{state.num_failed} failed", style="red" if state.num_failed else "")
     shared = Text(f" · {printable(state.shared)}" if state.shared else "", style="dim")
     return _line(Text.assemble(f"{state.spent} so far, " if state.spent else "", failed, shared))
-
-
-def _best(text: str) -> Text:
-    return _line(Text.assemble(("best so far: ", "bold"), (printable(text), "green")))

@@ -59,7 +59,9 @@ def ranked_table(recommendations: Sequence[Recommendation]) -> Table:
         note=" ".join(
             [
                 f"Length of the job: {bases}.",
-                _RANKED.format(tolerance=_find_tolerance(shown), setup=describe_setup(shown)),
+                _RANKED.format(
+                    tolerance=exact_percent(shown[0].tolerance) if shown else "", setup=describe_setup(shown)
+                ),
                 *([f"Noisy: {NOISY}."] if noisy else []),
                 *([f"Outlier: {OUTLIER}."] if outliers else []),
                 *([f"Resumed: {RESUMED}."] if resumed else []),
@@ -91,11 +93,6 @@ def ranked_table(recommendations: Sequence[Recommendation]) -> Table:
             for standing in _listed_settings(one)
         ),
     )
-
-
-def _find_tolerance(recommendations: Sequence[Recommendation]) -> str:
-    """Return the tolerance, which all recommendations of a sweep share."""
-    return exact_percent(recommendations[0].tolerance) if recommendations else ""
 
 
 def _listed_settings(recommendation: Recommendation) -> list[RankedSetting]:

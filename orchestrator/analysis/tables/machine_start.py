@@ -27,7 +27,7 @@ def describe_start(prices: Iterable[Price | Unpriced | None]) -> str:
         words = f"{_WITHOUT_BOOT} (prices.start_seconds=[LOW,HIGH] adds them)"
     else:
         ends = [(seconds, price) for both, price in starts for seconds in both]
-        time = _range((seconds for seconds, _ in ends), _duration)
+        time = _range((seconds for seconds, _ in ends), lambda end: duration(exactly(end), digits=2))
         usd = _range((_usd(price, seconds) for seconds, price in ends), _dollars)
         words = f"Boot and install of a rented machine come on top: {time}, {usd}, as stated"
     if least := [
@@ -43,10 +43,6 @@ def _range(values: Iterable[float], shown: Callable[[float], str]) -> str:
     """`$0.12 to $0.60`, or `$0.12` where both ends look alike."""
     numbers = sorted(values)
     return " to ".join(dict.fromkeys((shown(numbers[0]), shown(numbers[-1]))))
-
-
-def _duration(seconds: float) -> str:
-    return duration(exactly(seconds), digits=2)
 
 
 def _dollars(usd: float) -> str:

@@ -45,7 +45,10 @@ def plan_table(plan: Plan) -> Table:
     rows = [
         *(_placed_row(placement, build_name, plan.memory) for placement in plan.placements),
         *(_cached_row(cached_trial, build_name) for cached_trial in plan.cached),
-        *(_failed_row(failed_trial, build_name) for failed_trial in plan.failed),
+        *(
+            ("failed", build_name(failed.trial), where_or_why_not(failed, {}), failed.trial_id)
+            for failed in plan.failed
+        ),
         *(("skip", skipped_point.point, skipped_point.reason, "") for skipped_point in plan.skipped),
     ]
     return Table(
@@ -132,10 +135,6 @@ def _cached_row(cached: Cached, build_name: Namer) -> tuple[str, ...]:
     if cached.stale is not None:
         note += f", stale: {cached.stale}"
     return "cached", build_name(cached.trial), note, cached.trial_id
-
-
-def _failed_row(failed: Failed, build_name: Namer) -> tuple[str, ...]:
-    return "failed", build_name(failed.trial), where_or_why_not(failed, {}), failed.trial_id
 
 
 _STATES = {"measured": "measure", "rehearsed": "rehearse"}
