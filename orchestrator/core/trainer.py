@@ -87,6 +87,7 @@ class TrainerInfo:
         other_environments: kind of device -> another image for it.
         python_variable: environment variable with the path of the interpreter; None: Ray's interpreter.
         precisions: kind of device -> precisions that it can set; other kinds are refused.
+        precision_packages: precision -> one more distribution that it needs, and the command for it.
         check: reasons of its own against a request. Pure.
         process_model: (kind, options) -> how replicas are spread over processes; part of every trial_id.
         variables: rank -> environment variables of its process, set before the framework is imported. Pure.
@@ -131,6 +132,7 @@ class TrainerInfo:
     one_host: Mapping[DeviceKind, str] = field(default_factory=dict)
     over_hosts: Mapping[DeviceKind, str] = field(default_factory=dict)
     options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    precision_packages: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     check: Check = accept_all
     python_variable: str | None = None
     run_on: tuple[DeviceKind, ...] = ("cpu",)
@@ -156,6 +158,11 @@ class TrainerInfo:
         """True where a CPU can rehearse its code path for another device."""
         return "cpu" in self.precisions
 
+    def packages_in(self, *precisions: str) -> tuple[str, ...]:
+        """Return the distributions that it needs in these precisions."""
+        more = self.precision_packages
+        return (*self.packages, *(more[name][0] for name in precisions if name in more))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainerEnvironment:
@@ -169,6 +176,7 @@ class TrainerEnvironment:
             `train.accelerator_versions` names them.
         accelerator_missing: kind of device -> why its trials cannot run, in one line with the command that
             helps; a kind on which they can run is absent.
+        precision_missing: likewise precision -> why its trials cannot run.
     """
 
     python: str
@@ -176,6 +184,7 @@ class TrainerEnvironment:
     missing: str | None
     accelerator_versions: Mapping[DeviceKind, Mapping[str, str]] = field(default_factory=dict)
     accelerator_missing: Mapping[DeviceKind, str] = field(default_factory=dict)
+    precision_missing: Mapping[str, str] = field(default_factory=dict)
 
     def versions_on(self, kinds: Iterable[DeviceKind]) -> dict[str, str]:
         """Return all versions that a trial on these kinds of device depends on."""

@@ -50,7 +50,6 @@ def run_benchmark(python: str, kind: DeviceKind, precisions: Sequence[str]) -> D
 
 _POINT = ("+sweep=single", "trainer=torch_ddp")
 _TRAINER = "torch_ddp"
-_PRECISIONS_OF_CPUS = ("fp32", "bf16")
 
 
 def calibrate(overrides: Sequence[str], *, working_directory: Path) -> tuple[Device, Calibration, Path]:
@@ -101,7 +100,6 @@ def calibrate(overrides: Sequence[str], *, working_directory: Path) -> tuple[Dev
 
 
 def _find_precisions(device: Device) -> tuple[str, ...]:
-    if device.kind == "cpu":
-        return _PRECISIONS_OF_CPUS
     possible = trainer_info(_TRAINER).precisions[device.kind]
-    return tuple(name for name in PRECISIONS if name in possible and name in device.native_precisions)
+    predicted = (name for name, settings in PRECISIONS.items() if name in possible and not settings.float8)
+    return tuple(name for name in predicted if name in device.native_precisions)

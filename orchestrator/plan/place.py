@@ -17,8 +17,8 @@ from orchestrator.plan.slots import Slot, why_no_slot
 _REHEARSED_PRECISION = {"fp16": "bf16", "tf32": "fp32", "tpu_default": "fp32"}
 """Precision that a CPU uses in the rehearsal of a precision that it lacks: same code path, other numbers."""
 
-_LEFT_OUT = {"fp16": " without loss scaling"}
-"""Part of a precision's code path that its rehearsal omits."""
+_LEFT_OUT = {"fp16": " without loss scaling", "fp8": " emulated by wider products"}
+"""Part of a precision's code path that its rehearsal omits or replaces."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,7 +231,8 @@ def _devices_stood_in(point: Point, *, is_fake: bool) -> tuple[str, ...]:
 
 
 def _other_precision(precision: str, rehearsed: str) -> tuple[str, ...]:
-    return () if rehearsed == precision else (f"{rehearsed}{_LEFT_OUT.get(precision, '')} for {precision}",)
+    is_whole = rehearsed == precision and precision not in _LEFT_OUT
+    return () if is_whole else (f"{rehearsed}{_LEFT_OUT.get(precision, '')} for {precision}",)
 
 
 def _one_or_two(point: Point) -> int:

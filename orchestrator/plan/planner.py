@@ -196,6 +196,7 @@ def _decide(asked: RequestedPoint, *, inputs: _PlanInputs) -> Iterator[PointDeci
     reason = (
         reason_against(point, unanswered[0].trainer)
         or environment.missing
+        or environment.precision_missing.get(point.precision)
         or against_build
         or _reason_against_memory(unanswered[0].trial, inputs=inputs)
     )

@@ -24,7 +24,7 @@ _REHEARSED_SAMPLES = 64  # held-out samples that a rehearsal evaluates: enough f
 def measure_rank(worker: ReadyWorker, times: loop.LoopTimes) -> RankResult:
     """Evaluate what was trained, check and benchmark it, and end the trainer."""
     trainer, job, data, process = worker.trainer, worker.job, worker.data, worker.process
-    packages = worker.info.packages
+    packages = worker.info.packages_in(job.precision)
     quality, evaluation_seconds = _evaluate(trainer, limit=_REHEARSED_SAMPLES if job.rehearsal else None)
     trained = _hash_finite(trainer.state())
     device, samples = trainer.device_facts(), trainer.samples

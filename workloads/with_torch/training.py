@@ -12,6 +12,7 @@ from workloads.data.split import IGNORED
 from workloads.protocols import compute_losses, trained_by
 from workloads.spec import Adam, AdamW, Optimizer, Phase, Quality, Sgd, WarmupCosine, WorkloadSpec
 from workloads.with_torch.checkpointing import Recomputation
+from workloads.with_torch.float8 import convert_linear_layers
 from workloads.with_torch.network import TorchNetwork, build, copy_state, named_weights
 
 
@@ -31,6 +32,15 @@ class Networks(nn.ModuleDict):
         """Compute the repeated blocks again in the backward pass."""
         for _, network in self.named():
             network.recomputation = mode
+
+    def multiply_in_float8(self, *, emulates: bool) -> None:
+        """Let linear layers but a network's last one multiply in float8. Raises JobError without any."""
+        with_weights = ([one for one in network.nodes if [*one.parameters()]] for _, network in self.named())
+        heads = [nodes[-1] for nodes in with_weights]
+        convert_linear_layers(self, heads=heads, emulates=emulates)
+        for _, network in self.named():
+            for node, module in enumerate(network.nodes):
+                network.replace_node(node, module)
 
     def state(self) -> dict[str, Any]:
         """`<network>.<node index>.<name>` -> array, in canonical layout."""

@@ -144,15 +144,14 @@ def find_facts(measurement: Measurement) -> dict[str, object]:
     """Return all fields in which measurements may differ; each option of a trainer is a field of its own."""
     facts = plain_setting(measurement.setting)
     del facts["ran_with"], facts["trainer_options"], facts["memory_settings"]
-    parts = (
-        part for part in measurement.versions.split("; ") if part.split(" ")[0] not in ACCELERATOR_SOFTWARE
-    )
+    builds = [part for part in measurement.versions.split("; ") if not part.startswith("torchao ")]  # of fp8
+    parts = (part for part in builds if part.split(" ")[0] not in ACCELERATOR_SOFTWARE)
     return {
         **facts,
         **options_in(measurement.setting),
         **find_memory_settings(measurement.setting),
         "versions": re.sub(r"\+[\w.]+", "", "; ".join(parts)),
-        _BUILDS: measurement.versions,
+        _BUILDS: "; ".join(builds),
         "variables": measurement.variables,
     }
 

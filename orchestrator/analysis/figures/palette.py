@@ -42,6 +42,7 @@ PRECISIONS: Mapping[str, Colour] = {
     "bf16": ORANGE,
     "fp16": GREEN,
     "tf32": PURPLE,
+    "fp8": RED,
     "tpu_default": TEAL,
 }
 """A precision has the same colour in every figure of every report."""

@@ -37,14 +37,15 @@ def trainer_environment(info: TrainerInfo, *, python: str | None) -> TrainerEnvi
 
     Unless a variable names it, one that is not in this folder may lie beside the environment of this one.
     """
+    packages = info.packages_in(*info.precision_packages)
     if python is None:
-        return _judged(info, sys.executable, versions=versions_here(info.packages))
+        return _judged(info, sys.executable, versions=versions_here(packages))
     beside = str(Path(sys.prefix).parent / python) if python else ""
     if not _is_there(python) and (info.python_variable or "") not in os.environ and _is_there(beside):
         python = beside
     try:
         if _is_there(python):
-            return _judged(info, str(Path(python).absolute()), versions=_ask(python, info.packages))
+            return _judged(info, str(Path(python).absolute()), versions=_ask(python, packages))
         reason = f"no Python at {python}" if python else "trainer.python names none"
     except (OSError, ValueError, subprocess.SubprocessError) as error:
         reason = f"{python} does not answer ({type(error).__name__})"
@@ -82,6 +83,11 @@ def _judged(info: TrainerInfo, python: str, *, versions: dict[str, dict[str, str
         missing=missing if absent else None,
         accelerator_versions={kind: versions[kind] for kind in kinds},
         accelerator_missing={kind: reason for kind, reason in reasons.items() if reason},
+        precision_missing={
+            precision: f"precision={precision} needs {package}, which is not installed; get it with: {cure}"
+            for precision, (package, cure) in info.precision_packages.items()
+            if package not in packages
+        },
     )
 
 

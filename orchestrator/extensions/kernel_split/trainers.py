@@ -36,6 +36,7 @@ TRAINERS = (
         name="unequal_ddp",
         version=1,
         path=f"{_CODE}.unequal_ddp_trainer:UnequalDdpTrainer",
+        precisions={"cpu": ("fp32", "bf16"), "gpu": ("fp32", "tf32", "bf16", "fp16")},
         preload=(f"{_CODE}.unequal_ddp_trainer", *TORCH_PRELOADED),
         run_on=("cpu",),
         options={"shares": ("measured", "even")},

@@ -180,7 +180,7 @@ def _deviation_of_batches(query: StepQuery) -> float:
 def _ordered_parts(query: StepQuery, models: DefaultModels) -> OrderedParts | None:
     """Return the parts by the figures of the user's machine; of a published device, with its order."""
     parts = query.parts(models.parts)
-    if parts is None:
+    if parts is None or PRECISIONS[query.precision].float8:
         return None
     if query.calibration is not None:
         return OrderedParts(parts=parts, moved=0.0)
@@ -213,8 +213,9 @@ def _likely(ordered: OrderedParts, posterior: EffectsPosterior, residual: float)
 
 def _contenders(query: StepQuery, models: DefaultModels) -> Iterator[Contender]:
     """Yield all devices of that kind in the bundled models, in all precisions, with the same step."""
+    fitted = [name for name, settings in PRECISIONS.items() if not settings.float8]
     for peaks in models.devices:
-        for precision in PRECISIONS:
+        for precision in fitted:
             if peaks.kind == query.device.kind and precision in peaks.flops_per_second:
                 parts = query.parts_on(peaks, precision, models.parts)
                 if parts is not None:

@@ -59,8 +59,11 @@ def _without_trainer(query: StepQuery) -> Refusal | None:
 
 
 def _without_published_steps(query: StepQuery, own: Sequence[StepQuery]) -> Refusal | None:
-    """Explain that no step of an AMD GPU was published; other kernels reach other shares of its peaks."""
+    """Explain that no step of an AMD GPU or in float8 was fitted: other kernels, other shares of peaks."""
     device = query.device
+    if PRECISIONS[query.precision].float8:
+        reason = f"no published step that was fitted is in {query.precision}; bf16 is predicted"
+        return Refusal(reason=reason, to_measure="this point")
     if device.is_predictable or any(one.device.name == device.name for one in own):
         return None
     return Refusal(

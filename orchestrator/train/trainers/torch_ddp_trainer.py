@@ -1,55 +1,45 @@
 """Data-parallel training with PyTorch's DistributedDataParallel: one process per replica."""
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
-from torch._dynamo.utils import counters
 from torch.nn.parallel import DistributedDataParallel
 
 from orchestrator.core.result import DeviceFacts
 from orchestrator.train.measurement.evaluation import Outputs, compute_quality
-from orchestrator.train.precision import PRECISIONS
 from orchestrator.train.trainer import WorkerJob
 from orchestrator.train.trainers.batch_copies import BatchCopies, CudaCopier, Tensors
 from orchestrator.train.trainers.torch_process import (
     FirstProduct,
-    build_autocast,
+    TorchProcess,
     build_facts,
     convert_to_tensors,
     drawing_states,
     join,
-    keep_freed_memory,
-    leave,
-    listen,
-    load_device,
-    matmul_benchmark,
     num_staged,
     set_drawing_states,
-    set_float32_rounding,
 )
 from orchestrator.train.trainers.torch_state import copy_arrays, put_back, under
 from workloads.data.batches import Batches
 from workloads.data.split import Batch
 from workloads.spec import Phase, WorkloadSpec
 from workloads.with_torch.batch_norm import GlobalBatchNorm
+from workloads.with_torch.float8 import has_float8_layers
 from workloads.with_torch.recurrent import fused_recurrent
 from workloads.with_torch.training import Losses, Networks, build_optimizer, evaluated, split_batch
 
 
-class TorchDdpTrainer:
+class TorchDdpTrainer(TorchProcess):
     """gloo between CPUs, nccl between GPUs, tpu_dist between TPU chips; one replica has no process group.
 
     Run on CPUs and on one H100. Several GPUs were never run, nor was the path of TPUs, which follows the
     source of torch_tpu 0.2. There, operations outside `compile` are compiled too and not counted.
     """
-
-    def __init__(self) -> None:
-        self.samples = 0
 
     def setup(self, workload: WorkloadSpec, job: WorkerJob, batches: Batches) -> None:
         """Rendezvous, model in channels_last, and this rank's equal share of each batch."""
@@ -58,23 +48,16 @@ class TorchDdpTrainer:
 
     def prepare(self, workload: WorkloadSpec, job: WorkerJob) -> None:
         """All of `setup` that asks for no batch."""
-        listener = listen(job)
-        if job.trial.trainer_options.get("heap") == "kept":
-            keep_freed_memory()
-        precision = PRECISIONS[job.precision]
-        torch.set_num_threads(job.threads)
+        self.open(job)
         torch.manual_seed(job.trial.seed)
         self._job = job
-        self._is_compiled = job.trial.trainer_options.get("compile") == "on"
         self._workload = workload
-        self._device = load_device(job)
-        set_float32_rounding(precision, self._device)
         self._networks = self._build_networks()
+        if self._precision.float8:
+            self._networks.multiply_in_float8(emulates=job.kind == "cpu")
         self._networks.recompute_blocks(job.trial.memory_settings.activation_checkpointing)
         self._first_product = FirstProduct(self._networks)
-        join(job, device=self._device, listener=listener)
-        self._autocast = build_autocast(precision, self._device)
-        self._scaler = torch.amp.GradScaler(self._device.type, enabled=precision.scale_loss)
+        join(job, device=self._device, listener=self._listener)
 
     def feed(self, batches: Batches, share: range) -> None:
         """Train on this share of each batch from here on, while the other ranks train on the rest."""
@@ -106,9 +89,6 @@ class TorchDdpTrainer:
             build_optimizer(phase.optimizers[name], parameters) for name, parameters in trained.items()
         ]
 
-    def rebalance(self) -> None:
-        """Each replica keeps its share."""
-
     def step(self, index: int) -> None:
         """Forward, backward with the gradients' mean over all samples of all ranks, update."""
         batch = self._staged[index % len(self._staged)] if self._staged else self._copies.take(index)
@@ -125,27 +105,12 @@ class TorchDdpTrainer:
         if not self._staged:
             self._copies.prepare(index + 1)
 
-    def synchronize(self) -> None:
-        """Wait for the accelerator; a CPU has always finished."""
-        if self._device.type != "cpu":
-            torch.accelerator.synchronize()
-
     def losses(self) -> Mapping[str, float]:
         """Mean over the ranks of their shares' mean losses, by the sizes of the shares."""
         losses = self._weight * torch.stack(list(self._losses.values()))
         if self._job.world_size > 1:
             dist.all_reduce(losses)
         return dict(zip(self._losses, (losses / self._job.world_size).tolist(), strict=True))
-
-    def without_exchange(self) -> AbstractContextManager[None] | None:
-        """DistributedDataParallel's own switch; that of the next block is another one."""
-        return self._replica.no_sync() if isinstance(self._replica, DistributedDataParallel) else None
-
-    def compile_count(self) -> int | None:
-        """Number of graphs that torch.compile has made, if it is on."""
-        if not self._is_compiled:
-            return None
-        return int(counters["stats"]["unique_graphs"])
 
     def evaluate(self, limit: int | None) -> Mapping[str, float]:
         """Each rank computes all of it, with weights that are the same on every rank."""
@@ -157,11 +122,8 @@ class TorchDdpTrainer:
         device = next(iter(self._losses.values())).device
         with self._autocast:
             fused = fused_recurrent(self._networks)
-        return build_facts(device, str(self._first_product.dtype), fused_recurrent=fused)
-
-    def matmul_benchmark(self, size: int) -> Callable[[], Tensor]:
-        """Build the product in the dtype that autocast chooses."""
-        return matmul_benchmark(size, PRECISIONS[self._job.precision], self._device)
+        dtype, has_float8 = str(self._first_product.dtype), has_float8_layers(self._networks)
+        return build_facts(device, dtype, has_float8=has_float8, fused_recurrent=fused)
 
     def state(self) -> Mapping[str, Any]:
         """Parameters by canonical name."""
@@ -179,10 +141,6 @@ class TorchDdpTrainer:
         set_drawing_states(under("draws.", arrays), self._device)
         scaler = self._scaler.state_dict()
         self._scaler.load_state_dict({name: arrays[f"scaler.{name}"].item() for name in scaler})
-
-    def close(self) -> None:
-        """Leave the process group, if there is one; what holds it lives until the process ends."""
-        leave(self)
 
     def _build_networks(self) -> Networks:
         return Networks(self._workload, self._job.trial.seed).to(self._device)
@@ -209,7 +167,7 @@ class TorchDdpTrainer:
     def _predict(self, samples: Batch) -> Outputs:
         quality = self._workload.quality
         network = self._networks[quality.network].eval()
-        with torch.inference_mode(), self._autocast:
+        with torch.no_grad(), self._autocast:  # torchao casts nothing in inference mode
             arrays = {name: torch.from_numpy(array) for name, array in samples.items()}
             outputs = evaluated(network, quality, self._copied(arrays))
         network.train()

@@ -3,18 +3,21 @@
 import ctypes
 import socket
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from typing import Any
 
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
+from torch._dynamo.utils import counters
 from torch.distributed import TCPStore  # type: ignore[attr-defined]  # torch does not list what it exports
+from torch.nn.parallel import DistributedDataParallel
 
 from orchestrator.core.device import DeviceKind
 from orchestrator.core.errors import TrialError
 from orchestrator.core.result import DeviceFacts
 from orchestrator.train.environment import cpu_model
-from orchestrator.train.precision import Precision, find_precision_label
+from orchestrator.train.precision import PRECISIONS, Precision, find_precision_label
 from orchestrator.train.trainer import WorkerJob
 from orchestrator.train.trainers.absent_accelerator import absent_accelerator
 from workloads.data.batches import Batches
@@ -100,18 +103,66 @@ def build_autocast(precision: Precision, device: torch.device) -> torch.autocast
     return torch.autocast(device.type, dtype=dtype, enabled=dtype != torch.float32)
 
 
-def build_facts(device: torch.device, dtype: str, *, fused_recurrent: bool | None = None) -> DeviceFacts:
+def build_facts(
+    device: torch.device, dtype: str, *, has_float8: bool = False, fused_recurrent: bool | None = None
+) -> DeviceFacts:
     """Return the facts of a process that drove this device, with products of this dtype."""
-    kind = _KINDS[device.type]
+    kind, is_rounded = _KINDS[device.type], _float32_is_rounded(device)
     return DeviceFacts(
         kind=kind,
         name=cpu_model() if kind == "cpu" else torch.get_device_module(device).get_device_name(device),
         count=1,
-        precision=find_precision_label(kind, dtype, float32_is_rounded=_float32_is_rounded(device)),
+        precision=find_precision_label(kind, dtype, float32_is_rounded=is_rounded, has_float8=has_float8),
         # torch_tpu 0.2 does not count what it has allocated
         peak_memory_bytes=torch.accelerator.max_memory_allocated(device) if kind == "gpu" else None,
         fused_recurrent=fused_recurrent,
     )
+
+
+class TorchProcess:
+    """Parts that trainers of one replica in a process share; a subclass sets `_replica`."""
+
+    _replica: nn.Module
+
+    def __init__(self) -> None:
+        self.samples = 0
+
+    def open(self, job: WorkerJob) -> None:
+        """Choose the device and its arithmetic, and open the port of rank 0; `join` comes later."""
+        self._listener = listen(job)
+        if job.trial.trainer_options.get("heap") == "kept":
+            keep_freed_memory()
+        self._precision = PRECISIONS[job.precision]
+        torch.set_num_threads(job.threads)
+        self._is_compiled = job.trial.trainer_options.get("compile") == "on"
+        self._device = load_device(job)
+        set_float32_rounding(self._precision, self._device)
+        self._autocast = build_autocast(self._precision, self._device)
+        self._scaler = torch.amp.GradScaler(self._device.type, enabled=self._precision.scale_loss)
+
+    def rebalance(self) -> None:
+        """Each replica keeps its share."""
+
+    def synchronize(self) -> None:
+        """Wait for the accelerator; a CPU has always finished."""
+        if self._device.type != "cpu":
+            torch.accelerator.synchronize()
+
+    def without_exchange(self) -> AbstractContextManager[None] | None:
+        """DistributedDataParallel's own switch; that of the next block is another one."""
+        return self._replica.no_sync() if isinstance(self._replica, DistributedDataParallel) else None
+
+    def compile_count(self) -> int | None:
+        """Number of graphs that torch.compile has made, if it is on."""
+        return int(counters["stats"]["unique_graphs"]) if self._is_compiled else None
+
+    def matmul_benchmark(self, size: int) -> Callable[[], Tensor]:
+        """Build the product in the dtype that autocast chooses."""
+        return matmul_benchmark(size, self._precision, self._device)
+
+    def close(self) -> None:
+        """Leave the process group, if there is one; what holds it lives until the process ends."""
+        leave(self)
 
 
 def matmul_benchmark(size: int, precision: Precision, device: torch.device) -> Callable[[], Tensor]:

@@ -64,6 +64,19 @@ KILLED: Mapping[str, tuple[tuple[int, MemorySettings, int], ...]] = {
 }
 """Cases of which a rank is killed in the step after the checkpoint."""
 
+FLOAT8: Mapping[str, tuple[tuple[int, MemorySettings, int], ...]] = {
+    "bf16": ((1, NONE, LEFT_AFTER),),
+    "alone": ((1, NONE, STEPS),),
+    "shards of two": ((2, FULL, STEPS),),
+}
+"""Cases in fp8, but the one of another name."""
+
+FLOAT8_RESUMED: Mapping[str, tuple[tuple[int, MemorySettings, int], ...]] = {
+    "alone": ((1, NONE, STEPS),),
+    "resumed by one": ((2, FULL, LEFT_AFTER), (1, FULL, STEPS)),
+}
+"""Cases in fp8 that are left and gone on with."""
+
 _SECONDS_OF_THE_LEFT = 60  # until a rank has seen that another one is gone
 
 LAYERS = """
@@ -115,12 +128,18 @@ def outcomes(task: str, cases: str = "few") -> dict[str, list[Finding]]:
 
 
 def _main(folder: Path, task: str, cases: str) -> int:
-    for module in trainer_info("torch_ddp").preload:
+    in_float8 = {"float8": FLOAT8, "float8, resumed": FLOAT8_RESUMED}
+    libraries = ["torchao.float8"] if cases in in_float8 else []
+    if libraries and task not in WORKLOADS:
+        libraries += ["peft", "transformers.models.llama.modeling_llama"]
+    for module in (*trainer_info("torch_ddp").preload, *libraries):
         import_module(module)
-    for name, parts in {"few": CASES, "more": MORE, "killed": KILLED}[cases].items():
-        first = 0
+    for name, parts in ({"few": CASES, "more": MORE, "killed": KILLED} | in_float8)[cases].items():
+        first, precision = 0, "fp32"
+        if cases in in_float8:
+            precision = "bf16" if name == "bf16" else "fp8"
         for number, (processes, settings, last) in enumerate(parts, start=1):
-            jobs = _build_jobs(task, folder, processes=processes, settings=settings)
+            jobs = _build_jobs(task, folder, (precision, processes, processes), settings=settings)
             train = partial(_train, folder / f"{name}.npz", range(first, last))
             part = name if number == len(parts) else f"part of {name}"
             if part != name and cases == "killed":
@@ -131,11 +150,13 @@ def _main(folder: Path, task: str, cases: str) -> int:
     return 0
 
 
-def _build_jobs(task: str, folder: Path, *, processes: int, settings: MemorySettings) -> list[WorkerJob]:
+def _build_jobs(
+    task: str, folder: Path, shape: tuple[str, int, int], *, settings: MemorySettings
+) -> list[WorkerJob]:
     if task in WORKLOADS:
         data_set = workload(task, WORKLOADS[task]).data.data_set
         data = resolve(data_set, "synthetic", cache=folder, download=False).path
-        jobs = group_jobs("torch_ddp", task, ("fp32", processes, processes), data=data)
+        jobs = group_jobs("torch_ddp", task, shape, data=data)
     else:
         origin, options = _write_job(task, folder)
         native = NativeSpec(
@@ -149,7 +170,6 @@ def _build_jobs(task: str, folder: Path, *, processes: int, settings: MemorySett
             accumulation_steps=1,
             unchecked=(),
         )
-        shape = ("fp32", processes, processes)
         found = group_jobs("torch_ddp", task, shape, data=folder, workload_options=options or {"": 0})
         jobs = [replace(job, origin=origin, native=native) for job in found]
     hosts = 2 if settings.sharding == "hybrid" else 1
@@ -157,7 +177,7 @@ def _build_jobs(task: str, folder: Path, *, processes: int, settings: MemorySett
 
 
 def _write_job(task: str, folder: Path) -> tuple[Origin, dict[str, Any]]:
-    if task in ("lora", "qlora"):
+    if task in ("full", "lora", "qlora"):
         (folder / "config.json").write_text(json.dumps(CONFIG))
         options = {"model": str(folder), "method": task, "learning_rate": 0.01, "sequence_length": 12}
         return find_origin("causal_lm"), options
@@ -214,6 +234,7 @@ def _train(kept: Path, steps: range, job: WorkerJob) -> Finding:
         "samples": trainer.samples,
         "quality": dict(trainer.evaluate(5)),
         "held": _count_held(trainer),
+        "precision": trainer.device_facts().precision,
         "names": sorted(arrays),
         "state": {name: array.tolist() for name, array in trainer.state().items()},
     }

@@ -16,7 +16,9 @@ _HERE = f"{sys.version_info.major}.{sys.version_info.minor}.{sys.version_info.mi
 
 
 def needing(*packages: str) -> TrainerInfo:
-    return replace(trainer_info("torch_ddp"), packages=packages, install="pip install torch")
+    return replace(
+        trainer_info("torch_ddp"), packages=packages, install="pip install torch", precision_packages={}
+    )
 
 
 @pytest.fixture
@@ -53,6 +55,17 @@ def test_a_package_that_is_not_installed_is_named_with_its_cure():
 def test_all_packages_that_are_not_installed_are_named():
     found = trainer_environment(needing("torch_tpu", "torch_gpu"), python=None)
     assert found.missing == "torch_tpu, torch_gpu not installed; get it with: pip install torch"
+
+
+@pytest.mark.parametrize("python", [None, sys.executable])
+def test_a_precision_without_its_package_is_named_with_its_cure(python):
+    needed = {"fp8": ("torchfp", "pip install torchfp"), "fp6": ("numpy", "pip install numpy")}
+    found = trainer_environment(replace(needing("pyyaml"), precision_packages=needed), python=python)
+    assert found.missing is None
+    assert found.precision_missing == {
+        "fp8": "precision=fp8 needs torchfp, which is not installed; get it with: pip install torchfp"
+    }
+    assert set(found.versions) == {"python", "pyyaml", "numpy"}
 
 
 def test_an_interpreter_that_is_not_there_is_shown_with_its_cure(tmp_path):

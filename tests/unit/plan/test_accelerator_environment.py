@@ -7,6 +7,7 @@ from builders import record
 from plan_builders import T4, environment, held, here, planned, point
 
 from orchestrator.core.result import Failure
+from orchestrator.train.registry import trainer_info
 
 CPU_BUILD = "torch 2.13.0 is a build without CUDA; get one with: make gpu"
 ON_T4 = point(device=T4)
@@ -37,6 +38,20 @@ def test_a_build_without_cuda_trains_on_the_cpu_beside_the_gpu():
 def test_a_build_without_cuda_rehearses_a_gpu_that_is_not_here():
     plan = planned(ON_T4, environments={"torch_ddp": gpu_environment(CPU_BUILD)})
     assert [item.provenance for item in plan.placements] == ["rehearsed"]
+
+
+@pytest.mark.parametrize("inventory", [here(), here(devices={"h100": held(1)})])
+def test_a_precision_without_its_package_skips_its_points_alone_measured_or_rehearsed(inventory):
+    h100 = replace(T4, name="h100", native_precisions=("bf16", "fp8"))
+    without = "precision=fp8 needs torchao, which is not installed; get it with: pip install torchao"
+    plan = planned(
+        *(point(device=h100, precision=precision) for precision in ("bf16", "fp8")),
+        trainers={"torch_ddp": trainer_info("torch_ddp")},
+        environments={"torch_ddp": replace(environment(), precision_missing={"fp8": without})},
+        inventory=inventory,
+    )
+    assert [skipped.reason for skipped in plan.skipped] == [without]
+    assert [item.trial.precision for item in plan.placements] == ["bf16"]
 
 
 def test_a_card_that_is_too_old_for_the_build_is_skipped():

@@ -19,6 +19,7 @@ TORCH_TPU = replace(trainer_info("torch_tpu"), precisions={"tpu": ("bf16",)})
 TRAINIUM = replace(
     TPU, name="trainium2", kind="accelerator", slice_type=None, no_trainer="trainium2 needs Neuron"
 )
+H100 = replace(A100, name="h100", native_precisions=(*A100.native_precisions, "fp8"))
 V4 = replace(TPU, name="tpu_v4_8", slice_type="v4-8")
 
 
@@ -31,6 +32,7 @@ V4 = replace(TPU, name="tpu_v4_8", slice_type="v4-8")
         (torch_like(), {"precision": "bf16"}),
         (torch_like(), {"device": T4, "precision": "fp16"}),
         (torch_like(), {"device": A100, "precision": "tf32"}),
+        (trainer_info("torch_ddp"), {"device": H100, "precision": "fp8"}),
         (tensorflow_like(), {"device": TPU, "precision": "tpu_default"}),
         (tensorflow_like(), {"device": TPU, "precision": "bf16"}),
         (XLA, {"device": TPU, "precision": "fp32"}),
@@ -63,6 +65,31 @@ def test_what_goes_together_has_no_reason_against_it(trainer, changes):
             torch_like(),
             {"device": T4, "precision": "bf16"},
             "t4 has no bf16 arithmetic; choose one of: fp32, fp16",
+        ),
+        (
+            trainer_info("torch_ddp"),
+            {"device": A100, "precision": "fp8"},
+            "a100_40 has no fp8 arithmetic; choose one of: fp32, tf32, bf16, fp16",
+        ),
+        (
+            trainer_info("torch_ddp"),
+            {"device": T4, "precision": "fp8"},
+            "t4 has no fp8 arithmetic; choose one of: fp32, fp16",
+        ),
+        (
+            trainer_info("torch_ddp"),
+            {"precision": "fp8"},
+            "cpu has no fp8 arithmetic; choose one of: fp32, bf16",
+        ),
+        (
+            TENSORFLOW,
+            {"device": H100, "precision": "fp8"},
+            "tensorflow cannot set fp8 on a GPU; choose one of: fp32, tf32, bf16, fp16",
+        ),
+        (
+            trainer_info("torch_xla"),
+            {"device": replace(TPU, native_precisions=("bf16", "fp8")), "precision": "fp8"},
+            "torch_xla cannot set fp8 on a TPU; choose one of: bf16, tpu_default",
         ),
         (torch_like(), {"precision": "tf32"}, "cpu has no tf32 arithmetic; choose one of: fp32, bf16"),
         (

@@ -14,6 +14,7 @@ from orchestrator.core.trial_spec import TimingSpec, trial_id
 from orchestrator.plan.place import PlacementRequest, in_order, place
 from orchestrator.plan.slots import find_slots
 from orchestrator.plan.trial_specs import build_trial
+from orchestrator.train.registry import trainer_info
 
 
 def placed(asked_point, *, trainer=None, start_method="auto", here=None, missing_device="rehearse"):
@@ -99,6 +100,13 @@ def test_a_rehearsal_lists_all_its_substitutions():
         1,
     )
     assert found.substitutions == ("cpu for t4", "bf16 without loss scaling for fp16", "gloo for nccl")
+
+
+def test_a_rehearsal_in_fp8_emulates_it_and_lists_that():
+    h100 = device("h100", kind="gpu", native_precisions=("bf16", "fp8"))
+    found = placed(point(device=h100, precision="fp8"), trainer=trainer_info("torch_ddp"))
+    assert (found.provenance, found.kind, found.precision) == ("rehearsed", "cpu", "fp8")
+    assert found.substitutions == ("cpu for h100", "fp8 emulated by wider products for fp8")
 
 
 def test_a_rehearsal_in_one_process_claims_no_substitute_for_what_it_has_not():

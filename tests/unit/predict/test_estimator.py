@@ -37,7 +37,13 @@ SLICE = replace(
     link_bytes_per_second=8e10,
 )
 RATED = replace(GPU, name="v100")
-DEVICES = {value.name: value for value in (GPU, RATED, SLICE, device())}
+FLOAT8 = replace(
+    GPU,
+    name="float8",
+    native_precisions=(*GPU.native_precisions, "fp8"),
+    peak_flops_per_second={**GPU.peak_flops_per_second, "fp8": 2.2e14},
+)
+DEVICES = {value.name: value for value in (GPU, RATED, SLICE, FLOAT8, device())}
 BASIS = build_bases(DEVICES, MODELS)
 BIG, VGG = {"workload": "vgg16"}, {"workload": "vgg11"}
 """The device decides both: their host has a twentieth of the step."""
@@ -75,6 +81,24 @@ def test_without_records_it_is_what_others_measured():
     assert found.likely == pytest.approx(BASIS(trial(**VGG)).seconds)
     assert found.source == "rough: vgg11 on other devices (PROFET, Wightman)"
     assert 3 < width(found) < 6
+
+
+def test_a_step_in_fp8_is_refused_and_one_that_was_measured_moves_no_other():
+    in_fp8 = replace(trial(device=FLOAT8, **VGG), precision="fp8")
+    found = estimate(in_fp8)
+    assert found == Refusal(
+        reason="no published step that was fitted is in fp8; bf16 is predicted", to_measure="this point"
+    )
+    in_bf16 = trial(device=FLOAT8, precision="bf16", **BIG)
+    own = took(in_fp8, 3.0)
+    assert estimate(in_bf16, own) == estimate(in_bf16)
+    assert estimate(in_fp8, own).likely == pytest.approx(3.0)
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_a_peak_of_fp8_changes_no_prediction_in_another_precision(precision):
+    found = [estimate(trial(device=one, precision=precision, **VGG)) for one in (GPU, FLOAT8)]
+    assert found[0] == found[1]
 
 
 def test_one_measured_trial_calibrates_a_device_that_was_never_seen():

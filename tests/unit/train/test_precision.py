@@ -42,10 +42,18 @@ def test_what_was_observed_decides_the_label(kind, dtype, is_rounded, label) -> 
     assert find_precision_label(kind, dtype, float32_is_rounded=is_rounded) == label
 
 
+@pytest.mark.parametrize(("dtype", "label"), [("bfloat16", "fp8"), ("float32", "fp32"), ("float16", "fp16")])
+def test_layers_that_multiply_in_float8_are_fp8_beside_bfloat16_alone(dtype: str, label: str) -> None:
+    assert find_precision_label("gpu", dtype, float32_is_rounded=False, has_float8=True) == label
+
+
 @pytest.mark.parametrize("kind", ["cpu", "gpu", "tpu"])
 def test_what_is_set_for_a_label_is_observed_as_that_label(kind: str) -> None:
     offered = {label for info in trainers().values() for label in info.precisions.get(kind, ())}
     for label in offered:
         precision = PRECISIONS[label]
         is_rounded = precision.tf32 if kind == "gpu" else precision.xla_matmul != "highest"
-        assert find_precision_label(kind, precision.compute_dtype, float32_is_rounded=is_rounded) == label
+        found = find_precision_label(
+            kind, precision.compute_dtype, float32_is_rounded=is_rounded, has_float8=precision.float8
+        )
+        assert found == label

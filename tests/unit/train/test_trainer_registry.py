@@ -48,6 +48,7 @@ NATIVE = (
     *(f"orchestrator/train/trainers/native/{name}.py" for name in ("tensorflow", "torch_ddp", "torch_job")),
     *(f"orchestrator/train/trainers/native/{name}.py" for name in ("torch_fsdp", "torch_xla")),
     *(f"workloads/native/{name}.py" for name in ("keras_data", "keras_step", "torch_data", "torch_step")),
+    "workloads/with_torch/float8.py",
 )
 """The code that decides what native jobs compute."""
 
@@ -184,6 +185,12 @@ def test_the_install_command_of_a_trainer_has_the_requirements_of_its_extra(name
 def test_a_trainer_shows_which_extra_its_accelerator_needs(name: str, kind: DeviceKind, extra: str) -> None:
     for requirement in _requirements_of(extra):
         assert f"'{requirement}'" in trainer_info(name).accelerator_install[kind]
+
+
+def test_a_precision_shows_the_requirement_of_its_package() -> None:
+    package, install = trainer_info("torch_ddp").precision_packages["fp8"]
+    (requirement,) = [one for one in _requirements_of("finetune") if one.startswith(package)]
+    assert install == f"pip install '{requirement}'"
 
 
 def _requirements_of(extra: str) -> list[str]:

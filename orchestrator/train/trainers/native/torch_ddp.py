@@ -1,17 +1,15 @@
 """Data-parallel training of a user's own PyTorch job with DistributedDataParallel."""
 
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Mapping
+from contextlib import nullcontext
 from typing import Any
 
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
-from torch._dynamo.utils import counters
 from torch.nn.parallel import DistributedDataParallel
 
 from orchestrator.core.result import DeviceFacts
-from orchestrator.train.precision import PRECISIONS
 from orchestrator.train.trainer import WorkerJob
 from orchestrator.train.trainers.native.torch_job import (
     clip,
@@ -21,54 +19,40 @@ from orchestrator.train.trainers.native.torch_job import (
     put_back,
 )
 from orchestrator.train.trainers.torch_process import (
-    build_autocast,
+    TorchProcess,
     build_facts,
     drawing_states,
     join,
-    keep_freed_memory,
-    leave,
-    listen,
-    load_device,
-    matmul_benchmark,
     set_drawing_states,
-    set_float32_rounding,
 )
 from workloads.native.torch_blocks import recompute_blocks
 from workloads.native.torch_data import TorchBatches
 from workloads.native.torch_step import JobLoss, ProductDtype, moved, replace_tensors
 from workloads.spec import NativeSpec, Phase
+from workloads.with_torch.float8 import convert_linear_layers, find_heads, has_float8_layers
 
 
-class NativeTorchDdpTrainer:
+class NativeTorchDdpTrainer(TorchProcess):
     """The job's own model, loss, optimizer and scheduler; one process per replica, as `TorchDdpTrainer`.
 
     Run on CPUs; the path of GPUs follows the documentation and has not been run.
     """
 
-    def __init__(self) -> None:
-        self.samples = 0
-
     def setup(self, workload: NativeSpec, job: WorkerJob, batches: TorchBatches) -> None:
         """Rendezvous, and the job built from the seed of the trial and put on the device."""
-        listener = listen(job)
-        if job.trial.trainer_options.get("heap") == "kept":
-            keep_freed_memory()
-        precision = PRECISIONS[job.precision]
-        torch.set_num_threads(job.threads)
+        self.open(job)
         self._worker_job = job
         self._has_unused_weights = workload.cost.has_unused_weights
-        self._is_compiled = job.trial.trainer_options.get("compile") == "on"
-        self._device = load_device(job)
-        set_float32_rounding(precision, self._device)
         self._batches = batches
         self._job = batches.load()
+        if self._precision.float8:
+            heads = find_heads(self._job.model)
+            convert_linear_layers(self._job.model, heads=heads, emulates=job.kind == "cpu")
         self._loss_of = JobLoss(self._job).train()
         recompute_blocks(self._job, job.trial.memory_settings.activation_checkpointing)
         self._place_model()
         self._product = ProductDtype(self._loss_of)
-        join(job, device=self._device, listener=listener)
-        self._autocast = build_autocast(precision, self._device)
-        self._scaler = torch.amp.GradScaler(self._device.type, enabled=precision.scale_loss)
+        join(job, device=self._device, listener=self._listener)
 
     def begin(self, phase: Phase) -> None:  # noqa: ARG002  # a job has one part
         """Let the ranks average their gradients."""
@@ -76,9 +60,6 @@ class NativeTorchDdpTrainer:
             self._loss_of.compile(dynamic=False)
         self._weights = [weight for weight in self._loss_of.parameters() if weight.requires_grad]
         self._replica = self._loss_of if self._worker_job.world_size == 1 else self._replicate()
-
-    def rebalance(self) -> None:
-        """Each replica keeps its share."""
 
     def step(self, index: int) -> None:  # noqa: ARG002  # the loader knows the order
         """Forward and backward of every part of the batch, clipping, update, learning rate."""
@@ -100,25 +81,12 @@ class NativeTorchDdpTrainer:
             scheduler.step()
         self.samples += self._batches.global_batch_size // self._worker_job.world_size
 
-    def synchronize(self) -> None:
-        """Wait for the accelerator; a CPU has always finished."""
-        if self._device.type != "cpu":
-            torch.accelerator.synchronize()
-
     def losses(self) -> Mapping[str, float]:
         """Return the mean over the ranks, which have equal shares."""
         loss = torch.stack(self._losses).sum()
         if self._worker_job.world_size > 1:
             dist.all_reduce(loss)
         return {"model": loss.item() / self._worker_job.world_size}
-
-    def without_exchange(self) -> AbstractContextManager[None] | None:
-        """DistributedDataParallel's own switch."""
-        return self._replica.no_sync() if isinstance(self._replica, DistributedDataParallel) else None
-
-    def compile_count(self) -> int | None:
-        """Number of graphs that torch.compile has made, if it is on."""
-        return int(counters["stats"]["unique_graphs"]) if self._is_compiled else None
 
     def evaluate(self, limit: int | None) -> Mapping[str, float]:  # noqa: ARG002  # the job decides
         """Each rank computes all of it, with weights that are the same on every rank."""
@@ -127,11 +95,8 @@ class NativeTorchDdpTrainer:
 
     def device_facts(self) -> DeviceFacts:
         """Return the device of the last loss and the dtype of the step's first product."""
-        return build_facts(self._losses[0].device, str(self._product.name))
-
-    def matmul_benchmark(self, size: int) -> Callable[[], Tensor]:
-        """Build the product in the dtype that autocast chooses."""
-        return matmul_benchmark(size, PRECISIONS[self._worker_job.precision], self._device)
+        has_float8 = has_float8_layers(self._job.model)
+        return build_facts(self._losses[0].device, str(self._product.name), has_float8=has_float8)
 
     def state(self) -> Mapping[str, Any]:
         """Trained weights by their names in the model."""
@@ -147,10 +112,6 @@ class NativeTorchDdpTrainer:
         rest = put_back(arrays, self._job)
         set_drawing_states({name: state.numpy() for name, state in rest["draws"].items()}, self._device)
         self._scaler.load_state_dict(rest["scaler"])
-
-    def close(self) -> None:
-        """Leave the process group, if there is one; what holds it lives until the process ends."""
-        leave(self)
 
     def _place_model(self) -> None:
         if self._device.type != "cpu":

@@ -73,6 +73,15 @@ def test_what_differs_in_anything_else_has_no_baseline(changes):
     assert against(records, device="cpu", precision="fp32") == AgainstBaseline(compared=(), num_without=1)
 
 
+def test_fp8_is_compared_with_bf16_although_it_alone_has_a_version_of_torchao():
+    records = [
+        measured(precision="bf16", versions={"torch": "2.13.0"}),
+        measured(precision="fp8", versions={"torch": "2.13.0", "torchao": "0.18.0"}),
+    ]
+    found = against(records, precision="bf16")
+    assert (len(found.compared), found.num_without) == (1, 0)
+
+
 def test_a_key_that_is_no_factor_chooses_the_baseline_and_is_the_same_on_both_sides():
     records = [measured(steps=steps, precision=name) for steps in (300, 400) for name in ("fp32", "bf16")]
     found = against(records, steps=300, precision="fp32")
