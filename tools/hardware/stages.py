@@ -44,6 +44,8 @@ _SMALLEST = {
     "max_position_embeddings": 64,
 }
 """Sizes of it that are smaller in a dry run on a CPU."""
+_WIDE = {"hidden_size": 4_096, "intermediate_size": 14_336, "num_hidden_layers": 4}
+"""Blocks of the size of Llama 3 8B: narrower products may gain less from fp8 than its casts take."""
 _JOBS = ("digits", "tiny_bert")
 _OWN_LOOP = "python train_mnist.py --batch-size {batch_size_per_worker} --precision {precision}"
 _HUGGING_FACE = """
@@ -240,10 +242,7 @@ def language_models(session: Session) -> None:
         session.note("language_models: of torch_ddp only")
         return
     is_gpu = session.device.kind == "gpu"
-    folder = session.folder / "language_model"
-    folder.mkdir(exist_ok=True)
-    shape = _LANGUAGE_MODEL if is_gpu else {**_LANGUAGE_MODEL, **_SMALLEST}
-    (folder / "config.json").write_text(json.dumps(shape))
+    folder = _write_model(session, "language_model", {} if is_gpu else _SMALLEST)
     words = (
         f"trainer={session.trainer}",
         "workload=causal_lm",
@@ -274,6 +273,40 @@ def language_models(session: Session) -> None:
         ratio = counted / max(device["peak_memory_bytes"] for device in record["result"]["devices"])
         text = f"{label}: counted memory {counted / 2**30:.2f} GiB, {ratio:.3f} of the peak"
         session.check(stage, abs(ratio - 1) < _MEMORY_TOLERANCE, text)
+
+
+def float8(session: Session) -> None:
+    """Check that a compiled step of a language model is shorter in fp8 than in bf16."""
+    if session.device.kind != "gpu" or "fp8" not in session.device.native_precisions:
+        session.note("float8: of GPUs with fp8 only")
+        return
+    folder = _write_model(session, "float8_model", _WIDE)
+    results = session.sweep(
+        "float8",
+        f"trainer={session.trainer}",
+        "trainer.compile=on",
+        "workload=causal_lm",
+        f"workload.model={folder}",
+        "workload.dtype=bfloat16",
+        "precision=bf16,fp8",
+        "global_batch_size=4",
+        "steps=100",
+        "workload_seconds=300",
+    )
+    for record in results:
+        _judge(session, "float8", record)
+    seconds = {record["spec"]["precision"]: step_seconds(record) for record in results}
+    listed = ", ".join(f"{name} {1e3 * value:.2f} ms" for name, value in seconds.items())
+    is_faster = len(seconds) > 1 and seconds["fp8"] < seconds["bf16"]
+    session.check("float8", is_faster, f"a compiled step takes less in fp8: {listed}")
+
+
+def _write_model(session: Session, name: str, sizes: Mapping[str, int]) -> Path:
+    """Write the configuration of a language model, with other sizes than TinyLlama's."""
+    folder = session.folder / name
+    folder.mkdir(exist_ok=True)
+    (folder / "config.json").write_text(json.dumps({**_LANGUAGE_MODEL, **sizes}))
+    return folder
 
 
 def _identify(trial: Mapping[str, Any]) -> str:
@@ -408,6 +441,7 @@ STAGES: Mapping[str, Callable[[Session], None]] = {
     "gate": gate,
     "compile": compile_,
     "language_models": language_models,
+    "float8": float8,
     "jobs": jobs,
     "scripts": scripts,
     "split": split,
