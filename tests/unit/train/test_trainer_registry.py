@@ -189,7 +189,7 @@ def test_a_trainer_shows_which_extra_its_accelerator_needs(name: str, kind: Devi
 
 def test_a_precision_shows_the_requirement_of_its_package() -> None:
     package, install = trainer_info("torch_ddp").precision_packages["fp8"]
-    (requirement,) = [one for one in _requirements_of("finetune") if one.startswith(package)]
+    (requirement,) = [one for one in _requirements_of("fp8") if one.startswith(package)]
     assert install == f"pip install '{requirement}'"
 
 

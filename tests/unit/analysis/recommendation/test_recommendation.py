@@ -85,7 +85,7 @@ class TestBatchSizesAreComparedOnOneJob:
         )[0]
         assert asked.basis in told
 
-    def test_a_length_that_nobody_declared_is_called_no_full_training(self):
+    def test_a_length_that_is_not_declared_is_called_no_full_training(self):
         plan = replace(plan_of(self.records), trainings={})
         (found,) = collect_findings(self.records, plan).recommendations
         shown = build_cards(found)[0].sentences
