@@ -10,6 +10,7 @@ pytest.importorskip("torch")
 from orchestrator.train.capture.request import CaptureRequest
 from orchestrator.train.capture.torch_tensors import count
 from workloads.origins import Origin
+from workloads.registry import find_origin
 
 LAYERS, UNITS = 6, 512
 LAYER_BYTES = 4 * UNITS * UNITS
@@ -51,3 +52,17 @@ def test_adam_on_a_gpu_holds_a_copy_of_all_weights_while_it_updates_them(
 def test_an_update_without_such_a_copy_is_counted_without_one(tmp_path: Path) -> None:
     counted = count_bytes(tmp_path / "job_sgd", "SGD(model.parameters(), lr=0.1)")
     assert counted == pytest.approx(2 * LAYERS * LAYER_BYTES, rel=0.1)
+
+
+def test_a_step_in_fp8_is_counted_as_in_bf16_because_it_keeps_the_same_values() -> None:
+    requests = [
+        CaptureRequest(
+            workload="gpt2",
+            workload_options={},
+            precision=precision,
+            global_batch_size=2,
+            origin=find_origin("gpt2"),
+        )
+        for precision in ("bf16", "fp8")
+    ]
+    assert count(requests[0]) == count(requests[1])
