@@ -186,6 +186,13 @@ def _fp16_is_arithmetic_here(point: Point, device: Device, _trainer: TrainerInfo
     return "a TPU has no fp16; choose bf16"
 
 
+def _fp8_has_layers(point: Point, _device: Device, _trainer: TrainerInfo) -> str | None:
+    cost = find_cost(build_workload(point)) if point.precision == "fp8" else None
+    if cost is None or not cost.has_packed_weights:
+        return None
+    return f"layers of {point.workload} in 4 bits do not multiply in fp8; choose precision=bf16"
+
+
 def _fp32_on_a_tpu_is_fp32(point: Point, device: Device, trainer: TrainerInfo) -> str | None:
     if device.kind != "tpu" or point.precision != "fp32" or "fp32" in trainer.precisions["tpu"]:
         return None
@@ -254,4 +261,5 @@ _DEVICE_RULES: tuple[Rule, ...] = (
     _tpu_default_is_a_tpus,
     _device_has_the_precision,
     _trainer_sets_the_precision,
+    _fp8_has_layers,
 )

@@ -6,8 +6,11 @@ import pytest
 from plan_builders import A100, T4, TPU, point, tensorflow_like, torch_like
 
 from orchestrator.core.trial_spec import MemorySettings, TimingSpec
+from orchestrator.plan import compatibility
 from orchestrator.plan.compatibility import reason_against
 from orchestrator.train.registry import trainer_info
+from workloads.cost import find_cost
+from workloads.registry import workload
 
 XLA = torch_like(
     name="torch_xla",
@@ -49,6 +52,15 @@ V4 = replace(TPU, name="tpu_v4_8", slice_type="v4-8")
 )
 def test_what_goes_together_has_no_reason_against_it(trainer, changes):
     assert reason_against(point(**changes), trainer) is None
+
+
+def test_weights_of_4_bits_are_refused_in_fp8_before_a_machine_starts(monkeypatch):
+    packed = replace(find_cost(workload("mnist_cnn", {})), has_packed_weights=True)
+    monkeypatch.setattr(compatibility, "find_cost", lambda _: packed)
+    torch_ddp, fp8 = trainer_info("torch_ddp"), point(device=H100, precision="fp8")
+    reason = "layers of mnist_cnn in 4 bits do not multiply in fp8; choose precision=bf16"
+    assert reason_against(fp8, torch_ddp) == reason
+    assert reason_against(point(device=H100, precision="bf16"), torch_ddp) is None
 
 
 @pytest.mark.parametrize(
