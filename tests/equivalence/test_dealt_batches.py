@@ -16,7 +16,7 @@ from workloads.data import batches
 from workloads.data.sources import resolve
 from workloads.registry import workload
 
-pytestmark = pytest.mark.more
+pytestmark = pytest.mark.slow
 
 DEALT = [name for name in SHARES if name != "alone"]
 UNEQUAL = [name for name, (_, trainer, *_) in TRAININGS.items() if trainer == "unequal_ddp"]
@@ -39,7 +39,6 @@ def compute_losses(name: str, *, rank: int = 0) -> list[float]:
     return [loss for step in outcomes()[name][rank]["losses"] for loss in step.values()]
 
 
-@pytest.mark.slow_cases("mnist_gan")
 @pytest.mark.parametrize("name", DEALT)
 @pytest.mark.parametrize("task", IN_FLOAT64)
 def test_any_shares_have_the_weights_of_a_training_on_one_device(task: str, name: str) -> None:

@@ -45,7 +45,7 @@ def draw_statistics(layer: object) -> None:
 
 
 @pytest.mark.more_except("VGG16", "MobileNetV2")
-@pytest.mark.slow_cases("InceptionResNetV2-inception_resnet_v2-75")
+@pytest.mark.slow_cases("InceptionResNetV2-inception_resnet_v2-75", "EfficientNetB0", "Xception")
 @pytest.mark.parametrize(
     ("model", "name", "image_size"),
     [  # sizes at which Keras too pads both sides of each stride of 2 alike

@@ -42,8 +42,7 @@ def test_shards_of_any_number_are_trained_as_whole_weights_are(task: str, name: 
     _require_same(outcomes(task, "more")[name], alone, is_whole=not name.startswith("resumed"))
 
 
-@pytest.mark.more
-@pytest.mark.slow_cases("-lora", "-layers")
+@pytest.mark.slow
 @pytest.mark.parametrize("name", KILLED)
 def test_shards_whose_rank_was_killed_go_on_with_any_number_from_the_checkpoint(task: str, name: str) -> None:
     [alone] = outcomes(task)["alone"]

@@ -27,12 +27,11 @@ from orchestrator.train.trainers.torch_state import copy_arrays, put_back
 from workloads.registry import workload
 from workloads.with_torch.training import Networks
 
-pytestmark = pytest.mark.more
+pytestmark = pytest.mark.slow
 
 SPLIT = [name for name, (trainer, *_) in TRAININGS.items() if trainer == "kernel_split"]
 
 
-@pytest.mark.slow_cases("even")
 @pytest.mark.parametrize("name", CASES)
 def test_every_rank_has_the_weights_of_a_training_on_one_device(name: str) -> None:
     ranks = outcomes()[name]

@@ -134,7 +134,7 @@ REFUSED = {
 
 
 @pytest.mark.more
-@pytest.mark.slow_cases("uneven")
+@pytest.mark.slow_cases("uneven", "raises")
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_fault_is_one_line_before_anything_starts(name: str, installed: Path, tmp_path: Path) -> None:
     parts, words, reason = REFUSED[name]

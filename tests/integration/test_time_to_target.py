@@ -46,7 +46,7 @@ def easy(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Records]:
     return train
 
 
-@pytest.mark.slow_cases("tensorflow", "torch_xla")
+@pytest.mark.slow_cases("tensorflow", "torch_xla", "2")
 @pytest.mark.parametrize("run", RUNS, ids=str)
 def test_a_training_ends_at_the_first_evaluation_that_is_good_enough(easy, run) -> None:
     result = easy(run[0])[run]["result"]
@@ -58,7 +58,7 @@ def test_a_training_ends_at_the_first_evaluation_that_is_good_enough(easy, run) 
     assert result["stopped_because"] in ("target", "interval", "max_blocks")
 
 
-@pytest.mark.slow_cases("tensorflow", "torch_xla")
+@pytest.mark.slow_cases("tensorflow", "torch_xla", "2")
 @pytest.mark.parametrize("run", RUNS, ids=str)
 def test_evaluations_are_as_far_apart_as_asked_for_and_no_part_of_the_trainings_time(easy, run) -> None:
     result = easy(run[0])[run]["result"]

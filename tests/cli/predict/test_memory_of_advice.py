@@ -54,7 +54,7 @@ def ask(capsys, *words):
     return json.loads(capsys.readouterr().out)
 
 
-@pytest.mark.more
+@pytest.mark.slow
 def test_a_count_of_plan_decides_and_without_one_a_device_with_room_comes_first(folder, capsys):
     (before,) = ask(capsys, "predict", "advise", "--json", "device=small,large")
     assert before["winner"] == "large, fp32"

@@ -73,7 +73,7 @@ class Stopper(Unwatched):
             os.kill(self.stopped, signal.SIGSTOP)
 
 
-@pytest.mark.more
+@pytest.mark.slow
 def test_a_killed_agent_loses_the_trial_in_flight_alone_and_it_is_tried_again(tmp_path, relatives):
     told = context(tmp_path, deadlines=PATIENT, retry_limits={"worker_lost": 1})
     placements = [noop(seed=1), VICTIM, noop(seed=2)]

@@ -292,6 +292,7 @@ def test_a_worker_that_breaks_before_its_job_leaves_its_traceback(tmp_path):
 
 
 @pytest.mark.more_except("none-fork")
+@pytest.mark.slow_cases("none-spawn", "raise-fork", "raise-spawn", "hang-fork")
 @pytest.mark.parametrize("start_method", ["fork", "spawn"])
 @pytest.mark.parametrize("fault", ["none", "raise", "hang"])
 def test_what_a_worker_has_started_does_not_outlive_its_trial(tmp_path, family, agent, fault, start_method):

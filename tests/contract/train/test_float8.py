@@ -14,6 +14,7 @@ def list_losses(ranks: list[Finding]) -> list[float]:
 
 
 @pytest.mark.more
+@pytest.mark.slow_cases("gpt2")
 @pytest.mark.parametrize("task", ["full", "gpt2"])
 def test_a_model_learns_in_fp8_alone_and_in_shards_and_keeps_what_bf16_keeps(task: str) -> None:
     every = outcomes(task, "float8")

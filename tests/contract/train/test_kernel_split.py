@@ -32,7 +32,7 @@ def result(request: pytest.FixtureRequest, records: Mapping[str, TrialRecord]) -
     return record.result
 
 
-@pytest.mark.slow_cases("two workers in bf16", "four workers", "one worker")
+@pytest.mark.slow_cases("two workers in bf16", "four workers", "one worker", "re-balance")
 @pytest.mark.more
 def test_a_split_trial_passes_every_gate_and_learns(result: TrainResult) -> None:
     assert (result.steps, result.samples) == (STEPS, STEPS * 64)
@@ -48,7 +48,7 @@ def first_held(rank: DeviceFacts) -> Iterator[int]:
     return (share.kernels for share in rank.kernel_shares)
 
 
-@pytest.mark.slow_cases("two workers in bf16", "four workers", "one worker")
+@pytest.mark.slow_cases("two workers in bf16", "four workers", "one worker", "re-balance")
 @pytest.mark.more
 def test_a_record_has_the_kernel_shares_of_each_rank_proportional_to_its_speed(result: TrainResult) -> None:
     again = codec.from_json(TrainResult, codec.to_json(result))

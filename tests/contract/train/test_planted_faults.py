@@ -148,6 +148,9 @@ def load_records(trainer: str, faults: tuple[str, ...]) -> Mapping[str, TrialRec
     "tensorflow-learns_at_a_rate_of_zero",
     "tensorflow-computes_in_float32",
     "tensorflow",
+    "torch_ddp-compiles_every_tenth_step",
+    "torch_ddp-runs_on_another_processor",
+    "torch_ddp-tells_its_first_loss_for_ever",
 )
 @pytest.mark.parametrize(("trainer", "fault"), CASES)
 @pytest.mark.more
@@ -172,6 +175,9 @@ def test_a_faulty_trainer_leaves_no_result_but_all_that_was_measured(
     "tensorflow-learns_at_a_rate_of_zero",
     "tensorflow-computes_in_float32",
     "tensorflow",
+    "torch_ddp-compiles_every_tenth_step",
+    "torch_ddp-runs_on_another_processor",
+    "torch_ddp-tells_its_first_loss_for_ever",
 )
 @pytest.mark.parametrize(("trainer", "fault"), CASES)
 @pytest.mark.more

@@ -73,7 +73,7 @@ def test_the_same_command_goes_on_from_the_newest_checkpoint_and_leaves_none(tmp
     assert kept_in(tmp_path) == []
 
 
-@pytest.mark.more
+@pytest.mark.slow
 def test_shards_of_a_killed_driver_end_as_those_of_one_that_lived(tmp_path, relatives):
     words = ("executor=inline", "num_workers=2", "sharding=full")
     cut, whole = tmp_path / "cut", tmp_path / "whole"
@@ -91,8 +91,7 @@ def test_shards_of_a_killed_driver_end_as_those_of_one_that_lived(tmp_path, rela
     assert resumed["samples"] == lived["samples"]
 
 
-@pytest.mark.more
-@pytest.mark.slow_cases("gcs_server")
+@pytest.mark.slow
 @pytest.mark.parametrize("victim", ["raylet", "gcs_server"])
 def test_a_killed_process_of_ray_ends_the_command_in_one_line_and_the_same_command_resumes(
     tmp_path, relatives, victim

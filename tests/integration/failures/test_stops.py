@@ -26,8 +26,7 @@ def words(tmp_path: Path) -> tuple[str, ...]:
     return write_job(tmp_path, step_seconds=1.0, grace_seconds=GRACE_SECONDS)
 
 
-@pytest.mark.more
-@pytest.mark.slow_cases("SIGTERM-ray", "cancel-ray", "notice-inline", "SIGTERM-inline", "cancel-inline")
+@pytest.mark.slow
 @pytest.mark.parametrize("executor", ["inline", "ray"])
 @pytest.mark.parametrize("kind", ["SIGTERM", "cancel", "notice"])
 def test_a_stop_between_slow_steps_leaves_a_checkpoint_within_the_grace_period_and_is_resumed(

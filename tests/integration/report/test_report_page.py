@@ -40,7 +40,7 @@ def page(browser, tmp_path):
 
 
 @pytest.mark.more_except("tpu_vs_gpu-360-light", "tpu_vs_gpu-1440-light")
-@pytest.mark.slow_cases("1024-dark", "360-dark")
+@pytest.mark.slow_cases("1024", "360-dark", "split-1440", "hostile-1440-dark")
 @pytest.mark.parametrize("theme", THEMES)
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("case", CASES)

@@ -100,7 +100,9 @@ FAILURES = {
 
 
 @pytest.mark.more_except("crash")
-@pytest.mark.slow_cases("exhausted", "mute", "uncounted", "other version", "garbage", "unpacked", "short")
+@pytest.mark.slow_cases(
+    "exhausted", "mute", "uncounted", "other version", "garbage", "unpacked", "short", "broken", "killed"
+)
 @pytest.mark.parametrize("name", FAILURES)
 def test_a_script_that_fails_is_a_classified_failure(name: str, tmp_path: Path) -> None:
     code, kind, reason = FAILURES[name]

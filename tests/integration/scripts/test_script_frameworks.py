@@ -176,7 +176,7 @@ for _ in range(50):
 
 
 @pytest.mark.more
-@pytest.mark.slow_cases("accelerate", "nano", "lightning")
+@pytest.mark.slow_cases("accelerate", "nano", "lightning", "keras")
 @pytest.mark.parametrize("name", ["nano", "hugging_face", "lightning", "accelerate", "keras"])
 def test_scripts_of_well_known_shapes_are_measured(name: str, tmp_path: Path) -> None:
     package = {"nano": "torch", "hugging_face": "transformers"}.get(name, name)
