@@ -25,7 +25,7 @@ WORDS = (
     ("orchestrator --config-dir mine +sweep=own", ["+sweep=own_sweep"]),
     ("orchestrator hydra.searchpath=[mine] +sweep=own", ["+sweep=own_sweep"]),
     ("orchestrator run precision=fp32,b", ["precision=fp32,bf16"]),
-    ("orchestrator run precision=fp32,fp", ["precision=fp32,fp16"]),
+    ("orchestrator run precision=fp32,fp", ["precision=fp32,fp16", "precision=fp32,fp8"]),
     ("orchestrator device=au", ["device=auto"]),
     ("orchestrator tracki", ["tracking="]),
     ("orchestrator report.go", ["report.goal="]),

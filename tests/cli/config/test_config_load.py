@@ -118,11 +118,11 @@ def test_interpolations_see_what_all_points_share():
         ((SMOKE, "executor=slurm"), "unknown executor 'slurm'; known: inline, ray"),
         (
             (SMOKE, "precision=fp32,fp23"),
-            "unknown precision 'fp23'; did you mean 'fp32'? known: bf16, fp16, fp32, tf32, tpu_default",
+            "unknown precision 'fp23'; did you mean 'fp32'? known: bf16, fp16, fp32, fp8, tf32, tpu_default",
         ),
         (
             (SMOKE, "sweep.exclude=[{precision:bf61}]"),
-            "unknown precision 'bf61'; did you mean 'bf16'? known: bf16, fp16, fp32, tf32, tpu_default",
+            "unknown precision 'bf61'; did you mean 'bf16'? known: bf16, fp16, fp32, fp8, tf32, tpu_default",
         ),
         (
             (SMOKE, "sweep.nam=x"),
