@@ -61,7 +61,7 @@ def test_the_labels_of_an_axis_stand_over_its_plots_and_do_not_touch(browser, tm
     for width in (768, 1024, 1200, 1440):
         with opened(browser, page_of(tpu_vs_gpu), tmp_path, width=width) as found:
             axes = found.page.evaluate(AXES)
-        assert len(axes) == 2 if width < 1200 else 3
+        assert len(axes) == (2 if width <= 1200 else 3)
         for axis in axes:
             assert axis["plots"] == [axis["place"]], (width, axis)
             ends = axis["labels"]
@@ -81,7 +81,7 @@ AXES = """() => [...document.querySelectorAll(".settings svg.axis")].filter(
       box => [box.left, box.right]),
   };
 })"""
-"""Where the labels and the plots of every column of the first table begin, in pixels."""
+"""Left edges of the labels and the plots of every column of the first table, in pixels."""
 
 SHOWN = """figures => figures.filter(figure => !figure.querySelector("details")).map(figure =>
   [...figure.querySelectorAll(".drawn")].filter(one => one.getBoundingClientRect().height > 40).length)"""
