@@ -28,8 +28,8 @@ _TPU_ON_ONE_HOST = (
     "TPUStrategy drives several hosts from one process, through a TensorFlow server on each, and a trial "
     "starts no such servers"
 )
-_ON_CPUS, _ON_GPUS = ("fp32", "bf16"), ("fp32", "tf32", "bf16", "fp16")
-_ON_TPUS = ("fp32", "bf16", "tpu_default")
+ON_CPUS, ON_GPUS = ("fp32", "bf16"), ("fp32", "tf32", "bf16", "fp16")
+ON_TPUS = ("fp32", "bf16", "tpu_default")
 _TORCH_TPU_GENERATIONS = ("v4", "v5p", "v5litepod", "v6e")
 
 
@@ -134,7 +134,7 @@ TORCH_DDP = TrainerInfo(
     install="pip install 'torch>=2.11,<2.14'",
     accelerator_install={"gpu": "make gpu, or pip install 'torch>=2.11,<2.14' from PyPI"},
     environment="torch",
-    precisions={"cpu": _ON_CPUS, "gpu": (*_ON_GPUS, "fp8")},
+    precisions={"cpu": ON_CPUS, "gpu": (*ON_GPUS, "fp8")},
     precision_packages={"fp8": ("torchao", "pip install 'torchao>=0.18,<0.19'")},
     process_model=_per_replica,
     variables=rendezvous.torch_distributed,
@@ -165,7 +165,7 @@ _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(
                 packages=("torch_tpu", "torch"),
                 install="pip install 'torch_tpu==0.2.*' 'torch>=2.11,<2.14'",
                 environment="torch_tpu",
-                precisions={"tpu": _ON_TPUS},
+                precisions={"tpu": ON_TPUS},
                 process_model=_per_replica,
                 variables=rendezvous.torch_tpu,
                 preload=(),
@@ -190,7 +190,7 @@ _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(
                 environment="tensorflow",
                 python_variable="ORCHESTRATOR_TENSORFLOW_PYTHON",
                 other_environments={"tpu": "tensorflow_tpu"},
-                precisions={"cpu": _ON_CPUS, "gpu": _ON_GPUS, "tpu": ("bf16", "tpu_default")},
+                precisions={"cpu": ON_CPUS, "gpu": ON_GPUS, "tpu": ("bf16", "tpu_default")},
                 process_model=_by_strategy,
                 variables=rendezvous.tensorflow_cluster,
                 preload=("orchestrator.train.trainers.tensorflow_trainer", "numpy.random"),
@@ -219,7 +219,7 @@ _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(
                 },
                 environment="xla",
                 python_variable="ORCHESTRATOR_XLA_PYTHON",
-                precisions={"cpu": _ON_CPUS, "tpu": _ON_TPUS},
+                precisions={"cpu": ON_CPUS, "tpu": ON_TPUS},
                 process_model=_per_host,
                 variables=rendezvous.xla_spmd,
                 preload=("orchestrator.train.trainers.torch_xla_trainer", "torch._dynamo", "numpy.random"),
@@ -243,7 +243,7 @@ _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(
                 packages=("numpy",),
                 install="pip install 'numpy>=1.26,<3'",
                 environment="core",
-                precisions={"cpu": _ON_CPUS, "gpu": _ON_GPUS, "tpu": _ON_TPUS},
+                precisions={"cpu": ON_CPUS, "gpu": ON_GPUS, "tpu": ON_TPUS},
                 process_model=_per_replica,
                 variables=rendezvous.of_script,
                 preload=("orchestrator.train.trainers.script.trainer", "numpy.random"),
@@ -260,7 +260,7 @@ _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(
                 packages=("numpy",),
                 install="pip install 'numpy>=1.26,<3'",
                 environment="core",
-                precisions=dict.fromkeys(("cpu", "gpu", "tpu"), _ON_CPUS),
+                precisions=dict.fromkeys(("cpu", "gpu", "tpu"), ON_CPUS),
                 process_model=_per_replica,
                 variables=rendezvous.alone,
                 preload=("orchestrator.train.trainers.noop_trainer", "numpy.random"),

@@ -17,7 +17,7 @@ _FIRST, _LAST = 3.0, 97.0
 
 _MIDDLE = "11"
 _LEAST_TICKS = 3
-_CHARACTER, _GAP = 8.0, 3.0  # of labels, in percent of the narrowest plot, which has 80 pixels
+_CHARACTER, _GAP = 8.0, 3.0  # of labels, in percent of a plot of about 80 pixels
 _PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from orchestrator.core.trainer import TrainingRequest
-from orchestrator.train.registry import TORCH_DDP, TORCH_PRELOADED
+from orchestrator.train.registry import ON_CPUS, ON_GPUS, TORCH_DDP, TORCH_PRELOADED
 from workloads.layers import Conv2d, ConvTranspose2d, DepthwiseConv2d
 
 _CODE = "orchestrator.extensions.kernel_split.training"
@@ -36,7 +36,7 @@ TRAINERS = (
         name="unequal_ddp",
         version=1,
         path=f"{_CODE}.unequal_ddp_trainer:UnequalDdpTrainer",
-        precisions={"cpu": ("fp32", "bf16"), "gpu": ("fp32", "tf32", "bf16", "fp16")},
+        precisions={"cpu": ON_CPUS, "gpu": ON_GPUS},
         preload=(f"{_CODE}.unequal_ddp_trainer", *TORCH_PRELOADED),
         run_on=("cpu",),
         options={"shares": ("measured", "even")},

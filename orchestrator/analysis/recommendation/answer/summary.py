@@ -176,10 +176,10 @@ def _probably(recommendation: Recommendation) -> list[str]:
     best = recommendation.best_measured
     likelihood = "Probably" if best is None or rival.chance > best.chance else "Maybe"
     word = f"{likelihood} {'better' if best else 'the best'}"
+    where = "There" if best else f"{_name_job(recommendation)} there"
     return [
         f"{word}, {rival.provenance} and not measured: {rival.setting}{better}.",
-        f"{'There' if best else f'{_name_job(recommendation)} there'}: "
-        f"about {about(rival.seconds)}{_format_cost(rival)}.",
+        f"{where}: about {about(rival.seconds)}{_format_cost(rival)}.",
         *_within_limits(rival),
         *([f"Its memory is {rival.doubt}, so that it may not fit."] if rival.doubt else []),
         *_spot(rival),
@@ -192,7 +192,7 @@ def _spot(one: RankedSetting) -> list[str]:
 
 
 def _within_limits(one: RankedSetting) -> list[str]:
-    """Describe how likely it keeps to the limits, where that is not shown."""
+    """Describe the chance that a setting keeps to the limits, unless it surely does."""
     kept = one.chance_within_limits
     return [f"Chance to keep to the limits: {chance(kept)}."] if kept < _SURE else []
 
