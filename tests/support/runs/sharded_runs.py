@@ -69,13 +69,13 @@ FLOAT8: Mapping[str, tuple[tuple[int, MemorySettings, int], ...]] = {
     "alone": ((1, NONE, STEPS),),
     "shards of two": ((2, FULL, STEPS),),
 }
-"""Cases in fp8, but the one of another name."""
+"""Cases in fp8, beside one in bf16."""
 
 FLOAT8_RESUMED: Mapping[str, tuple[tuple[int, MemorySettings, int], ...]] = {
     "alone": ((1, NONE, STEPS),),
     "resumed by one": ((2, FULL, LEFT_AFTER), (1, FULL, STEPS)),
 }
-"""Cases in fp8 that are left and gone on with."""
+"""Cases in fp8 that a checkpoint ends and begins."""
 
 _SECONDS_OF_THE_LEFT = 60  # until a rank has seen that another one is gone
 
