@@ -68,13 +68,9 @@ def main(arguments: Sequence[str]) -> int:
         print_error(error.whole)
         return WRONG_REQUEST
     except KeyboardInterrupt:
-        print_error(f"interrupted{'' if _keeps_nothing(arguments) else _KEPT}")
+        name = next((word for word in arguments if not word.startswith("-")), "")
+        print_error(f"interrupted{'' if name == 'predict' else _KEPT}")  # which runs no trials
         return INTERRUPTED
-
-
-def _keeps_nothing(arguments: Sequence[str]) -> bool:
-    """Return whether the command is one of `predict`, which runs no trials."""
-    return next((word for word in arguments if not word.startswith("-")), "") == "predict"
 
 
 class _PrintableFormatter(logging.Formatter):

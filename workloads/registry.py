@@ -8,6 +8,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 from workloads.apart import ask, close
 from workloads.contract import build_spec, one_line, require_options, spec_module
 from workloads.names import unknown_name
+from workloads.native import kept
 from workloads.native.code import build_options, list_frameworks
 from workloads.native.description import build_spec as native_spec_of
 from workloads.origins import Origin, forget_origins, origins
@@ -77,7 +78,12 @@ def workload(name: str, options: Mapping[str, Any], *, origin: Origin | None = N
     if origin is not None or source.folder is None:
         spec = spec_here(name, options, source)
     else:
-        given = _asked("spec", name, source, options=dict(options))
+        place = kept.find_place(name, source, options)
+        given = place and kept.read(place)
+        if given is None:
+            given = _asked("spec", name, source, options=dict(options))
+            if place:
+                kept.write(place, given)
         if list_frameworks(source):
             return of_plain(NativeSpec, given, path=f"workload {name!r}: NativeSpec")
         spec = of_plain(WorkloadSpec, given, path=f"workload {name!r}: WorkloadSpec")

@@ -2,7 +2,8 @@
 
 import sys
 import time
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -106,7 +107,15 @@ def _print_budget(preview: sweep.PlanPreview, screen: Screen) -> None:
 
 
 def report(line: CommandLine, screen: Screen) -> int:
-    """Print the report of the recorded trials of a sweep, which its file or its folder names."""
+    """Print the report of the recorded trials of a sweep."""
+    with _load_named(line) as settings, progress_screen(line, screen) as progress:
+        outcome = sweep.report(settings, console=progress.console)
+    return end(outcome, line, screen)
+
+
+@contextmanager
+def _load_named(line: CommandLine) -> Iterator[Settings]:
+    """Yield the settings of a sweep, which its file or its folder names."""
     with ExitStack() as contexts:
         try:
             settings = load_settings(line)
@@ -117,15 +126,13 @@ def report(line: CommandLine, screen: Screen) -> int:
                 raise
             words = contexts.enter_context(parsed_arguments(list_stored_words(line.overrides)))
             settings = sweep.load_settings(words)
-        with progress_screen(line, screen) as progress:
-            outcome = sweep.report(settings, console=progress.console)
-    return end(outcome, line, screen)
+        yield settings
 
 
 def status(line: CommandLine, screen: Screen) -> int:
     """Print the progress of the sweep."""
-    with progress_screen(line, screen) as progress:
-        found = sweep.status(load_settings(line), console=progress.console)
+    with _load_named(line) as settings, progress_screen(line, screen) as progress:
+        found = sweep.status(settings, console=progress.console)
     if wants_json(line):
         from orchestrator.commands.documents import status_document
 
@@ -162,7 +169,8 @@ def cancel(line: CommandLine, screen: Screen) -> int:
 
 
 def _halt(line: CommandLine, screen: Screen, *, halt: StopRequest) -> int:
-    holder = halt_sweep(load_settings(line), halt)
+    with _load_named(line) as settings:
+        holder = halt_sweep(settings, halt)
     screen.line(f"{holder} {_NEXT[halt]}; the same command continues the sweep")
     return DONE
 
@@ -171,8 +179,7 @@ def sync(line: CommandLine, screen: Screen) -> int:
     """Send the tracking server the records that it lacks."""
     from orchestrator.pipeline.report import sync_sweep
 
-    settings = load_settings(line)
-    with progress_screen(line, screen) as progress:
+    with _load_named(line) as settings, progress_screen(line, screen) as progress:
         sweep.print_tracking_variable(settings, progress.console)
         synced = sync_sweep(settings)
     server = None if settings.tracking_uri is None else without_secrets(settings.tracking_uri)

@@ -30,69 +30,108 @@ class ChildError(Exception):
     """A child that gave no answer, in one line."""
 
 
-def run_child(
-    command: Sequence[str],
-    *,
-    request: str,
-    variables: Mapping[str, str],
-    folder: Path,
-    limits: Limits,
-    cwd: Path | None = None,
-    is_enough: Callable[[], bool] = lambda: False,
-) -> list[str]:
-    """Run a command and return the lines that it wrote.
+class ChildProcess:
+    """A child process that answers requests, each with lines of its standard output.
 
-    It is killed with SIGKILL when `is_enough`, and in the end in any case: libtpu answers SIGTERM with dumps.
+    It is killed with SIGKILL at the end: libtpu answers SIGTERM with dumps.
 
     Args:
         folder: place of its output.
+        limits: its time is that of one answer.
         cwd: folder that it runs in; None: `folder`, for a program that leaves files where it runs.
 
     Raises:
-        ChildError: it did not start, took too long or too much memory, or was killed.
+        ChildError: it did not start.
     """
-    output = folder / "stdout"
-    try:
-        with output.open("w") as stdout, (folder / "stderr").open("w") as stderr:
-            process = subprocess.Popen(
-                command,
-                env=variables,
-                cwd=cwd or folder,
-                stdin=subprocess.PIPE,
-                stdout=stdout,
-                stderr=stderr,
-                text=True,
-                start_new_session=True,  # so that it leads a group
-            )
-    except OSError as error:
-        raise ChildError(f"{command[0]}: {error.strerror}") from error
-    assert process.stdin is not None
-    try:
-        process.stdin.write(f"{request}\n")
-        process.stdin.flush()
-        enough = _wait(process, limits, is_enough)
-    except BrokenPipeError:
-        enough = False
-    finally:
-        _kill(process)
-    if process.returncode and not enough:
-        raise ChildError(_describe_end(process.returncode, folder))
-    return output.read_text().splitlines()
 
+    def __init__(
+        self,
+        command: Sequence[str],
+        *,
+        variables: Mapping[str, str],
+        folder: Path,
+        limits: Limits,
+        cwd: Path | None = None,
+    ) -> None:
+        self._folder = folder
+        self._limits = limits
+        self._output = folder / "stdout"
+        try:
+            with self._output.open("w") as stdout, (folder / "stderr").open("w") as stderr:
+                self._process = subprocess.Popen(
+                    command,
+                    env=variables,
+                    cwd=cwd or folder,
+                    stdin=subprocess.PIPE,
+                    stdout=stdout,
+                    stderr=stderr,
+                    text=True,
+                    start_new_session=True,  # so that it leads a group
+                )
+        except OSError as error:
+            raise ChildError(f"{command[0]}: {error.strerror}") from error
 
-def _wait(process: "subprocess.Popen[str]", limits: Limits, is_enough: Callable[[], bool]) -> bool:
-    """Wait for the end, and return whether the answer came before it. Raises ChildError."""
-    deadline = time.monotonic() + limits.seconds
-    more_time = f"compile.seconds={2 * limits.seconds:g}"
-    while process.poll() is None:
-        if is_enough():
-            return True
-        if time.monotonic() > deadline:
-            raise ChildError(f"it took longer than {limits.seconds:g} s; {more_time} gives it more")
-        if _resident_bytes(process.pid) > limits.memory_bytes:
-            raise ChildError(f"it took more than {limits.memory_bytes / 2**30:.0f} GiB of this host's memory")
-        time.sleep(_POLL_SECONDS)
-    return False
+    @property
+    def is_alive(self) -> bool:
+        """True while it can be asked."""
+        return self._process.poll() is None
+
+    def ask(self, request: str, *, is_enough: Callable[[Sequence[str]], bool]) -> list[str]:
+        """Return the lines that it writes after a request, until they are enough or it ends.
+
+        Raises:
+            ChildError: it took too long or too much memory, or was killed; it is closed then.
+        """
+        written = self._output.stat().st_size
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(f"{request}\n")
+            self._process.stdin.flush()
+            answered = self._wait(lambda: is_enough(self._read_lines(written)))
+        except BrokenPipeError:
+            answered = False
+        except ChildError:
+            self.close()
+            raise
+        if not answered:
+            self.close()
+            if self._process.returncode:
+                raise ChildError(_describe_end(self._process.returncode, self._folder))
+        return self._read_lines(written)
+
+    def close(self) -> None:
+        """Kill it and all that it started."""
+        assert self._process.stdin is not None
+        if self._process.stdin.closed:  # once only: later the group's id may be another's
+            return
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.close()
+
+    def _read_lines(self, start: int) -> list[str]:
+        """Read the whole lines from a byte on; the last one also without its end, once the process ended."""
+        text = self._output.read_bytes()[start:].decode(errors="replace")
+        whole = text if self._process.returncode is not None else text[: text.rfind("\n") + 1]
+        return whole.splitlines()
+
+    def _wait(self, is_enough: Callable[[], bool]) -> bool:
+        """Wait for the end, and return whether the answer came before it. Raises ChildError."""
+        deadline = time.monotonic() + self._limits.seconds
+        while self._process.poll() is None:
+            if is_enough():
+                return True
+            if time.monotonic() > deadline:
+                raise ChildError(
+                    f"it took longer than {self._limits.seconds:g} s; "
+                    f"compile.seconds={2 * self._limits.seconds:g} gives it more"
+                )
+            if _resident_bytes(self._process.pid) > self._limits.memory_bytes:
+                gibibytes = self._limits.memory_bytes / 2**30
+                raise ChildError(f"it took more than {gibibytes:.0f} GiB of this host's memory")
+            time.sleep(_POLL_SECONDS)
+        return False
 
 
 def _resident_bytes(pid: int) -> int:
@@ -100,15 +139,6 @@ def _resident_bytes(pid: int) -> int:
         return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * _PAGE
     except (OSError, IndexError):  # it has just ended
         return 0
-
-
-def _kill(process: "subprocess.Popen[str]") -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-    assert process.stdin is not None
-    with contextlib.suppress(BrokenPipeError):
-        process.stdin.close()
 
 
 def _describe_end(code: int, folder: Path) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from orchestrator.compile.child import ChildError, Limits, run_child
+from orchestrator.compile.child import ChildError, ChildProcess, Limits
 from orchestrator.core import codec
 from orchestrator.core.device import Device
 from orchestrator.core.memory_fit import MemoryFit, NoFit, TensorCount
@@ -154,35 +154,44 @@ def _largest_that_fits(fitting: int, too_large: int, replicas: int, fits: Callab
     return fitting
 
 
-def ask_trainer(
-    module: str,
-    step: StepProgram,
-    request: CaptureRequest,
-    *,
-    keys: Set[str],
-    folder: Path,
-    variables: Mapping[str, str],
-    limits: Limits,
-) -> dict[str, Any]:
-    """Run a module of ours in the trainer's own environment, and return its answer.
+def start_trainer(
+    module: str, step: StepProgram, *, folder: Path, variables: Mapping[str, str], limits: Limits
+) -> ChildProcess:
+    """Start a module of ours in the trainer's own environment.
 
     Args:
-        keys: keys of an answer.
         folder: an empty one, which the module gets as its argument.
 
     Raises:
-        ChildError: no answer, or the step cannot be traced.
+        ChildError: it did not start.
     """
     link_code(folder / "code")
-    lines = run_child(
+    return ChildProcess(
         [step.environment.python, "-P", "-m", module, str(folder)],
-        request=codec.to_json(request),
         variables={**os.environ, **variables, "PYTHONPATH": str(folder / "code")},
         folder=folder,
         limits=limits,
         cwd=Path.cwd(),  # as a trial's workers, for workloads that read files by relative paths
     )
-    answer = answers_in(lines)
+
+
+def ask_trainer(
+    child: ChildProcess, step: StepProgram, request: CaptureRequest, *, keys: Set[str]
+) -> dict[str, Any]:
+    """Ask a module that `start_trainer` started, and return its answer.
+
+    Args:
+        keys: keys of an answer.
+
+    Raises:
+        ChildError: no answer, or the step cannot be traced.
+    """
+
+    def is_answer(lines: Sequence[str]) -> bool:
+        found = answers_in(lines).keys()
+        return found >= keys or "error" in found
+
+    answer = answers_in(child.ask(codec.to_json(request), is_enough=is_answer))
     if not answer.keys() >= keys:
         reason = answer.get("error", "its process gave no answer")
         raise ChildError(f"the step of {step.trainer} cannot be traced: {reason}")

@@ -1,14 +1,16 @@
 """(training step, GPU) -> the memory that the step's tensors take, counted in a process without a GPU."""
 
 import tempfile
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 
 from orchestrator.compile.cache import CompileCache, hash_key
-from orchestrator.compile.child import ChildError, Limits
+from orchestrator.compile.child import ChildError, ChildProcess, Limits
 from orchestrator.compile.step import (
     StepProgram,
     ask_trainer,
+    start_trainer,
     with_lighter_settings,
     with_smaller_batch,
     with_smaller_micro_batch,
@@ -21,7 +23,10 @@ _VARIABLES = {"CUDA_VISIBLE_DEVICES": ""}
 
 
 class GpuTensorCounter:
-    """A count of a step's tensors in child processes, and a cache of its answers.
+    """A count of steps' tensors in one child process, and a cache of its answers.
+
+    The process is started with the first count, and is used until `close` or until it ends: its imports take
+    longer than a count.
 
     Args:
         code_sha256: hash of the code, ours and the user's: a count of other code is never used.
@@ -37,6 +42,13 @@ class GpuTensorCounter:
         self._limits = limits
         self._code_sha256 = code_sha256
         self._compiles = compiles
+        self._child: ChildProcess | None = None
+        self._resources = ExitStack()
+
+    def close(self) -> None:
+        """End the process."""
+        self._resources.close()
+        self._child = None
 
     def find_fit(self, step: StepProgram) -> TensorCount | NoFit:
         """Return the memory of a replica's tensors, or the reason why it is not known."""
@@ -81,16 +93,15 @@ class GpuTensorCounter:
 
     def _counted(self, step: StepProgram) -> tuple[int, int]:
         """Count in the trainer's own environment. Raises ChildError and OSError."""
-        with tempfile.TemporaryDirectory(prefix="capture-") as place:
-            answer = ask_trainer(
-                _MODULE,
-                step,
-                _compute_share(step),
-                keys={"tensor_bytes", "gradient_bytes"},
-                folder=Path(place),
-                variables=_VARIABLES,
-                limits=self._limits,
+        if self._child is None or not self._child.is_alive:
+            self.close()
+            place = self._resources.enter_context(tempfile.TemporaryDirectory(prefix="capture-"))
+            child = start_trainer(
+                _MODULE, step, folder=Path(place), variables=_VARIABLES, limits=self._limits
             )
+            self._child = self._resources.enter_context(closing(child))
+        keys = {"tensor_bytes", "gradient_bytes"}
+        answer = ask_trainer(self._child, step, _compute_share(step), keys=keys)
         return answer["tensor_bytes"], answer["gradient_bytes"]
 
 

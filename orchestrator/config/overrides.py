@@ -36,11 +36,8 @@ def repeated_words(overrides: Iterable[str]) -> tuple[str, ...]:
 
     Words that choose the measured points are not among them.
     """
-    return tuple(word for word in overrides if _is_repeated(word.lstrip("+").partition("=")[0]))
-
-
-def _is_repeated(key: str) -> bool:
-    return key.partition(".")[0] in _GROUPS or key in _KEYS
+    keys = {word: word.lstrip("+").partition("=")[0] for word in overrides}
+    return tuple(word for word in overrides if keys[word].partition(".")[0] in _GROUPS or keys[word] in _KEYS)
 
 
 _INT = r"-?(?:0|[1-9]\d{0,17})"

@@ -64,8 +64,12 @@ class ConfigError(OrchestratorError):
 _MEANT = {
     **dict.fromkeys(("ddp", "pytorch", "torch"), "torch_ddp"),
     **dict.fromkeys(("keras", "tf"), "tensorflow"),
+    **dict.fromkeys(("batch", "batch_size"), "global_batch_size"),
 }
 """Other names of what is known, which is meant where another name looks more alike."""
+
+
+_OWN_WORKLOAD = "your own: workload_path=FOLDER workload=NAME, as docs/tutorials/own_job.md shows; "
 
 
 class UnknownNameError(ConfigError):
@@ -73,8 +77,6 @@ class UnknownNameError(ConfigError):
 
     Attributes:
         kind: kind of thing that was named.
-        brief: the message without the names that exist.
-        listed: those names.
     """
 
     def __init__(self, kind: str, name: str, *, known: Iterable[str]) -> None:
@@ -86,10 +88,9 @@ class UnknownNameError(ConfigError):
             if _shares_letter(name, other)
         ]
         hint = f"did you mean {nearest[0]!r}? " if nearest else ""
+        own = _OWN_WORKLOAD if kind == "workload" else ""
         self.kind = kind
-        self.listed = ", ".join(names) or "none"
-        self.brief = f"unknown {kind} {name!r}{f'; nearest: {nearest[0]}' if nearest else ''}"
-        super().__init__(f"unknown {kind} {name!r}; {hint}known: {self.listed}")
+        super().__init__(f"unknown {kind} {name!r}; {hint}{own}known: {', '.join(names) or 'none'}")
 
 
 def _shares_letter(name: str, other: str) -> bool:

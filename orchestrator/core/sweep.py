@@ -98,7 +98,9 @@ class Point:
         """Name that distinguishes this point from the others of its sweep, in one line."""
         named = ("workload", "device", "trainer", "precision", *(["devices"] if self.other_devices else []))
         others = (
-            f"{axis}={_format_option(value)}" for axis, value in self.label.items() if axis not in named
+            f"{axis}=[{','.join(map(str, value))}]" if isinstance(value, tuple) else f"{axis}={value}"
+            for axis, value in self.label.items()
+            if axis not in named
         )
         return " ".join((self.workload, self.device_label, self.trainer, self.precision, *others))
 
@@ -115,10 +117,6 @@ class Point:
         return (
             f"global_batch_size={self.global_batch_size} {verb} {self.replicas} replicas ({self._hardware})"
         )
-
-
-def _format_option(value: Option) -> str:
-    return f"[{','.join(map(str, value))}]" if isinstance(value, tuple) else str(value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
@@ -45,10 +46,15 @@ OnMessage = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compilers:
-    """Compilers that answer questions about steps, by kind of device."""
+    """Compilers that answer questions about steps, by kind of device.
+
+    Attributes:
+        close: ends the process that counts tensors.
+    """
 
     memory: Mapping[DeviceKind, MemoryCompiler]
     time: Mapping[DeviceKind, TimeCompiler]
+    close: Callable[[], None]
 
 
 def with_compilers(
@@ -70,12 +76,13 @@ def with_compilers(
     number = sum(not compilers.memory[step.device.kind].knows(step) for step in steps.values())
     if compiles and number:
         on_message(f"memory: asking about {counted(number, 'step')}; compile=off asks nothing")
-    fits = {
-        key: compilers.memory[step.device.kind].find_fit(step)
-        if key in steps or compilers.memory[step.device.kind].knows(step)
-        else NOT_COUNTED
-        for key, step in {**absent, **steps}.items()
-    }
+    with closing(compilers):
+        fits = {
+            key: compilers.memory[step.device.kind].find_fit(step)
+            if key in steps or compilers.memory[step.device.kind].knows(step)
+            else NOT_COUNTED
+            for key, step in {**absent, **steps}.items()
+        }
     compiled: dict[MemoryKey, CompiledStep | NotCompiled] = {}
     for kind, compiler in compilers.time.items():
         asked = {key: step for key, step in absent.items() if step.device.kind == kind}
@@ -152,6 +159,7 @@ def find_compilers(settings: Settings, code_sha256: str, *, compiles: bool) -> C
     return Compilers(
         memory=memory | {compilers.kind: compilers.memory for compilers in added},
         time={compilers.kind: compilers.time for compilers in added},
+        close=counter.close,
     )
 
 

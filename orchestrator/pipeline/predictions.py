@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import compress
 from pathlib import Path
 
 from orchestrator.analysis.recommendation.answer.answer import Recommendation
@@ -14,7 +15,7 @@ from orchestrator.analysis.recommendation.model.criteria import build_criteria
 from orchestrator.analysis.recommendation.recommend import recommend
 from orchestrator.config.loader import device_words, load
 from orchestrator.core.calibration import DeviceBenchmark
-from orchestrator.core.errors import ConfigError, UnknownNameError
+from orchestrator.core.errors import ConfigError
 from orchestrator.core.estimate import Estimate, Misfit, Refusal
 from orchestrator.core.inventory import Inventory
 from orchestrator.core.memory_fit import Verdict
@@ -58,7 +59,6 @@ from workloads.spec import Workload
 
 _COUNTED_SMALLER = "what `plan` proposes, or a device with more memory"
 _NO_SWEEP = "+sweep=single"
-_OWN_WORKLOAD = "your own: workload_path=FOLDER workload=NAME, as docs/tutorials/own_job.md shows"
 _DEFAULTS = ("data.source=auto ", "num_workers=1 ", "steps=", "seed=", "measure.")
 """Words with a blank, or their starts, that a command to measure a step leaves out: its time is the same."""
 
@@ -246,7 +246,11 @@ def advised(
     inputs = find_inputs(settings)
     errors = fit_error_model(inputs.models)
     jobs = group_jobs(settings.sweep.points, inputs.identity)
-    possible = group_jobs(filter(_is_possible, settings.sweep.points), inputs.identity)
+    is_possible = (
+        unsuitable(point) is not None or reason_against(point, trainer_info(point.trainer)) is None
+        for point in settings.sweep.points
+    )
+    possible = group_jobs(compress(settings.sweep.points, is_possible), inputs.identity)
     return tuple(
         recommend(
             build_job(
@@ -262,11 +266,6 @@ def advised(
         )
         for name, points in jobs.items()
     )
-
-
-def _is_possible(point: Point) -> bool:
-    """Return whether the point's trainer can train it on that device at that precision."""
-    return unsuitable(point) is not None or reason_against(point, trainer_info(point.trainer)) is None
 
 
 def _known_settings(settings: Sequence[tuple[Point, ...]], inputs: PredictionInputs) -> list[KnownSetting]:
@@ -292,7 +291,9 @@ def _known_setting(
         refusal = Refusal(reason=reason, to_measure="it with another trainer or precision")
     else:
         basis = corrected(build_published_estimate(query, inputs.models), None)
-        step = _in_phases(query) or inputs.loader_rates.limit(compiled or basis.step, point)
+        step = inputs.loader_rates.limit(compiled or basis.step, point)
+        if (count := len(query.spec.phases)) > 1:  # a step time does not give the time of a whole training
+            step = in_phases(count)
         prior = step_prior(step, basis, memory=memory, quantile=inputs.models.quantile)
         refusal = step if isinstance(step, Refusal) else None
     return KnownSetting(
@@ -309,27 +310,14 @@ def _known_setting(
     )
 
 
-def _in_phases(query: StepQuery) -> Refusal | None:
-    """Explain why a step time does not give the time of a whole training; None if it does."""
-    count = len(query.spec.phases)
-    return None if count == 1 else in_phases(count)
-
-
 def load_settings(overrides: Sequence[str], working_directory: Path) -> Settings:
     """Load the settings of a sweep, or of one point with the axes of the command line.
 
     Raises:
         ConfigError: an invalid override, or unequal devices.
     """
-    try:
-        settings = load(
-            [*([] if _names_sweep(overrides) else [_NO_SWEEP]), *overrides],
-            working_directory=working_directory,
-        )
-    except UnknownNameError as error:
-        if error.kind != "workload":
-            raise
-        raise ConfigError(f"{error.brief}; {_OWN_WORKLOAD}; all names: {error.listed}") from error
+    words = [*([] if _names_sweep(overrides) else [_NO_SWEEP]), *overrides]
+    settings = load(words, working_directory=working_directory)
     for point in settings.sweep.points:
         if point.other_devices:
             raise ConfigError(

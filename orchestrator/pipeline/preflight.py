@@ -40,7 +40,6 @@ from workloads.data.sources import NO_FILE, DataRef, default_cache
 from workloads.origins import Origin
 from workloads.ready_data import ready
 from workloads.registry import find_origin
-from workloads.spec import Workload
 
 if TYPE_CHECKING:
     from workloads.data.download import Progress
@@ -91,7 +90,9 @@ def inspect(settings: Settings, *, download: bool, progress: "Progress | None" =
     inventory = build_inventory(settings)
     environments = {name: _build_environment(settings, name) for name in settings.trainers}
     data = {
-        key: _describe_own_data(spec, key[0])
+        key: DataRef(  # a job or script brings it with it
+            id=key[0], path=Path(NO_FILE), description=spec.data_description, train_samples=spec.train_samples
+        )
         if spec.data_description
         else find_data(settings, *key, download=download, progress=progress)
         for key, spec in data_needed(settings.sweep).items()
@@ -215,13 +216,6 @@ def _build_environment(settings: Settings, trainer: str) -> TrainerEnvironment:
     if settings.cluster is not None and not settings.is_fake:
         return TrainerEnvironment(python=OWN_PYTHON, versions={}, missing=None)
     return trainer_environment(trainer_info(trainer), python=settings.trainers[trainer].python)
-
-
-def _describe_own_data(spec: Workload, data_id: str) -> DataRef:
-    """Describe the data that a job or script brings with it; no file is prepared."""
-    return DataRef(
-        id=data_id, path=Path(NO_FILE), description=spec.data_description, train_samples=spec.train_samples
-    )
 
 
 def find_data(

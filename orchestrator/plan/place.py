@@ -178,7 +178,9 @@ def _rehearsed(request: PlacementRequest, *, node_group: NodeGroup) -> Placement
     devices = _num_devices(request) if node_group.is_fake else 0
     spans_hosts = node_group.is_fake and "cpu" in request.trainer.spans_hosts
     num_hosts = request.trial.num_hosts if spans_hosts else 1
-    replicas = num_hosts if num_hosts > 1 else _one_or_two(point)
+    # two replicas are enough for the code path of several, if the batch divides over them
+    one_or_two = 2 if point.replicas >= 2 and point.divides_over(2) else 1
+    replicas = num_hosts if num_hosts > 1 else one_or_two
     precision = _REHEARSED_PRECISION.get(point.precision, point.precision)
     num_processes = _num_processes(request, replicas, num_hosts=num_hosts)
     return Placement(
@@ -233,11 +235,6 @@ def _devices_stood_in(point: Point, *, is_fake: bool) -> tuple[str, ...]:
 def _other_precision(precision: str, rehearsed: str) -> tuple[str, ...]:
     is_whole = rehearsed == precision and precision not in _LEFT_OUT
     return () if is_whole else (f"{rehearsed}{_LEFT_OUT.get(precision, '')} for {precision}",)
-
-
-def _one_or_two(point: Point) -> int:
-    """Replicas that are enough for the code path of several, if the batch divides over them."""
-    return max(value for value in (1, 2) if value <= point.replicas and point.divides_over(value))
 
 
 def _num_processes(request: PlacementRequest, replicas: int, *, num_hosts: int) -> int:

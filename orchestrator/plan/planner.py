@@ -23,7 +23,6 @@ from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import MissingDevice, Rerun
 from orchestrator.core.sweep import Point, Sweep
 from orchestrator.core.trainer import TrainerEnvironment
-from orchestrator.core.trial_spec import TrialSpec
 from orchestrator.plan.cache import (
     CachedResults,
     list_failures,
@@ -110,7 +109,10 @@ def plan(
         failed=tuple(outcome for outcome in outcomes if isinstance(outcome, Failed)),
         baseline=_baseline(sweep, requested),
         aims=_find_aims(tasks),
-        trainings=_find_trainings(tasks, train_samples),
+        trainings={
+            name: build_full_training(build_workload(point), point, train_samples.get(name))
+            for name, point in tasks.items()
+        },
         inputs={name: words for name, point in tasks.items() if (words := describe_input(point))},
         memory=find_memory(placements, memory_fits),
         outdated=outdated,
@@ -123,11 +125,6 @@ def find_memory(
     """Return what is known about the memory of every trial to run, by its trial_id."""
     keys = {placement.trial_id: memory_key(placement.trial) for placement in placements}
     return {trial: memory_fits[key] for trial, key in keys.items() if key in memory_fits}
-
-
-def _reason_against_memory(trial: TrialSpec, *, inputs: _PlanInputs) -> str | None:
-    fit = inputs.memory_fits.get(memory_key(trial))
-    return fit.words(trial.device) if isinstance(fit, Verdict) and not fit.fits else None
 
 
 def _baseline(sweep: Sweep, requested: Iterable[RequestedPoint]) -> Baseline | None:
@@ -151,14 +148,6 @@ def _find_aims(tasks: Mapping[str, Point]) -> Mapping[str, Aim]:
         name: Aim(metric=quality.metric, higher_is_better=quality.higher_is_better)
         for name, quality in qualities.items()
         if quality is not None
-    }
-
-
-def _find_trainings(tasks: Mapping[str, Point], train_samples: TrainSamples) -> Mapping[str, FullTraining]:
-    """Return the full training of every task, by its name."""
-    return {
-        name: build_full_training(build_workload(point), point, train_samples.get(name))
-        for name, point in tasks.items()
     }
 
 
@@ -192,13 +181,14 @@ def _decide(asked: RequestedPoint, *, inputs: _PlanInputs) -> Iterator[PointDeci
     if not unanswered:
         return
     environment = inputs.environments[point.trainer]
+    fit = inputs.memory_fits.get(memory_key(unanswered[0].trial))
     against_build = reason_against_build(point, environment) if unanswered[0].is_measured else None
     reason = (
         reason_against(point, unanswered[0].trainer)
         or environment.missing
         or environment.precision_missing.get(point.precision)
         or against_build
-        or _reason_against_memory(unanswered[0].trial, inputs=inputs)
+        or (fit.words(point.device.name) if isinstance(fit, Verdict) and not fit.fits else None)
     )
     if reason:
         yield Skipped(point=point.name, reason=reason, trial=unanswered[0].trial)

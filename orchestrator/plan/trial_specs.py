@@ -10,7 +10,7 @@ from orchestrator.core.sweep import Point, Sweep
 from orchestrator.core.trainer import TrainerInfo
 from orchestrator.core.trial_spec import TimingSpec, TrialSpec
 from workloads.registry import cached_workload
-from workloads.script.command import version_with
+from workloads.script.command import TORCH_DEVICES, version_with
 from workloads.shapes import UnsuitableInputError
 from workloads.spec import Workload, phase_steps
 
@@ -125,6 +125,7 @@ def _find_version(spec: Workload, point: Point) -> int:
         "precision": point.precision,
         "seed": point.seed,
         "steps": point.steps,
+        "torch_device": TORCH_DEVICES[point.device.kind],
     }
     return version_with(spec.version, spec.command, Path(spec.folder), values)
 

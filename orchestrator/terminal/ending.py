@@ -21,6 +21,7 @@ from orchestrator.analysis.recommendation.answer.summary import (
     marks_of_runs,
     noise_banner,
 )
+from orchestrator.analysis.report.headline import describe_others
 from orchestrator.analysis.table import Column, Rank, Table
 from orchestrator.analysis.tables.costs import sum_bills
 from orchestrator.core.result import TrialRecord
@@ -29,6 +30,7 @@ _MOST_MEASURED, _MOST_PREDICTED = 3, 1  # rows of the only job
 _MOST_JOBS = 2
 _LEAST_CHANCE = 0.05  # of a setting that may be better
 _DIGITS = 3
+_NO_LENGTH = "time and cost of your whole job: report.epochs=N or report.samples=N tells how long it is"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +68,7 @@ def choose_ending(findings: Findings) -> Ending:
         facts=(
             *list_inputs((one.job, one.input) for one in shown),
             *_facts(findings, num_left=known - len(table.rows)),
+            *([_NO_LENGTH] if any(one.standings and not one.length for one in shown) else []),
         ),
         steps=tuple(_steps(findings)),
     )
@@ -185,16 +188,14 @@ def _row(one: RankedSetting, answer: Recommendation) -> tuple[str, ...]:
 def _rate(one: RankedSetting) -> str:
     rate = one.samples_per_second
     if one.provenance != "measured":
-        middle, low, high = (_thousands(value) for value in (rate.median, rate.low, rate.high))
+        middle, low, high = (  # 32k: a prediction is not known to more digits
+            f"{number(value / 1000, digits=2)}k" if value >= 1000 else str(number(value, digits=2))
+            for value in (rate.median, rate.low, rate.high)
+        )
         return Number(f"{middle} [{low}, {high}]", rate.median)
     width = (rate.high - rate.low) / 2 / rate.median
     interval = f" ±{width:.1%}" if len(one.rates) > 1 else ""
     return Number(f"{number(rate.median, digits=digits_for(rate))}{interval}", rate.median)
-
-
-def _thousands(value: float) -> str:
-    """Write `32k`: a prediction is not known to more digits."""
-    return f"{number(value / 1000, digits=2)}k" if value >= 1000 else str(number(value, digits=2))
 
 
 def _verdict(one: RankedSetting, answer: Recommendation) -> str:
@@ -248,6 +249,8 @@ def _facts(findings: Findings, *, num_left: int) -> Iterator[str]:
     yield f"{', '.join([measured, *parts])}{cost}{_and_more(num_left, 'setting')}"
     if banner := noise_banner(findings.recommendations):
         yield banner
+    if others := describe_others(findings):
+        yield others
     causes = [_cause(record) for record in findings.failed]
     if causes:
         yield f"failed: {causes[0]}{_and_more(len(causes) - 1, 'failure')}"

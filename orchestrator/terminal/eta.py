@@ -165,7 +165,9 @@ class Estimator:
     def _shared(self, guess: _Guess) -> _Guess:
         """Divide by the trials of that provenance that ran at once: rehearsals need fewer cores."""
         alike = [time for time in self._ended if time.task.provenance == guess.provenance]
-        return replace(guess, seconds=guess.seconds / _at_once(alike))
+        covered = _covered(alike)
+        at_once = max(1.0, sum(time.seconds for time in alike) / covered) if covered else 1.0
+        return replace(guess, seconds=guess.seconds / at_once)
 
     def _list_all(self, task: Task, number: int) -> _Guess | None:
         guess = self._guess(task)
@@ -262,12 +264,6 @@ def _sum_parts(guesses: Sequence[_Guess]) -> Spread:
         by_kind[guess.kind] = by_kind.get(guess.kind, 0.0) + guess.seconds * guess.error
     relative = math.hypot(_DRIFT, math.hypot(*by_kind.values()) / total) if total else 0.0
     return Spread(median=total, low=total / (1 + relative), high=total * (1 + relative))
-
-
-def _at_once(times: Sequence[TaskTime]) -> float:
-    """Compute the mean number of trials that ran at the same time, while any ran."""
-    covered = _covered(times)
-    return max(1.0, sum(time.seconds for time in times) / covered) if covered else 1.0
 
 
 def _covered(times: Sequence[TaskTime]) -> float:

@@ -238,7 +238,9 @@ def watching(
         is_plain: plain lines on a terminal too.
     """
     progress = Progress(plan.placements, is_open=plan.search.is_adaptive, history=list_history(history))
-    if is_plain or not _can_redraw(console) or not plan.placements:
+    # logs of a CI service look like a terminal, and keep every line
+    can_redraw = console.is_terminal and not console.is_dumb_terminal and not os.environ.get("CI")
+    if is_plain or not can_redraw or not plan.placements:
         yield PlainProgress(console, plan, progress, ledger=ledger)
         return
     live_progress = LiveProgress(plan, progress, folder=folder, on_change=lambda: live.refresh())
@@ -253,8 +255,3 @@ def watching(
 
     with Live(console=console, get_renderable=render, refresh_per_second=_DRAWN_PER_SECOND) as live:
         yield live_progress
-
-
-def _can_redraw(console: Console) -> bool:
-    """Return whether a person sees the terminal: logs of a CI service look like one, and keep every line."""
-    return console.is_terminal and not console.is_dumb_terminal and not os.environ.get("CI")

@@ -90,7 +90,9 @@ def _table(
     rows = sorted(
         (
             time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(step.at)),
-            _stage(step, folder=folder) if is_run else step.stage,
+            stage_words(read_stage(folder, step.trial_id))
+            if is_run and step.stage == "running"
+            else step.stage,
             names.trial(placement.trial),
             step.attempt,
         )
@@ -105,7 +107,3 @@ def _table(
 
 
 _LOST = "The same command starts them again, from their checkpoints where they exist."
-
-
-def _stage(step: TrialEvent, *, folder: Path) -> str:
-    return stage_words(read_stage(folder, step.trial_id)) if step.stage == "running" else step.stage

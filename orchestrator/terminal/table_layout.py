@@ -108,7 +108,9 @@ def _least_width(table: Table, *, longest_word: int = _LEAST_PROSE) -> int:
 
 def _least_widths(table: Table, *, longest_word: int) -> list[int]:
     return [
-        max(map(_length, texts)) if is_number else min(max(map(_longest_word, texts)), longest_word)
+        max(map(_length, texts))
+        if is_number
+        else min(max((len(word) for text in texts for word in text.split()), default=0), longest_word)
         for is_number, texts in _columns(table)
     ]
 
@@ -121,10 +123,6 @@ def _columns(table: Table) -> Iterator[tuple[bool, tuple[str, ...]]]:
 
 def _length(text: str) -> int:
     return max(map(len, text.split("\n")))
-
-
-def _longest_word(text: str) -> int:
-    return max(map(len, text.split()), default=0)
 
 
 def _without_brackets(table: Table) -> Table:

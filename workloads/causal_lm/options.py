@@ -1,6 +1,7 @@
 """Knobs of `causal_lm`; each may be an axis of a sweep."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,3 +30,10 @@ class Options:
     data: str = ""
     dtype: str = "float32"
     learning_rate: float = 0.0
+
+    def list_inputs(self) -> tuple[Path, ...] | None:
+        """List the files and folders that the job depends on; None: on a hub's, which may change."""
+        model = Path(self.model).expanduser()
+        if not self.model or not model.is_dir():
+            return None
+        return (model, Path(self.data).expanduser()) if self.data else (model,)

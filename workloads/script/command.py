@@ -21,8 +21,12 @@ EXAMPLES: Mapping[str, object] = {
     "precision": "fp32",
     "seed": 0,
     "steps": 1,
+    "torch_device": "cpu",
 }
 """Placeholder of a command -> a value of its type; the trial's value takes its place."""
+
+TORCH_DEVICES: Mapping[str, str] = {"cpu": "cpu", "gpu": "cuda", "tpu": "xla"}
+"""Kind of device -> the word by which PyTorch names it."""
 
 CALLBACK = "orchestrator_callback"
 """Module by which a script reports its steps."""

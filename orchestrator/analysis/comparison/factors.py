@@ -177,8 +177,10 @@ def _by_shared_options(group: Sequence[Measurement]) -> Iterator[list[Measuremen
     A trainer that has no such option belongs to each set: `torch_xla` always compiles, and meets trainers
     with `compile=on` and with `compile=off`.
     """
+    known, names = trainers(), {measurement.setting.trainer for measurement in group}
     trainers_of = {
-        measurement.setting.trainer: _options_known_to(measurement.setting.trainer) for measurement in group
+        name: frozenset(f"trainer.{option}" for option in (known[name].options if name in known else ()))
+        for name in names
     }
     shared = {name for names in trainers_of.values() for name in names if _count(name, trainers_of) > 1}
     values = [
@@ -200,11 +202,6 @@ def _by_shared_options(group: Sequence[Measurement]) -> Iterator[list[Measuremen
 def _list_values(setting: Setting, names: Iterable[str]) -> Mapping[str, str]:
     """The values of those options; an empty text is the default."""
     return {name: options_in(setting).get(name, "") for name in names}
-
-
-def _options_known_to(trainer: str) -> frozenset[str]:
-    info = trainers().get(trainer)
-    return frozenset(f"trainer.{name}" for name in info.options) if info else frozenset()
 
 
 def _count(name: str, trainers_of: Mapping[str, frozenset[str]]) -> int:

@@ -9,7 +9,7 @@ from orchestrator.analysis.measurements.setting import Setting, build_setting, p
 from orchestrator.analysis.metrics.cost import COSTS, bill_of_all, find_attempts, price_label
 from orchestrator.analysis.metrics.definitions import METRICS, collect_metrics
 from orchestrator.core.price import Price, find_marks
-from orchestrator.core.result import TrainResult, TrialRecord, find_variables, find_versions, latest
+from orchestrator.core.result import TrialRecord, find_variables, find_versions, latest
 from orchestrator.core.trial_spec import point_id, setting_id
 
 if TYPE_CHECKING:
@@ -66,6 +66,7 @@ def _build_row(record: TrialRecord, attempts: Sequence[TrialRecord]) -> dict[str
     spec, result = record.spec, record.result
     is_measured = record.provenance == "measured"
     quality = result.quality if result and is_measured else {}
+    held_out = result.held_out_samples if result and is_measured else None
     numbers, bill = collect_metrics(record), bill_of_all(attempts) if attempts else None
     return {
         "trial_id": record.trial_id,
@@ -81,18 +82,13 @@ def _build_row(record: TrialRecord, attempts: Sequence[TrialRecord]) -> dict[str
         "variables": _listed(find_variables(record)),
         "noise": describe_noise(record) if is_measured else "",
         "num_blocks": min(map(len, result.block_seconds), default=0) if result else 0,
-        **_held_out_in(result if is_measured else None),
+        **({"held_out_samples": held_out} if held_out is not None else {}),
         **{name: numbers[name] for name in (*METRICS, *COSTS) if name in numbers},
         **({"trial_usd": bill.usd} if bill else {}),
         "price": price_label(record),
         "price_marks": ", ".join(find_marks(record.price)) if isinstance(record.price, Price) else "",
         **{f"{_QUALITY}{name}": value for name, value in quality.items()},
     }
-
-
-def _held_out_in(result: TrainResult | None) -> dict[str, int]:
-    count = result.held_out_samples if result else None
-    return {} if count is None else {"held_out_samples": count}
 
 
 def _listed(facts: Mapping[str, str]) -> str:

@@ -45,7 +45,9 @@ def quality_interval(
     """
     mean = fmean(values)
     half = t_95(len(values) - 1) * stdev(values) / math.sqrt(len(values)) if len(values) > 1 else None
-    if held_out_samples is None or not _is_accuracy(metric, values):
+    # a share of samples: accuracy or top5_accuracy, and not in percent
+    is_share = metric.endswith("accuracy") and all(0 <= value <= 1 for value in values)
+    if held_out_samples is None or not is_share:
         width = math.inf if half is None else half
         return QualityInterval(estimate=mean, low=mean - width, high=mean + width)
     low, high = _wilson(mean, held_out_samples)
@@ -71,13 +73,6 @@ def quality_words(interval: QualityInterval) -> Number:
     if not math.isfinite(interval.high - interval.low):
         return number(interval.estimate)
     return spread(Spread(median=interval.estimate, low=interval.low, high=interval.high))
-
-
-def _is_accuracy(metric: str, values: Sequence[float]) -> bool:
-    """Return whether a metric is a share of samples by its name: `accuracy`, `top5_accuracy`; not one in
-    percent.
-    """
-    return metric.endswith("accuracy") and all(0 <= value <= 1 for value in values)
 
 
 def _wilson(share: float, count: int) -> tuple[float, float]:

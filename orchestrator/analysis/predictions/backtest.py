@@ -59,13 +59,8 @@ def pair_backtests(
             is_noisy=not measurement.num_deciding,
         )
         for measurement in training
-        if (predicted := _find_backtest(measurement, hindcasts)) is not None
+        for predicted in [hindcasts[point] for point in measurement.points if point in hindcasts][:1]
     )
-
-
-def _find_backtest(measurement: Measurement, hindcasts: Mapping[str, Estimate]) -> Estimate | None:
-    """The same for all seeds: of the first that has one."""
-    return next((hindcasts[point] for point in measurement.points if point in hindcasts), None)
 
 
 def hindsight_table(hindsights: Sequence[BacktestRow], so_far: TrackRecord) -> Table:

@@ -136,7 +136,9 @@ def _find_order(result: TimeToTarget) -> tuple[object, ...]:
 def target_table(results: Sequence[TimeToTarget]) -> Table:
     """One row per setting: how many of its trainings came to the target, and how soon."""
     settings = [result.setting for result in results]
-    details = [name for name in DETAILS if name != "ran_with" or _differ_only_in_versions(settings)]
+    # trainers differ in their versions anyway; they are worth a word where nothing else differs
+    shows_versions = len({replace(setting, ran_with="") for setting in settings}) < len(settings)
+    details = [name for name in DETAILS if name != "ran_with" or shows_versions]
     named = {**_NAMED, **{name: DETAILS[name] for name in varying(settings, details)}}
     by_seed = any(len(result.seconds_by_seed) > 1 for result in results)
     headers = ("target", "reached", "training s", "steps to target", "best quality", "evaluation s")
@@ -168,9 +170,11 @@ def target_table(results: Sequence[TimeToTarget]) -> Table:
     )
 
 
-def _differ_only_in_versions(settings: Sequence[Setting]) -> bool:
-    """Trainers differ in their versions anyway; they are worth a word where nothing else differs."""
-    return len({replace(setting, ran_with="") for setting in settings}) < len(settings)
+def _by_seed(result: TimeToTarget) -> str:
+    """`1: 3.650; 2: not reached`."""
+    return "; ".join(
+        f"{seed}: {_until(taken) or _NOT_REACHED}" for seed, taken in result.seconds_by_seed.items()
+    )
 
 
 def _format_field(setting: Setting, name: str) -> str:
@@ -192,13 +196,6 @@ def _cells(result: TimeToTarget) -> Iterator[str]:
     yield _until(result.steps, format_value="{:,.0f}".format) or UNKNOWN
     yield spread(best)
     yield spread(result.evaluation_seconds)
-
-
-def _by_seed(result: TimeToTarget) -> str:
-    """`1: 3.650; 2: not reached`."""
-    return "; ".join(
-        f"{seed}: {_until(taken) or _NOT_REACHED}" for seed, taken in result.seconds_by_seed.items()
-    )
 
 
 def _describe_basis(result: TimeToTarget) -> str:

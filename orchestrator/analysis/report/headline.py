@@ -84,6 +84,15 @@ def _caveats(findings: Findings) -> Iterator[str]:
     if findings.rehearsed:
         devices = ", ".join(dict.fromkeys(record.spec.device_label for record in findings.rehearsed))
         yield (f"Not on this machine: {devices}. Their code ran on the CPU, to find errors; it has no times.")
-    if findings.num_others:
-        others = counted(findings.num_others, "trial")
-        yield f"Not shown: {others} in this sweep's ledger that are not part of this plan."
+    if others := describe_others(findings):
+        yield f"{others[:1].upper()}{others[1:]}."
+
+
+def describe_others(findings: Findings) -> str:
+    """Describe the trials in the sweep's folder that this request does not ask for; empty: there are none."""
+    if not findings.num_others:
+        return ""
+    others = counted(findings.num_others, "trial")
+    return (
+        f"not compared: {others} of other requests in this folder; one request for all settings compares them"
+    )

@@ -23,8 +23,12 @@ STANDIN = (
 
 def describe_method(findings: Findings) -> tuple[tuple[str, str], ...]:
     """(term, definition) pairs, in reading order."""
+    measured = [record for record in findings.records if record.provenance == "measured"]
     return (
-        *(("protocol", _describe_protocol(timing)) for timing in _find_timings(findings.records)),
+        *(
+            ("protocol", _describe_protocol(timing))
+            for timing in dict.fromkeys(record.spec.timing for record in measured)
+        ),
         *(
             ("data", _find_data(data))
             for data in dict.fromkeys(record.spec.data for record in findings.records)
@@ -86,10 +90,6 @@ def _describe_protocol(timing: TimingSpec) -> str:
         "are read outside the timed part"
         f"{_CALIBRATED if timing.calibrate else ''}"
     )
-
-
-def _find_timings(records: Sequence[TrialRecord]) -> tuple[TimingSpec, ...]:
-    return tuple(dict.fromkeys(record.spec.timing for record in records if record.provenance == "measured"))
 
 
 def _find_data(data: str) -> str:

@@ -240,16 +240,16 @@ def _build_jobs(placement: Placement, context: SweepContext, hosts: Sequence[Hos
     return jobs
 
 
-def _visible_gpus(device_ids: Sequence[str]) -> dict[str, str]:
-    """Return CUDA's variables for these GPUs; numbers count as the driver counts, so that meters agree."""
-    return {"CUDA_VISIBLE_DEVICES": ",".join(device_ids), "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
-
-
 def _build_job(
     rank_context: RankContext, placement: Placement, context: SweepContext, *, host_session: HostSession
 ) -> WorkerJob:
     """Build the job of a rank. The host session holds the accelerators of this host's ranks of its kind."""
-    visible = _visible_gpus(host_session.device_ids) if rank_context.kind == "gpu" else {}
+    visible = {}
+    if rank_context.kind == "gpu":  # numbers count as the driver counts, so that meters agree
+        visible = {
+            "CUDA_VISIBLE_DEVICES": ",".join(host_session.device_ids),
+            "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
+        }
     trainer = trainer_info(placement.trial.trainer)
     hosts = [group.host for group in placement.of_ranks]
     return WorkerJob(

@@ -4,15 +4,15 @@ import json
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from threading import Event
 
 from orchestrator.compile.cache import hash_key
-from orchestrator.compile.child import ChildError, Limits, run_child
-from orchestrator.compile.step import StepProgram, answers_in, ask_trainer
+from orchestrator.compile.child import ChildError, ChildProcess, Limits
+from orchestrator.compile.step import StepProgram, answers_in, ask_trainer, start_trainer
 from orchestrator.extensions.tpu_compiler.capture.hlo import MalformedProgramError, find_module, split_over
 from orchestrator.extensions.tpu_compiler.program_cache import CapturedProgram, ProgramCache
 from orchestrator.extensions.tpu_compiler.targets import LIBTPU_VERSION, CompileTarget, find_target
@@ -146,16 +146,14 @@ class TpuPrograms:
             folder = Path(place)
             (folder / "module.hlo.pb").write_bytes(program.module)
             dump = folder / "dump"
-            lines = run_child(
+            request = {
+                "module": str(folder / "module.hlo.pb"),
+                "topology": program.target.topology,
+                "chip_config": program.target.chip_config,
+                "partitions": program.target.partitions,
+            }
+            child = ChildProcess(
                 [str(self._python), "-I", str(Path(__file__).with_name("pjrt_child.py"))],
-                request=json.dumps(
-                    {
-                        "module": str(folder / "module.hlo.pb"),
-                        "topology": program.target.topology,
-                        "chip_config": program.target.chip_config,
-                        "partitions": program.target.partitions,
-                    }
-                ),
                 variables={
                     **_NO_METADATA_SERVER,
                     "XLA_FLAGS": f"--xla_dump_to={dump} --xla_dump_hlo_as_text",
@@ -165,8 +163,11 @@ class TpuPrograms:
                 },
                 folder=folder,
                 limits=self._limits,
-                is_enough=lambda: self._is_cancelled.is_set() or is_enough(dump),
             )
+            with closing(child):
+                lines = child.ask(
+                    json.dumps(request), is_enough=lambda _: self._is_cancelled.is_set() or is_enough(dump)
+                )
             yield dump, lines
 
     def _capture_key(self, step: StepProgram) -> str:
@@ -190,15 +191,9 @@ class TpuPrograms:
         """Capture the program in the trainer's own environment. Raises ChildError."""
         name, variables = _CAPTURES[step.trainer]
         with tempfile.TemporaryDirectory(prefix="capture-") as place:
-            answer = ask_trainer(
-                name,
-                step,
-                step.request,
-                keys={"batch_parameters", "host_seconds"},
-                folder=Path(place),
-                variables=variables,
-                limits=self._limits,
-            )
+            child = start_trainer(name, step, folder=Path(place), variables=variables, limits=self._limits)
+            with closing(child):
+                answer = ask_trainer(child, step, step.request, keys={"batch_parameters", "host_seconds"})
             return CapturedProgram(
                 module=Path(place, "program.hlo.pb").read_bytes(),
                 batch_parameters=tuple(answer["batch_parameters"]),

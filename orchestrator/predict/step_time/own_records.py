@@ -15,6 +15,7 @@ from orchestrator.core.result import TrialRecord, find_versions
 from orchestrator.core.trial_spec import TrialSpec
 from orchestrator.predict.step_time.error_model import ErrorPrior, LogRatioPosterior, learned_from
 from workloads.registry import cached_workload
+from workloads.spec import OWN_SOURCE
 
 _LENGTH_AND_CHANCE = ("steps", "seed", "repeat", "timing")
 _NAMES = tuple(field_.name for field_ in fields(TrialSpec) if field_.name not in _LENGTH_AND_CHANCE)
@@ -93,8 +94,11 @@ _Item = TypeVar("_Item")
 def of_source(
     items: Sequence[_Item], source: str, *, build_spec: Callable[[_Item], TrialSpec]
 ) -> tuple[_Item, ...]:
-    """Keep those on such data; `auto`: on the first of `real`, `standin` and `synthetic` that has any."""
-    kinds = ("real", "standin", "synthetic") if source == "auto" else (source,)
+    """Keep those on such data; `auto`: on the first of `real`, `standin` and `synthetic` that has any.
+
+    A job's or a script's own data has no other source.
+    """
+    kinds = (OWN_SOURCE, *(("real", "standin", "synthetic") if source == "auto" else (source,)))
     of_kinds = (tuple(one for one in items if build_spec(one).data.startswith(f"{kind}:")) for kind in kinds)
     return next(filter(None, of_kinds), ())
 
@@ -114,8 +118,10 @@ def _own(record: TrialRecord) -> Iterator[StepMeasurement]:
 
 
 def is_current(trial: TrialSpec) -> bool:
-    """Return whether the trial's workload still exists in that version."""
+    """Return whether the trial's workload still exists in that version; one of its own data has it still."""
     try:
-        return cached_workload(trial.workload, trial.workload_options).version == trial.workload_version
+        spec = cached_workload(trial.workload, trial.workload_options)
     except ValueError:
         return False
+    has_data = not spec.data_description or spec.find_data_key("") == (trial.data, OWN_SOURCE)
+    return has_data and spec.version == trial.workload_version

@@ -147,10 +147,13 @@ def _autocast(precision: Precision) -> AbstractContextManager[object]:
 
 
 def main() -> None:
-    """Read one request from standard input, and answer with one line: the count, or `{"error": "..."}`."""
-    with refusals() as answer:
-        answer |= count(codec.from_json(CaptureRequest, sys.stdin.readline()))
-    sys.stdout.write(f"{json.dumps(answer)}\n")
+    """Read requests from standard input, and answer each with a line: the count, or `{"error": "..."}`."""
+    for line in sys.stdin:
+        with refusals() as answer:
+            answer |= count(codec.from_json(CaptureRequest, line))
+        sys.stdout.write(f"{json.dumps(answer)}\n")
+        sys.stdout.flush()
+        gc.collect()  # a model is in a cycle with its hooks, and would live beside the next one
 
 
 if __name__ == "__main__":

@@ -246,8 +246,9 @@ def _idle_device(case: _Case) -> str | None:
 
     Devices without a queue are not judged: a reading of several ranks is late there when the host is busy.
     """
-    result = case.result
-    if not result.reading_seconds or _blocks(case) or not _has_queue(case.placement):
+    result, synchronous_on = case.result, trainer_info(case.placement.trial.trainer).synchronous_on
+    has_queue = any(part.kind not in synchronous_on for part in case.placement.parts)
+    if not result.reading_seconds or _blocks(case) or not has_queue:
         return None
     blocks = [max(ranks) for ranks in zip(*result.block_seconds, strict=True)]
     least = _BUSY_STEPS * median_interval(blocks).median / result.steps_per_block
@@ -262,12 +263,6 @@ def _idle_device(case: _Case) -> str | None:
         f"the device was not idle when the clock of {len(busy)} of {len(blocks)} blocks stopped: "
         f"it worked on for {sum(busy):.3g} s after {sum(blocks):.3g} s were timed"
     )
-
-
-def _has_queue(placement: Placement) -> bool:
-    """Return whether a step may return before a device of the trial has finished it."""
-    synchronous_on = trainer_info(placement.trial.trainer).synchronous_on
-    return any(part.kind not in synchronous_on for part in placement.parts)
 
 
 def _late_seconds(readings: Sequence[Sequence[tuple[float, float]]]) -> list[float]:

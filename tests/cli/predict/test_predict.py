@@ -319,9 +319,12 @@ def test_a_refusal_still_has_its_roofline(working_directory):
     [
         (
             ["predict", "workload=vgg99"],
-            "unknown workload 'vgg99'; nearest: vgg19; your own: workload_path=FOLDER workload=NAME",
+            "unknown workload 'vgg99'; did you mean 'vgg19'? your own: workload_path=FOLDER workload=NAME",
         ),
-        (["predict", "workload=llama-70b"], "unknown workload 'llama-70b'; nearest: llama_style; your own:"),
+        (
+            ["predict", "workload=llama-70b"],
+            "unknown workload 'llama-70b'; did you mean 'llama_style'? your own:",
+        ),
         (["predict", "predict.sort=price"], "unknown value of predict.sort: 'price'; known: cost, time"),
         (["predict", "device=g4dn.large"], "device=g4dn.large is no device or instance; nearest: g4dn."),
         (

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from cli_process import ask
 
 from orchestrator.cli import main
 from workloads.apart import Room
@@ -49,6 +50,21 @@ def test_a_language_model_has_rates_prices_and_a_job_in_tokens(tmp_path, monkeyp
     assert found["job"]["tokens"] == 1_024_000
     (image,) = predictions(capsys, "workload=resnet50", "device=h100", "precision=bf16")
     assert image["tokens_per_sample"] is image["usd_per_million_tokens"] is None
+
+
+@pytest.mark.more
+def test_measurements_of_a_job_of_ones_own_decide_its_predictions_and_the_advice(
+    tmp_path, monkeypatch, capsys
+):
+    words = ("workload=digits", "trainer=torch_ddp", "device=cpu", "steps=100")
+    measured = ask("+sweep=single", JOBS, *words, "executor=inline", "tracking=none", cwd=tmp_path)
+    assert measured.code == 0, measured.out
+    monkeypatch.chdir(tmp_path)
+    (found,) = predictions(capsys, *words)
+    assert found["source"].startswith("own records of this very step: 1 of sweep single-digits")
+    assert main(["predict", "advise", "--json", JOBS, "+sweep=single", *words]) == 0
+    (advice,) = json.loads(capsys.readouterr().out)
+    assert advice["num_trials"] == 1
 
 
 @pytest.mark.more

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import closing
 from dataclasses import replace
 
 import pytest
@@ -110,12 +111,14 @@ def step(workload: str = "resnet18", **changes: object) -> StepProgram:
 
 @pytest.fixture(scope="module")
 def counter(tmp_path_factory):
-    return GpuTensorCounter(
+    counter = GpuTensorCounter(
         folder=tmp_path_factory.mktemp("counts"),
         limits=Limits(seconds=120, memory_bytes=4 * 2**30),
         code_sha256="code",
         compiles=True,
     )
+    with closing(counter):
+        yield counter
 
 
 def count(counter: GpuTensorCounter, asked: StepProgram) -> TensorCount:
@@ -251,7 +254,7 @@ def test_an_answer_is_kept(counter, monkeypatch):
     first = count(counter, step())
     assert counter.knows(step())
     monkeypatch.setattr(
-        "orchestrator.compile.step.run_child", lambda *_, **__: pytest.fail("a process was started")
+        "orchestrator.compile.step.ChildProcess", lambda *_, **__: pytest.fail("a process was started")
     )
     assert count(counter, step()) == first
 

@@ -113,7 +113,7 @@ def test_an_answer_is_kept_and_needs_no_process(cache, monkeypatch):
     asked = compiler(cache)
     assert asked.knows(step())
     for module in (tpu_programs, steps):
-        monkeypatch.setattr(module, "run_child", lambda *_, **__: pytest.fail("a process was started"))
+        monkeypatch.setattr(module, "ChildProcess", lambda *_, **__: pytest.fail("a process was started"))
     assert asked.find_fit(step()) == first
 
 
@@ -185,7 +185,7 @@ def test_a_small_step_waits_for_the_host_and_its_time_is_kept(cache, monkeypatch
     asked = timer(cache, compiles=False)
     assert asked.knows(step())
     for module in (tpu_programs, steps):
-        monkeypatch.setattr(module, "run_child", lambda *_, **__: pytest.fail("a process was started"))
+        monkeypatch.setattr(module, "ChildProcess", lambda *_, **__: pytest.fail("a process was started"))
     assert asked.predict_step(step()) == compiled
 
 

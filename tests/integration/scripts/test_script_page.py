@@ -166,6 +166,16 @@ def test_a_context_ends_the_script_and_a_loop_goes_on_behind_it(tmp_path: Path) 
 
 
 @pytest.mark.more
+def test_a_rehearsed_script_gets_the_name_of_the_device_and_the_cpu_of_pytorch(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(
+        f"{PLAIN}import sys\nopen('words', 'w').write(' '.join(sys.argv[1:]))\n"
+        "for i in steps(range(900), samples=64): pass"
+    )
+    assert run(tmp_path, "python train.py {device} {torch_device}", "device=t4").code == 0
+    assert (tmp_path / "words").read_text() == "t4 cpu"
+
+
+@pytest.mark.more
 def test_a_module_of_the_folder_is_a_command(tmp_path: Path) -> None:
     (tmp_path / "tools").mkdir()
     module = tmp_path / "tools/train.py"

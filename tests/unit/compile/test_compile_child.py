@@ -3,25 +3,33 @@
 import os
 import sys
 import time
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from orchestrator.compile.child import ChildError, Limits, run_child
+from orchestrator.compile.child import ChildError, ChildProcess, Limits
 from orchestrator.compile.step import answers_in
 
 GENEROUS = Limits(seconds=20, memory_bytes=2**30)
 
 
-def run(code: str, folder: Path, *, limits: Limits = GENEROUS, **options: object) -> list[str]:
-    return run_child(
-        [sys.executable, "-I", "-c", code],
-        request="hello",
-        variables=dict(os.environ),
-        folder=folder,
-        limits=limits,
-        **options,  # type: ignore[arg-type]
-    )
+def start(code: str, folder: Path, *, limits: Limits = GENEROUS, cwd: Path | None = None) -> ChildProcess:
+    command = [sys.executable, "-I", "-c", code]
+    return ChildProcess(command, variables=dict(os.environ), folder=folder, limits=limits, cwd=cwd)
+
+
+def run(
+    code: str,
+    folder: Path,
+    *,
+    is_enough: Callable[[Sequence[str]], bool] = lambda _: False,
+    limits: Limits = GENEROUS,
+    cwd: Path | None = None,
+) -> list[str]:
+    with closing(start(code, folder, limits=limits, cwd=cwd)) as child:
+        return child.ask("hello", is_enough=is_enough)
 
 
 def is_alive(pid: int) -> bool:
@@ -65,8 +73,29 @@ def test_a_child_that_takes_too_much_memory_is_killed(tmp_path):
 def test_a_child_is_ended_as_soon_as_its_answers_are_enough(tmp_path):
     code = f"open({str(tmp_path / 'done')!r}, 'w').close(); import time; time.sleep(60)"
     started = time.monotonic()
-    assert run(code, tmp_path, is_enough=(tmp_path / "done").exists) == []
+    assert run(code, tmp_path, is_enough=lambda _: (tmp_path / "done").exists()) == []
     assert time.monotonic() - started < 15
+
+
+def test_a_child_answers_one_request_after_the_other_until_it_is_closed(tmp_path):
+    code = "import os\nwhile True: print(os.getpid(), input(), flush=True); print('half', end='', flush=True)"
+    child = start(code, tmp_path)
+    first, second = (child.ask(word, is_enough=bool) for word in ("one", "two"))
+    pid = int(first[0].split()[0])
+    assert first == [f"{pid} one"]
+    assert second[-1].endswith(f"{pid} two")
+    assert child.is_alive
+    child.close()
+    assert not is_alive(pid)
+    assert not child.is_alive
+    child.close()
+
+
+def test_a_child_that_gave_no_answer_is_closed(tmp_path):
+    child = start("import time; time.sleep(60)", tmp_path, limits=Limits(seconds=0.5, memory_bytes=2**30))
+    with pytest.raises(ChildError, match="it took longer than"):
+        child.ask("hello", is_enough=bool)
+    assert not child.is_alive
 
 
 @pytest.mark.parametrize(
@@ -92,4 +121,4 @@ def test_an_answer_is_what_was_asked_for(lines):
 
 def test_a_python_that_is_not_there_is_named(tmp_path):
     with pytest.raises(ChildError, match=r"/no/python: No such file or directory"):
-        run_child(["/no/python"], request="", variables={}, folder=tmp_path, limits=GENEROUS)
+        ChildProcess(["/no/python"], variables={}, folder=tmp_path, limits=GENEROUS)

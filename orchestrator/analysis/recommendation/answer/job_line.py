@@ -85,8 +85,11 @@ def job_line(
         job: its name, where there are several.
         left_out: what its time and cost leave out; empty: no part beside the steps is in them.
     """
+    # of several reserved devices, which cost nothing, the fastest comes first
     priced = [one for one in costs if one.usd is not None]
-    cheapest = min(priced, key=_order_by_cost, default=first)
+    cheapest = min(
+        priced, key=lambda one: (one.usd.median if one.usd else math.inf, one.seconds.median), default=first
+    )
     named = (
         f"Your job{f' {job}' if job else ''} ({length}) on {first.setting}: {_cost(first)}{_known_by(first)}"
     )
@@ -103,7 +106,10 @@ def format_job_lines(recommendations: Sequence[Recommendation]) -> tuple[str, ..
     return tuple(
         job_line(
             answer.length,
-            build_job_cost(answer.best_measured or min(answer.standings, key=_order)),
+            build_job_cost(
+                answer.best_measured
+                or min(answer.standings, key=lambda one: (one.provenance != "measured", one.seconds.median))
+            ),
             map(build_job_cost, answer.standings),
             job=answer.job if len(recommendations) > 1 else "",
             left_out=describe_left_out(answer.standings),
@@ -119,11 +125,6 @@ def describe_left_out(settings: Sequence[RankedSetting]) -> str:
     return _LEFT_OUT[has_evaluation, any(one.checkpoint_share > 0 for one in settings)]
 
 
-def _order(one: RankedSetting) -> tuple[bool, float]:
-    """Measured settings come first, then the fastest."""
-    return one.provenance != "measured", one.seconds.median
-
-
 def build_job_cost(one: RankedSetting) -> JobCost:
     """Take the time and cost of the job from a setting of an answer."""
     return JobCost(
@@ -137,11 +138,6 @@ def build_job_cost(one: RankedSetting) -> JobCost:
         checkpoint_seconds=one.checkpoint_seconds,
         checkpoint_share=one.checkpoint_share,
     )
-
-
-def _order_by_cost(one: JobCost) -> tuple[float, float]:
-    """Return what priced settings are ordered by: of several reserved devices the fastest comes first."""
-    return one.usd.median if one.usd else math.inf, one.seconds.median
 
 
 def _cost(one: JobCost) -> str:

@@ -135,12 +135,13 @@ def _count_memory(job: Job, labels: Set[str]) -> NextStep | None:
 
 def _measure(trials: Sequence[NextTrial], candidate: CandidateSetting, *, is_without_setup: bool) -> NextStep:
     """Build the step that runs the first of these trials here, or on a machine that is rented for it."""
-    trial, is_here = trials[0], candidate.num_missing > 0
-    rented = f"rent {_machine_for(candidate)} for {trial.setting} and run it"
+    trial, is_here, price = trials[0], candidate.num_missing > 0, candidate.price
+    machine = f"{rented(price)} in {find_regions(price)}" if isinstance(price, Price) else "a machine"
+    rent = f"rent {machine} for {trial.setting} and run it"
     is_likeliest = trial.chance >= max(one.chance for one in trials)
     why = "" if is_likeliest else ", which tells most for its price"
     return NextStep(
-        why=f"{f'measure {trial.setting}' if is_here else rented}{why}",
+        why=f"{f'measure {trial.setting}' if is_here else rent}{why}",
         command=trial.command,
         is_here=is_here,
         usd=trial.usd,
@@ -153,12 +154,6 @@ def _measure(trials: Sequence[NextTrial], candidate: CandidateSetting, *, is_wit
 
 def _describe_start(candidates: Sequence[CandidateSetting]) -> str:
     return describe_start(one.price for one in candidates if one.is_rented)
-
-
-def _machine_for(candidate: CandidateSetting) -> str:
-    """Name what to rent: `n1-standard-8+1xT4 on demand in gcp us-central1`."""
-    price = candidate.price
-    return f"{rented(price)} in {find_regions(price)}" if isinstance(price, Price) else "a machine"
 
 
 def _command_of_sweep(job: Job, *flags: str) -> str:

@@ -72,8 +72,11 @@ def _points(curve: Iterable[Evaluation]) -> tuple[tuple[float, float], ...]:
 def read_run(record: TrialRecord, aim: Aim | None) -> Run | None:
     """Read from a record the times from which a longer training is estimated; None: nothing was timed."""
     result = record.result
-    step = _step_seconds(result) if result else None
-    if result is None or not step:
+    if result is None:
+        return None
+    steady = find_training_step(result)
+    step = steady.median if steady else mean_step_seconds(result)  # not timed in blocks: of all but the first
+    if not step:
         return None
     quality = result.quality.get(aim.metric) if aim else None
     pursuit = result.pursuit
@@ -110,12 +113,6 @@ def _checkpoint_seconds(result: TrainResult) -> float | None:
     if not result.num_checkpoints or result.resumed_from_step:
         return None
     return result.checkpoint_seconds / result.num_checkpoints
-
-
-def _step_seconds(result: TrainResult) -> float | None:
-    """Return a step of the training; where none was timed in blocks, the mean of all after the first."""
-    steady = find_training_step(result)
-    return steady.median if steady else mean_step_seconds(result)
 
 
 def fatal_failures(failed: Sequence[TrialRecord], num_trials: int) -> str:

@@ -23,7 +23,7 @@ from orchestrator.train.trainers.script.part import (
 )
 from orchestrator.train.trainers.script.seen_files import MOST_FILES, SeenFiles
 from orchestrator.train.trainers.script.variables import build_variables
-from workloads.script.command import find_observed_words, format_words
+from workloads.script.command import TORCH_DEVICES, find_observed_words, format_words
 from workloads.spec import Phase, ScriptSpec
 
 _LEAST_WAIT = 0.1  # of the time of steps; below it a loader with processes may have read ahead
@@ -110,6 +110,7 @@ class ScriptTrainer:
                 "precision": job.precision,
                 "seed": trial.seed,
                 "steps": trial.steps,
+                "torch_device": TORCH_DEVICES[job.kind],  # of the device that runs it: a rehearsal has a CPU
             },
         )
         if words[0] == "python" and workload.python:

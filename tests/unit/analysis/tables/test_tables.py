@@ -248,7 +248,9 @@ def test_trials_that_the_plan_does_not_ask_for_are_counted_and_not_shown():
     nothing = Plan(sweep="example", placements=(), cached=(), skipped=())
     told = build_headline(collect_findings([record()], nothing))
     assert told[0].startswith("0 trials measured")
-    assert told[1] == "Not shown: 1 trial in this sweep's ledger that are not part of this plan."
+    assert told[1] == (
+        "Not compared: 1 trial of other requests in this folder; one request for all settings compares them."
+    )
 
 
 def test_a_rehearsal_and_a_failure_are_in_no_comparison_matrix_scaling_or_choice():

@@ -1,0 +1,41 @@
+"""Which of the user's own records tell of a workload's steps as it is now."""
+
+import pytest
+from builders import trial_spec
+
+from orchestrator.core.trial_spec import TrialSpec
+from orchestrator.predict.step_time.own_records import is_current, of_source
+from workloads.registry import cached_workload
+
+
+def build_trials(*data: str) -> tuple[TrialSpec, ...]:
+    return tuple(trial_spec(data=one) for one in data)
+
+
+@pytest.mark.parametrize("source", ["auto", "real", "synthetic"])
+def test_records_of_own_data_are_found_for_any_source(source):
+    trials = build_trials("own:digits:1")
+    assert of_source(trials, source, build_spec=lambda one: one) == trials
+
+
+def test_records_of_real_data_come_before_others_and_a_named_source_has_its_own():
+    trials = build_trials("synthetic:mnist:1", "real:mnist:1")
+    assert [one.data for one in of_source(trials, "auto", build_spec=lambda one: one)] == ["real:mnist:1"]
+    named = of_source(trials, "synthetic", build_spec=lambda one: one)
+    assert [one.data for one in named] == ["synthetic:mnist:1"]
+    assert of_source(trials, "standin", build_spec=lambda one: one) == ()
+
+
+def test_a_record_of_a_script_is_current_until_its_version_or_its_data_changes(tmp_path):
+    options = {"command": "python train.py", "folder": str(tmp_path)}
+    (tmp_path / "train.py").write_text("pass")
+    spec = cached_workload("script", options)
+    data, _ = spec.find_data_key("auto")
+
+    def is_known(**changes: object) -> bool:
+        found = {"workload_version": spec.version, "data": data, **changes}
+        return is_current(trial_spec(workload="script", workload_options=options, **found))
+
+    assert is_known()
+    assert not is_known(workload_version=spec.version + 1)
+    assert not is_known(data="own:script:0")
