@@ -118,18 +118,15 @@ class ChildProcess:
 
     def _wait(self, is_enough: Callable[[], bool]) -> bool:
         """Wait for the end, and return whether the answer came before it. Raises ChildError."""
-        deadline = time.monotonic() + self._limits.seconds
+        seconds, most_bytes = self._limits.seconds, self._limits.memory_bytes
+        deadline, more_time = time.monotonic() + seconds, f"compile.seconds={2 * seconds:g}"
         while self._process.poll() is None:
             if is_enough():
                 return True
             if time.monotonic() > deadline:
-                raise ChildError(
-                    f"it took longer than {self._limits.seconds:g} s; "
-                    f"compile.seconds={2 * self._limits.seconds:g} gives it more"
-                )
-            if _resident_bytes(self._process.pid) > self._limits.memory_bytes:
-                gibibytes = self._limits.memory_bytes / 2**30
-                raise ChildError(f"it took more than {gibibytes:.0f} GiB of this host's memory")
+                raise ChildError(f"it took longer than {seconds:g} s; {more_time} gives it more")
+            if _resident_bytes(self._process.pid) > most_bytes:
+                raise ChildError(f"it took more than {most_bytes / 2**30:.0f} GiB of this host's memory")
             time.sleep(_POLL_SECONDS)
         return False
 

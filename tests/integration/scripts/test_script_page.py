@@ -166,6 +166,20 @@ def test_a_context_ends_the_script_and_a_loop_goes_on_behind_it(tmp_path: Path) 
 
 
 @pytest.mark.more
+def test_a_failure_behind_the_measured_steps_is_in_the_record(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(
+        f"{PLAIN}for epoch in range(2):\n"
+        "    count = 0\n"
+        "    for i in steps(range(100), samples=64): count += 1\n"
+        "    print(64 / count)"
+    )
+    assert run(tmp_path, "python train.py").code == 0
+    [record] = records_in(tmp_path)
+    failed = "the script ended with exit code 1: ZeroDivisionError: division by zero"
+    assert f"what follows the measured steps: {failed}" in record["result"]["unchecked"]
+
+
+@pytest.mark.more
 def test_a_rehearsed_script_gets_the_name_of_the_device_and_the_cpu_of_pytorch(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(
         f"{PLAIN}import sys\nopen('words', 'w').write(' '.join(sys.argv[1:]))\n"

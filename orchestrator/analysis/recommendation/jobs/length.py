@@ -101,12 +101,12 @@ def _declared(training: FullTraining | None) -> JobLength | None:
 
 
 def _of_epochs(epochs: float, train_samples: int, *, origin: str) -> JobLength:
-    noun = "epoch" if epochs == 1 else "epochs"
-    source = f"{epochs:,g} {noun} x {counted(train_samples, 'sample')}, {origin}"
     samples = max(1, round(Fraction(epochs) * train_samples))
+    label = counted(samples, "sample") if epochs == 1 else f"{epochs:,g} epochs"
+    whole = label if epochs == 1 else f"{label} x {counted(train_samples, 'sample')}"
+    source = f"{whole}, {origin}"
     if samples > MOST_SAMPLES:
         raise ConfigError(f"{source}: a job has at most {MOST_SAMPLES:,} samples; {_CURE}")
-    label = counted(samples, "sample") if epochs == 1 else f"{epochs:,g} epochs"
     return JobLength(samples=samples, source=source, label=label)
 
 

@@ -82,13 +82,13 @@ def read_run(record: TrialRecord, aim: Aim | None) -> Run | None:
     pursuit = result.pursuit
     reached = pursuit.reached if pursuit else None
     to_target, one_checkpoint = None, _checkpoint_seconds(result)
+    # without a quality nothing was evaluated: an empty call takes microseconds
+    evaluation_seconds = result.evaluation_seconds if result.quality else 0.0
     if reached and pursuit and not result.resumed_from_step:
         to_target = result.launch_seconds + reached.training_seconds + pursuit.evaluation_seconds
     return Run(
-        fixed_seconds=result.launch_seconds
-        + max(0.0, result.first_step_seconds - step)
-        + result.evaluation_seconds,
-        last_evaluation_seconds=result.evaluation_seconds,
+        fixed_seconds=result.launch_seconds + max(0.0, result.first_step_seconds - step) + evaluation_seconds,
+        last_evaluation_seconds=evaluation_seconds,
         step_seconds=step,
         samples=result.samples,
         missed_target=pursuit is not None and reached is None,

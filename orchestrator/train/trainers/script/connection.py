@@ -188,20 +188,23 @@ class Script:
         with contextlib.suppress(OSError):
             self._connection.sendall(f"{json.dumps(order)}\n".encode())
 
-    def finish(self, *, trains_to_end: bool) -> None:
+    def finish(self, *, trains_to_end: bool) -> TrialError | None:
         """Let a script that reports steps stop, or train to its end; one that does not stop is ended.
+
+        Return how it failed after the order to stop; None: it did not, or did not end in time.
 
         Raises:
             TrialError: a script that was to train to its end failed.
         """
         if self._connection is None:
-            return
+            return None
         self.order({"order": "free" if trains_to_end else "stop"})
         if trains_to_end:
             self._process.wait()
             self._require_success()
         else:
             self._wait(_LEAVE_SECONDS)
+        return self._find_failure()
 
     def close(self) -> None:
         """End all that came of the script, and write its standard error to the log."""
@@ -223,9 +226,11 @@ class Script:
             self._process.wait(seconds)
 
     def _require_success(self) -> None:
-        failure = failure_in(self._process.poll() or 0, self._errors.text(), variables=self._variables)
-        if failure is not None:
+        if failure := self._find_failure():
             raise failure
+
+    def _find_failure(self) -> TrialError | None:
+        return failure_in(self._process.poll() or 0, self._errors.text(), variables=self._variables)
 
 
 def failure_in(code: int, standard_error: str, *, variables: ScriptVariables) -> TrialError | None:

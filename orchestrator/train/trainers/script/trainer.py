@@ -308,7 +308,8 @@ class ScriptTrainer:
     def close(self) -> None:
         """Let the script stop or train to its end, and end all that came of it."""
         try:
-            self._script.finish(trains_to_end=self._spec.train_to_end)
+            if failure := self._script.finish(trains_to_end=self._spec.train_to_end):
+                self.unchecked = (*self.unchecked, f"what follows the measured steps: {failure}")
         finally:
             self._script.close()
 

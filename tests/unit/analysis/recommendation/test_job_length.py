@@ -62,7 +62,7 @@ def test_fifty_declared_epochs_of_sixty_thousand_samples_are_three_million():
 
 
 def test_one_epoch_is_not_several():
-    assert told(FullTraining(epochs=1, train_samples=10))[1].startswith("1 epoch x 10 samples, ")
+    assert told(FullTraining(epochs=1, train_samples=10))[1].startswith("10 samples, ")
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ def test_a_new_file_of_the_data_is_another_place(model, tmp_path):
     assert None is not find_place(model=str(model), data=str(data)) != first
 
 
-def test_what_may_change_unseen_has_no_place(model, tmp_path):
+def test_a_job_of_a_hub_or_of_own_code_has_no_place(model, tmp_path):
     assert find_place(model="gpt2") is None, "a name on a hub"
     assert find_place(model=str(model), data=str(tmp_path / "absent")) is None
     assert find_place(model=str(model), no_such_option=1) is None
