@@ -1,9 +1,7 @@
 """A sweep's configuration and a command line -> combinations of options and values, and a name."""
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass
-from hashlib import sha256
 from itertools import chain, product
 from math import prod
 from typing import Any
@@ -23,6 +21,7 @@ from orchestrator.core.pool import Cluster
 from orchestrator.core.sweep import MOST_TRIALS, MOST_UNEQUAL, Point
 from orchestrator.execute.machine.inventory import accelerators_here, recognised
 from orchestrator.plan.expand import Combination, expand, matches
+from workloads.script.command import hash_name, name_command
 
 _MOST_JOBS = 3
 _MOST_CHARACTERS = 100  # of a sweep's name
@@ -41,24 +40,12 @@ def name_of_jobs(option: str, points: Iterable[Point]) -> str:
     name = "-".join((option, *jobs))
     if len(jobs) <= _MOST_JOBS and len(name) <= _MOST_CHARACTERS:
         return name
-    return f"{option}-{len(jobs)}-jobs-{_digest('-'.join(jobs))}"
+    return f"{option}-{len(jobs)}-jobs-{hash_name('-'.join(jobs))}"
 
 
 def _name_job(point: Point) -> str:
     """Name the workload; of a script the file, with a hash of its command and folder."""
-    if point.workload != "script":
-        return point.workload
-    command, folder = (str(point.workload_options.get(name, "")) for name in ("command", "folder"))
-    words = command.split()
-    files = [word for word in words if word.endswith(".py")]
-    arguments = [word for word in words[1:] if not word.startswith("-")]
-    file = [*files, *arguments, *words, ""][0].rpartition("/")[2].removesuffix(".py")
-    stem = re.sub(r"[^A-Za-z0-9]+", "-", file).strip("-")
-    return "-".join(filter(None, (stem[:40], _digest(f"{folder}\0{command}"))))
-
-
-def _digest(text: str) -> str:
-    return sha256(text.encode()).hexdigest()[:6]
+    return name_command(point.workload_options) if point.workload == "script" else point.workload
 
 
 _NONE_INCLUDED = "sweep.include=null"

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
 from orchestrator.core.sweep import Point
+from workloads.script.command import name_command
 
 
 def group_jobs(
@@ -29,8 +30,11 @@ def group_jobs(
 
 
 def describe_job(point: Point) -> str:
-    """Name the workload with its options: `vgg16 image_size=64 data.source=real`."""
-    options = sorted(point.workload_options.items())
+    """Name the workload with its options: `vgg16 image_size=64 data.source=real`; a script by its file."""
+    name, options = point.workload, dict(sorted(point.workload_options.items()))
+    if name == "script":
+        name = f"{name} {name_command(options)}"
+        options = {key: value for key, value in options.items() if key not in ("command", "folder")}
     if point.data_source != "auto":
-        options.append(("data.source", point.data_source))
-    return " ".join((point.workload, *(f"{name}={value}" for name, value in options)))
+        options["data.source"] = point.data_source
+    return " ".join((name, *(f"{key}={value}" for key, value in options.items())))

@@ -109,6 +109,22 @@ def _filled(word: str, values: Mapping[str, object]) -> str:
         raise ValueError(f"script.command has {word!r}, which cannot be filled in: {error}") from error
 
 
+def name_command(options: Mapping[str, object]) -> str:
+    """Name a script after its file, with a hash of its command and folder: `train-3f2a91`."""
+    command, folder = (str(options.get(name, "")) for name in ("command", "folder"))
+    words = command.split()
+    files = [word for word in words if word.endswith(".py")]
+    arguments = [word for word in words[1:] if not word.startswith("-")]
+    file = [*files, *arguments, *words, ""][0].rpartition("/")[2].removesuffix(".py")
+    stem = re.sub(r"[^A-Za-z0-9]+", "-", file).strip("-")
+    return "-".join(filter(None, (stem[:40], hash_name(f"{folder}\0{command}"))))
+
+
+def hash_name(text: str) -> str:
+    """Return six digits that differ between long names."""
+    return hashlib.sha256(text.encode()).hexdigest()[:6]
+
+
 def describe_in_plain_words(command: str) -> list[str]:
     """Return the words of a command that have no placeholder, those that a shell runs too."""
     return [word for word in _expand_shell(shlex.split(command)) if "{" not in word]

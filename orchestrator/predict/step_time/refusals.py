@@ -25,7 +25,7 @@ def find_refusal(query: StepQuery, models: DefaultModels, own: Sequence[StepQuer
     """
     if find_cost(query.spec) is None:
         return Refusal(
-            reason="the operations of a script are not known before it runs, "
+            reason="the operations of a script are not counted, "
             "those of a job are: docs/tutorials/own_job.md",
             to_measure="this point",
         )
