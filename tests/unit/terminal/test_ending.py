@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from builders import placement
+from builders import placement, trial_spec
 from report_builders import PRICE, forecast, measured, plan_of, rehearsed, repeats, tpu_vs_gpu
 
 from orchestrator.analysis.findings import collect_findings
@@ -183,6 +183,16 @@ def test_a_sweep_that_was_stopped_shows_how_to_go_on():
     plan = Plan(sweep="example", placements=(placement(),), cached=plan.cached, skipped=())
     end = choose_ending(collect_findings(records, plan))
     assert end.steps[0] == "run what is left, 1 trial: python -m orchestrator next +sweep=example"
+
+
+def test_what_is_left_of_devices_that_are_not_here_is_named_as_rehearsed():
+    records = [measured()]
+    left = placement(trial_spec(device="t4", host_cpu=None), provenance="rehearsed")
+    plan = Plan(sweep="example", placements=(left,), cached=plan_of(records).cached, skipped=())
+    end = choose_ending(collect_findings(records, plan))
+    assert end.steps[0].startswith(
+        "run what is left, 1 trial, 1 of them rehearsed, as their devices are not here: "
+    )
 
 
 @pytest.mark.parametrize(("number", "more"), [(1, ""), (3, "; 2 more failures with --full")])
