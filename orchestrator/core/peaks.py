@@ -24,7 +24,7 @@ class Peaks:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Calibration:
+class ProductBenchmark:
     """Products of square matrices in a trial's own processes, precision and threads, after all else.
 
     Attributes:

@@ -8,7 +8,7 @@ from orchestrator.core.errors import FAILURE_KINDS, FailureKind, RecordError
 from orchestrator.core.estimate import CompiledStep
 from orchestrator.core.inventory import HostUsage
 from orchestrator.core.memory_fit import NoFit, Verdict
-from orchestrator.core.peaks import Calibration, Peaks
+from orchestrator.core.peaks import Peaks, ProductBenchmark
 from orchestrator.core.placement import Placement, Provenance
 from orchestrator.core.price import Price, Unpriced
 from orchestrator.core.trial_progress import Pruning, TargetRun
@@ -162,7 +162,7 @@ class TrainResult:
     peaks: Peaks | None = None
     energy_joules: Mapping[str, float] = field(default_factory=dict)
     pursuit: TargetRun | None = None
-    calibration: Calibration | None = None
+    calibration: ProductBenchmark | None = None
     train_samples: int | None = None
     held_out_samples: int | None = None
     resumed_from_step: int = 0

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Annotated, Any
 
-from orchestrator.core.peaks import Calibration
+from orchestrator.core.peaks import ProductBenchmark
 from orchestrator.core.result import DeviceFacts, TrainResult
 from orchestrator.train.measurement.calibration import PRODUCT_SIZE
 from orchestrator.train.measurement.loop import LoopTimes
@@ -97,7 +97,7 @@ def _find_joules(ranks: Sequence[RankResult]) -> dict[str, float]:
     }
 
 
-def _find_calibration(ranks: Sequence[RankResult]) -> Calibration | None:
+def _find_calibration(ranks: Sequence[RankResult]) -> ProductBenchmark | None:
     if not ranks[0].product_seconds:
         return None
-    return Calibration(size=PRODUCT_SIZE, seconds=tuple(rank.product_seconds for rank in ranks))
+    return ProductBenchmark(size=PRODUCT_SIZE, seconds=tuple(rank.product_seconds for rank in ranks))

@@ -6,7 +6,7 @@ import pytest
 from plan_builders import device
 
 from orchestrator.core.codec import from_json, to_json
-from orchestrator.core.peaks import Calibration, Peaks, find_peaks, peaks_together
+from orchestrator.core.peaks import Peaks, ProductBenchmark, find_peaks, peaks_together
 
 GPU = device("a100_40", kind="gpu", peak_flops_per_second={"bf16": 3.12e14}, source="its datasheet")
 
@@ -34,19 +34,19 @@ def test_unknown_figures_survive_a_ledger():
 
 
 def test_ranks_that_multiply_at_once_can_do_what_they_did_together_in_the_fastest_product():
-    calibration = Calibration(size=1000, seconds=((0.2, 0.05), (0.1, 0.25)))  # slowest rank: 0.2, 0.25
+    calibration = ProductBenchmark(size=1000, seconds=((0.2, 0.05), (0.1, 0.25)))  # slowest rank: 0.2, 0.25
     assert calibration.flops_per_second == pytest.approx(2 * 2e9 / 0.2)
 
 
 @pytest.mark.parametrize(("ranks", "processes"), [(1, "this process"), (2, "2 processes at once")])
 def test_a_calibration_shows_what_it_is(ranks, processes):
-    source = Calibration(size=2048, seconds=((0.1,) * 8,) * ranks).source
+    source = ProductBenchmark(size=2048, seconds=((0.1,) * 8,) * ranks).source
     assert source == f"calibrated: fastest of 8 products of 2048 x 2048, {processes}"
 
 
 def test_a_calibration_survives_a_ledger():
-    calibration = Calibration(size=1000, seconds=((0.2, 0.05),))
-    assert from_json(Calibration, to_json(calibration)) == calibration
+    calibration = ProductBenchmark(size=1000, seconds=((0.2, 0.05),))
+    assert from_json(ProductBenchmark, to_json(calibration)) == calibration
 
 
 def test_peaks_of_different_devices_are_summed_and_unknown_beside_a_device_without_peaks():

@@ -12,7 +12,7 @@ from orchestrator.analysis.findings import collect_findings
 from orchestrator.analysis.measurements.frame import build_frame
 from orchestrator.analysis.measurements.measured import find_measured
 from orchestrator.analysis.measurements.setting import build_setting
-from orchestrator.core.result import Calibration
+from orchestrator.core.result import ProductBenchmark
 from orchestrator.core.trial_spec import setting_id, trial_id
 
 RATES = (1000, 1010)
@@ -125,7 +125,7 @@ def test_cost_is_shown_per_setting_with_all_its_seeds():
 
 
 def test_utilisation_is_shown_per_setting_with_all_its_seeds():
-    peak = Calibration(size=2048, seconds=((0.1,),))
+    peak = ProductBenchmark(size=2048, seconds=((0.1,),))
     records = [measured(seed=seed, recorded={"calibration": peak}) for seed in SEEDS]
     (row,) = collect_rows("Utilisation", records)
     assert row["trial"] == "mnist_cnn cpu torch_ddp fp32"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from orchestrator.analysis.metrics.cost import compute_costs
 from orchestrator.analysis.metrics.definitions import METRICS, collect_metrics
 from orchestrator.analysis.metrics.metric import find_step_seconds
-from orchestrator.core.peaks import Calibration, Peaks
+from orchestrator.core.peaks import Peaks, ProductBenchmark
 from orchestrator.core.result import Failure
 
 OF_A_TARGET = ("seconds_to_target", "steps_to_target", "best_quality", "pursuit_evaluation_seconds")
@@ -128,7 +128,7 @@ def test_without_a_known_peak_there_is_no_utilisation():
 
 
 def test_a_gigaflop_in_ten_milliseconds_is_half_of_a_calibrated_fifth_of_a_teraflop_a_second():
-    calibration = Calibration(size=1000, seconds=((0.02, 0.01),))  # 2 GFLOP in 10 ms
+    calibration = ProductBenchmark(size=1000, seconds=((0.02, 0.01),))  # 2 GFLOP in 10 ms
     metrics = collect_metrics(record(result=train_result(calibration=calibration)))
     assert metrics["calibrated_flops_per_second"] == pytest.approx(2e11)
     assert metrics["mfu_calibrated"] == pytest.approx(0.5)
@@ -136,7 +136,7 @@ def test_a_gigaflop_in_ten_milliseconds_is_half_of_a_calibrated_fifth_of_a_teraf
 
 
 def test_a_disturbed_calibration_gives_no_utilisation():
-    disturbed = Calibration(size=1000, seconds=((0.03, 0.04),))
+    disturbed = ProductBenchmark(size=1000, seconds=((0.03, 0.04),))
     metrics = collect_metrics(record(result=train_result(calibration=disturbed)))
     assert metrics["calibrated_flops_per_second"] == pytest.approx(2e9 / 0.03)
     assert "mfu_calibrated" not in metrics

@@ -8,7 +8,7 @@ from orchestrator.analysis.findings import collect_findings
 from orchestrator.analysis.report.export import format_markdown
 from orchestrator.analysis.report.method import describe_method
 from orchestrator.analysis.tables.utilisation import utilisation_table
-from orchestrator.core.peaks import Calibration, Peaks
+from orchestrator.core.peaks import Peaks, ProductBenchmark
 from orchestrator.core.placement import Plan
 from orchestrator.core.trial_spec import TimingSpec
 
@@ -21,7 +21,7 @@ def rows(*records) -> list[tuple[str, ...]]:
 
 
 def calibrated(seconds: float, **changes):
-    calibration = Calibration(size=1000, seconds=((seconds,),))
+    calibration = ProductBenchmark(size=1000, seconds=((seconds,),))
     return record(spec=trial_spec(**changes), result=train_result(calibration=calibration))
 
 
@@ -42,7 +42,7 @@ def test_a_disturbed_calibration_has_a_dash():
 
 
 def test_published_and_calibrated_peaks_are_never_one_row():
-    both = train_result(peaks=PUBLISHED, calibration=Calibration(size=1000, seconds=((0.01,),)))
+    both = train_result(peaks=PUBLISHED, calibration=ProductBenchmark(size=1000, seconds=((0.01,),)))
     assert [row[3] for row in rows(record(result=both))] == ["published: its datasheet", CALIBRATED]
 
 
