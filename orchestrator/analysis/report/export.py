@@ -17,10 +17,17 @@ _MARKUP = re.compile(r"([\\`*_\[\]#|<>~&@])")
 
 def format_markdown(sweep: str, findings: Findings) -> str:
     """Write one section per table; a long one is cut, with a note."""
-    blocks = [f"## {_escaped(sweep)}", "\n".join(f"- {_escaped(name)}" for name in build_headline(findings))]
+    blocks = [f"## {_escaped(sweep)}", "\n".join(map(_point, build_headline(findings)))]
     for table in findings.tables:
         blocks += _section(cut(table, most_rows=_MOST_ROWS))
     return "\n\n".join(blocks) + "\n"
+
+
+def _point(sentence: str) -> str:
+    """Write a point of a list, with its command as code, to be pasted, unless that could become markup."""
+    text, run, command = sentence.partition(" Run: ")
+    shown = _escaped(command) if {"<", "`", "\n"} & {*command} else f"`{command}`"
+    return f"- {_escaped(text)}{run}{shown}" if run else f"- {_escaped(text)}"
 
 
 def _section(table: Table) -> Iterator[str]:

@@ -18,6 +18,11 @@ def test_it_begins_with_the_headline_and_has_a_table_for_each_fate():
     assert titles[-1] == "Skipped"
 
 
+def test_a_command_can_be_pasted():
+    told = format_markdown("tpu_vs_gpu", collect_findings(*tpu_vs_gpu()))
+    assert " Run: `python -m orchestrator +sweep=single sweep.name=example workload=mnist_cnn " in told
+
+
 def test_every_row_has_as_many_cells_as_its_table_has_columns():
     for block in format_markdown("x", collect_findings(*hostile())).split("\n\n"):
         rows = [line for line in block.splitlines() if line.startswith("|")]
