@@ -20,7 +20,7 @@ JOBS = ROOT / "docs/examples/jobs"
 RUNS = [
     words
     for line in PAGE.splitlines()
-    if line.startswith("python -m ") and (words := shlex.split(line)[3:])[0] != "plan"
+    if line.startswith("python -m ") and (words := shlex.split(line)[3:])[0] not in ("plan", "predict")
 ]
 SHORT = ("executor=inline", "tracking=none")
 
