@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 
 _DESCRIBING = "predicting; a model of billions of weights takes minutes to describe"
+_MOST_TRIALS = 3  # of those to measure next
 
 
 def predict(line: CommandLine, screen: Screen) -> int:
@@ -93,7 +94,8 @@ def advise(line: CommandLine, screen: Screen) -> int:
         describe_verdict,
         noise_banner,
     )
-    from orchestrator.analysis.recommendation.tables import build_tables, convert_to_plain
+    from orchestrator.analysis.recommendation.tables import NEXT, build_tables, convert_to_plain
+    from orchestrator.analysis.table import cut
     from orchestrator.pipeline.predictions import advised
 
     given = [word for word in line.overrides if word.startswith(CONFIDENCE)]
@@ -108,7 +110,8 @@ def advise(line: CommandLine, screen: Screen) -> int:
         if sentence:
             screen.line(sentence)
     for table in build_tables(recommendations):
-        screen.table(table)
+        is_long = table.title == NEXT  # it proposes to ask again after each of its trials
+        screen.table(cut(table, most_rows=_MOST_TRIALS, others="--json has all") if is_long else table)
     for sentence in filter(None, map(describe_next, recommendations)):
         screen.line(sentence)
     return DONE

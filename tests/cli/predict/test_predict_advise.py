@@ -77,6 +77,16 @@ def test_what_to_measure_is_shown_with_its_cost_until_the_winner_is_clear(workin
     assert all(errand.usd > 0 and errand.gain > 0 for errand in found.errands)
 
 
+@pytest.mark.more
+def test_three_of_many_trials_to_measure_are_shown(working_directory, capsys):
+    words = ("+sweep=finetune_devices", "device=t4,l4,a10g,v100,a100_40,h100", "report.goal=cheapest")
+    found = advice(working_directory, *words, confidence=0.999)
+    assert len(found.errands) > 3
+    assert main(["predict", "advise", *words, "confidence=0.999"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert f"Shown are the first 3 of {len(found.errands)} rows; --json has all." in out
+
+
 def test_boot_is_not_mentioned_for_a_present_device(working_directory, capsys):
     measure(working_directory, "cpu", 0.1, host_cpu=local_node(()).host_cpu)
     words = (*VGG[:-1], "device=cpu", "report.epochs=5")

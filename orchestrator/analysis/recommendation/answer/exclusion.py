@@ -105,7 +105,11 @@ def find_lesson(
             reason = f"batch {other.batch_size:,} ran out of memory there"
             return _excluded(candidate, reason, "", may_be_best=False)
         same_trainer = theirs.get("trainer") == own.get("trainer")
-        if "environment" in other.failure_kinds and same_trainer and not _works_elsewhere(theirs, measured):
+        works_elsewhere = (
+            factors.get("trainer") == theirs.get("trainer") and _on_same_devices(theirs, factors)
+            for factors in map(find_factors, measured)
+        )
+        if "environment" in other.failure_kinds and same_trainer and not any(works_elsewhere):
             return _excluded(candidate, f"the environment of {own.get('trainer')} failed", "it again")
         if "infeasible" in other.failure_kinds and _on_same_devices(own, theirs):
             return _excluded(candidate, "no node came for a trial on these devices", "it again")
@@ -122,14 +126,6 @@ def exclude_doubtful(
         (one, exclusion or (_excluded(one, *_MAY_NOT_FIT[one.doubt]) if one.doubt else None))
         for one, exclusion in exclusions
     ]
-
-
-def _works_elsewhere(failed: Mapping[str, str], measured: Sequence[CandidateSetting]) -> bool:
-    """Return whether something was measured by the trainer of a failed setting, on the same devices."""
-    return any(
-        factors.get("trainer") == failed.get("trainer") and _on_same_devices(failed, factors)
-        for factors in map(find_factors, measured)
-    )
 
 
 def _on_same_devices(own: Mapping[str, str], theirs: Mapping[str, str]) -> bool:
