@@ -69,7 +69,7 @@ def main(arguments: Sequence[str]) -> int:
         return WRONG_REQUEST
     except KeyboardInterrupt:
         name = next((word for word in arguments if not word.startswith("-")), "")
-        print_error(f"interrupted{'' if name == 'predict' else _KEPT}")  # which runs no trials
+        print_error(f"interrupted{'' if name == 'predict' else _KEPT}")  # it runs no trials
         return INTERRUPTED
 
 

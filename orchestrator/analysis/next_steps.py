@@ -20,7 +20,7 @@ def list_steps(findings: Findings) -> tuple[NextStep, ...]:
     done = {record.trial_id for record in findings.records}
     waiting = [one.provenance for one in plan.placements if one.trial_id not in done]
     if rehearsed := waiting.count("rehearsed"):
-        left = f"{left}, {rehearsed:,} of them rehearsed, as their devices are not here"
+        left = f"{left}, {rehearsed:,} of which only rehearse, without their devices"
     rest = [NextStep(why=f"run what is left, {left}", command=plan.command)] if is_open else []
     proposed = [answer.next_step for answer in findings.recommendations if answer.next_step]
     return (*rest, *(step for step in proposed if not rest or step.command != plan.command))

@@ -4,6 +4,7 @@ import json
 import math
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 
 _DESCRIBING = "predicting; a model of billions of weights takes minutes to describe"
-_MOST_TRIALS = 3  # of those to measure next
+_MOST_TRIALS = 3  # to measure next, of each job; --json has all
 
 
 def predict(line: CommandLine, screen: Screen) -> int:
@@ -94,8 +95,7 @@ def advise(line: CommandLine, screen: Screen) -> int:
         describe_verdict,
         noise_banner,
     )
-    from orchestrator.analysis.recommendation.tables import NEXT, build_tables, convert_to_plain
-    from orchestrator.analysis.table import cut
+    from orchestrator.analysis.recommendation.tables import build_tables, convert_to_plain
     from orchestrator.pipeline.predictions import advised
 
     given = [word for word in line.overrides if word.startswith(CONFIDENCE)]
@@ -109,9 +109,9 @@ def advise(line: CommandLine, screen: Screen) -> int:
     for sentence in (*map(describe_verdict, recommendations), noise_banner(recommendations), *inputs):
         if sentence:
             screen.line(sentence)
-    for table in build_tables(recommendations):
-        is_long = table.title == NEXT  # it proposes to ask again after each of its trials
-        screen.table(cut(table, most_rows=_MOST_TRIALS, others="--json has all") if is_long else table)
+    # the table advises to ask again after each of its trials
+    for table in build_tables([replace(one, errands=one.errands[:_MOST_TRIALS]) for one in recommendations]):
+        screen.table(table)
     for sentence in filter(None, map(describe_next, recommendations)):
         screen.line(sentence)
     return DONE

@@ -8,6 +8,7 @@ from orchestrator.config.loader import load
 from orchestrator.core.errors import ConfigError, UnknownNameError
 from orchestrator.core.settings import Settings
 from orchestrator.pipeline.tracking import last_plan_in
+from orchestrator.record.running_plan import running_plan_in
 from orchestrator.terminal.printing import display_path
 
 
@@ -19,7 +20,8 @@ def list_stored_words(words: Sequence[str]) -> Sequence[str]:
     """
     settings = _named(words)
     folder = settings.outputs / settings.sweep.name
-    plan = last_plan_in(folder)
+    running = running_plan_in(folder)
+    plan = running.plan if running else last_plan_in(folder)
     if plan is None:
         others = sorted(path.parent.name for path in settings.outputs.glob("*/plan.json"))
         known = f"; sweeps with one: {', '.join(others)}" if others else ""
@@ -39,6 +41,7 @@ def _named(words: Sequence[str]) -> Settings:
             raise
         name, rest = named[0].partition("=")[2], [word for word in words if word not in named]
         settings = load(["+sweep=single", f"sweep.name={name}", *rest], working_directory=Path.cwd())
-        if last_plan_in(settings.outputs / name) is None:
+        folder = settings.outputs / name
+        if running_plan_in(folder) is None and last_plan_in(folder) is None:
             raise
         return settings

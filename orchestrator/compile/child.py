@@ -15,10 +15,10 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Limits of one child process.
+    """Limits of a child process.
 
     Attributes:
-        seconds: time until it is killed.
+        seconds: time of one answer, after which it is killed.
         memory_bytes: resident memory beyond which it is killed.
     """
 
@@ -37,7 +37,6 @@ class ChildProcess:
 
     Args:
         folder: place of its output.
-        limits: its time is that of one answer.
         cwd: folder that it runs in; None: `folder`, for a program that leaves files where it runs.
 
     Raises:

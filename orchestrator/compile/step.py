@@ -16,7 +16,7 @@ from orchestrator.core.memory_fit import MemoryFit, NoFit, TensorCount
 from orchestrator.core.trainer import TrainerEnvironment
 from orchestrator.core.trial_spec import Option
 from orchestrator.execute.machine.child_process import link_code
-from orchestrator.train.capture.request import CaptureRequest
+from orchestrator.train.capture.request import REFUSED, CaptureRequest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,11 +189,11 @@ def ask_trainer(
 
     def is_answer(lines: Sequence[str]) -> bool:
         found = answers_in(lines).keys()
-        return found >= keys or "error" in found
+        return found >= keys or REFUSED in found
 
     answer = answers_in(child.ask(codec.to_json(request), is_enough=is_answer))
     if not answer.keys() >= keys:
-        reason = answer.get("error", "its process gave no answer")
+        reason = answer.get(REFUSED, "its process gave no answer")
         raise ChildError(f"the step of {step.trainer} cannot be traced: {reason}")
     return answer
 

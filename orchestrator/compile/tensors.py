@@ -25,8 +25,8 @@ _VARIABLES = {"CUDA_VISIBLE_DEVICES": ""}
 class GpuTensorCounter:
     """A count of steps' tensors in one child process, and a cache of its answers.
 
-    The process is started with the first count, and is used until `close` or until it ends: its imports take
-    longer than a count.
+    The process of a bundled workload is used until `close` or an error, as its imports take longer than a
+    count. A user's code may change global state, so it gets a process for each count.
 
     Args:
         code_sha256: hash of the code, ours and the user's: a count of other code is never used.
@@ -100,8 +100,13 @@ class GpuTensorCounter:
                 _MODULE, step, folder=Path(place), variables=_VARIABLES, limits=self._limits
             )
             self._child = self._resources.enter_context(closing(child))
-        keys = {"tensor_bytes", "gradient_bytes"}
-        answer = ask_trainer(self._child, step, _compute_share(step), keys=keys)
+        is_shared, keys = False, {"tensor_bytes", "gradient_bytes"}
+        try:
+            answer = ask_trainer(self._child, step, _compute_share(step), keys=keys)
+            is_shared = step.request.origin is not None and step.request.origin.is_bundled
+        finally:
+            if not is_shared:
+                self.close()
         return answer["tensor_bytes"], answer["gradient_bytes"]
 
 

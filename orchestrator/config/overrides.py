@@ -1,7 +1,7 @@
 """Words of the command line -> keys and values, in Hydra's grammar; and those that later commands repeat."""
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from itertools import islice
 from typing import Any
@@ -31,7 +31,7 @@ _KEYS = (
 )
 
 
-def repeated_words(overrides: Iterable[str]) -> tuple[str, ...]:
+def repeated_words(overrides: Sequence[str]) -> tuple[str, ...]:
     """Return the words with the places of trials, code and records, the question, and the caps.
 
     Words that choose the measured points are not among them.

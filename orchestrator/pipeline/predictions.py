@@ -28,6 +28,7 @@ from orchestrator.core.trial_spec import TrialSpec
 from orchestrator.pipeline.compilation import FindAnswers, find_earlier_answers
 from orchestrator.pipeline.components import build_price_book, find_repeated_words, list_command_words
 from orchestrator.pipeline.preflight import build_inventory, find_data, load_ledgers
+from orchestrator.pipeline.script_files import without_changed_files
 from orchestrator.plan.compatibility import find_reason_against_settings, reason_against
 from orchestrator.plan.inputs import apply_published_size, describe_input
 from orchestrator.plan.lighter_settings import list_lighter_settings
@@ -346,6 +347,8 @@ def find_inputs(settings: Settings) -> PredictionInputs:
         RecordError: the sweep's own records cannot be read.
     """
     records = tuple(record for records in load_ledgers(settings).values() for record in records)
+    if any(point.workload == "script" for point in settings.sweep.points):
+        records = without_changed_files(records, are_here=settings.cluster is None or settings.is_fake)
     own = step_measurements(records, devices=settings.sweep.devices)
     alike: dict[Hashable, list[StepMeasurement]] = defaultdict(list)
     for measurement in own:

@@ -1,7 +1,7 @@
 """Files that scripts read: which results are of others than those that are here, and which files count."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from orchestrator.core.placement import Outdated, Plan
@@ -32,13 +32,13 @@ def find_outdated(
         are_here: False where trials run on other machines, which may have files that are not here.
         hash_file: hashes a file as it was before; each file is hashed once.
     """
-    specs = {
-        point_id(request.trial): build_workload(one.point)
+    scripts = {
+        point_id(request.trial)
         for one in requested
         if one.point.workload == "script"
         for request in one.requests[:1]
     }
-    if not specs:
+    if not scripts:
         return {}
     results = results_by_trial(one for one in records if one.result and one.result.read_files)
     newest = {  # a measurement in the place of a rehearsal
@@ -47,27 +47,39 @@ def find_outdated(
         for (trial, kind_of_result), record in results.items()
         if kind_of_result == kind
     }
-    describe_change = cache(
-        lambda folder, name, earlier: _describe_change(folder, name, earlier, hash_file, are_here)
-    )
+    find_changes = _build_finder(hash_file, are_here=are_here)
     outdated = {}
     for trial, record in newest.items():
-        script = specs.get(point_id(record.spec))
-        if script is None or record.result is None:
-            continue
-        found = (describe_change(script.folder, name, was) for name, was in record.result.read_files.items())
-        if changes := tuple(change for change in found if change):
+        if point_id(record.spec) in scripts and (changes := find_changes(record)):
             outdated[trial] = Outdated(changes=changes, until=record.ended_at)
     return outdated
 
 
+def without_changed_files(records: Iterable[TrialRecord], *, are_here: bool) -> tuple[TrialRecord, ...]:
+    """Leave out results of scripts that read other files than those that are here now."""
+    find_changes = _build_finder(hash_like, are_here=are_here)
+    return tuple(one for one in records if one.spec.workload != "script" or not find_changes(one))
+
+
+def _build_finder(hash_file: _HashLike, *, are_here: bool) -> Callable[[TrialRecord], tuple[str, ...]]:
+    """Return a function that describes how the files that a script's trial read differ from those of now."""
+    describe = cache(partial(_describe_change, hash_file=hash_file, are_here=are_here))
+
+    def find_changes(record: TrialRecord) -> tuple[str, ...]:
+        folder = Path(str(record.spec.workload_options.get("folder") or ".")).expanduser().resolve()
+        read = record.result.read_files if record.result else {}
+        return tuple(filter(None, (describe(folder, name, earlier) for name, earlier in read.items())))
+
+    return find_changes
+
+
 def _describe_change(
-    folder: str, name: str, earlier: str, hash_file: _HashLike, are_here: bool
+    folder: Path, name: str, earlier: str, *, hash_file: _HashLike, are_here: bool
 ) -> str | None:
     """Describe how a file differs from what a trial read; None: it is the same, or on another machine."""
     if earlier == CHANGED:
         return f"{name} changed while the trial read it"
-    now = hash_file(Path(folder) / name, earlier)
+    now = hash_file(folder / name, earlier)
     if now is None:
         return f"{name} is gone" if are_here else None
     return None if now == earlier else f"{name} has changed"

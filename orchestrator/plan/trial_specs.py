@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from orchestrator.core.device import DeviceKind
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.placement import task_name
 from orchestrator.core.sweep import Point, Sweep
@@ -90,7 +91,7 @@ def build_trial(
     _require_batch(spec, point)
     return TrialSpec(
         workload=point.workload,
-        workload_version=_find_version(spec, point),
+        workload_version=find_version(spec, point, device=point.device.name, kind=point.device.kind),
         workload_options=point.workload_options,
         trainer=point.trainer,
         trainer_version=trainer.version,
@@ -113,19 +114,19 @@ def build_trial(
     )
 
 
-def _find_version(spec: Workload, point: Point) -> int:
-    """Return the workload's version; of a script also that of the files that the values of the point name."""
+def find_version(spec: Workload, asked: Point | TrialSpec, *, device: str, kind: DeviceKind) -> int:
+    """Return the workload's version; of a script also that of the files that the values of a trial name."""
     if not spec.command:
         return spec.version
     values = {
-        "batch_size_per_worker": point.global_batch_size // point.num_workers,
-        "device": point.device.name,
-        "global_batch_size": point.global_batch_size,
-        "num_workers": point.num_workers,
-        "precision": point.precision,
-        "seed": point.seed,
-        "steps": point.steps,
-        "torch_device": TORCH_DEVICES[point.device.kind],
+        "batch_size_per_worker": asked.global_batch_size // asked.num_workers,
+        "device": device,
+        "global_batch_size": asked.global_batch_size,
+        "num_workers": asked.num_workers,
+        "precision": asked.precision,
+        "seed": asked.seed,
+        "steps": asked.steps,
+        "torch_device": TORCH_DEVICES[kind],
     }
     return version_with(spec.version, spec.command, Path(spec.folder), values)
 

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
 from orchestrator.core.sweep import Point
-from workloads.script.command import name_command
+from workloads.script.command import list_arguments, name_command
 
 
 def group_jobs(
@@ -33,7 +33,8 @@ def describe_job(point: Point) -> str:
     """Name the workload with its options: `vgg16 image_size=64 data.source=real`; a script by its file."""
     name, options = point.workload, dict(sorted(point.workload_options.items()))
     if name == "script":
-        name = f"{name} {name_command(options)}"
+        arguments = list_arguments(str(options.get("command", "")))
+        name = " ".join(filter(None, (name, name_command(options), arguments)))
         options = {key: value for key, value in options.items() if key not in ("command", "folder")}
     if point.data_source != "auto":
         options["data.source"] = point.data_source

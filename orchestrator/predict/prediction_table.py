@@ -153,18 +153,14 @@ Order = Literal["time", "cost"]
 
 def ordered(predictions: Iterable[Prediction], order: Order | None) -> tuple[Prediction, ...]:
     """Sort by the time or the cost of a sample; refused and unpriced ones come last. None: as asked."""
-    keys = {"time": _seconds_per_sample, "cost": _usd_per_sample}
-    return tuple(predictions) if order is None else tuple(sorted(predictions, key=keys[order]))
 
+    def find_key(one: Prediction) -> float:
+        step, usd = one.step, one.usd_per_million_samples
+        if order == "time":
+            return math.inf if isinstance(step, Refusal) else step.likely / one.point.global_batch_size
+        return usd.median if usd else math.inf
 
-def _seconds_per_sample(prediction: Prediction) -> float:
-    step = prediction.step
-    return math.inf if isinstance(step, Refusal) else step.likely / prediction.point.global_batch_size
-
-
-def _usd_per_sample(prediction: Prediction) -> float:
-    usd = prediction.usd_per_million_samples
-    return math.inf if usd is None else usd.median
+    return tuple(predictions) if order is None else tuple(sorted(predictions, key=find_key))
 
 
 def job_lines(predictions: Iterable[Prediction]) -> tuple[str, ...]:

@@ -30,7 +30,7 @@ _MOST_MEASURED, _MOST_PREDICTED = 3, 1  # rows of the only job
 _MOST_JOBS = 2
 _LEAST_CHANCE = 0.05  # of a setting that may be better
 _DIGITS = 3
-_NO_LENGTH = "time and cost of your whole job: report.epochs=N or report.samples=N tells how long it is"
+_NO_LENGTH = "time and cost of your whole job: give its length, report.samples=N"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +68,7 @@ def choose_ending(findings: Findings) -> Ending:
         facts=(
             *list_inputs((one.job, one.input) for one in shown),
             *_facts(findings, num_left=known - len(table.rows)),
-            *([_NO_LENGTH] if any(one.standings and not one.length for one in shown) else []),
+            *([_NO_LENGTH] if any(one.standings and one.samples and not one.length for one in shown) else []),
         ),
         steps=tuple(_steps(findings)),
     )
@@ -249,8 +249,8 @@ def _facts(findings: Findings, *, num_left: int) -> Iterator[str]:
     yield f"{', '.join([measured, *parts])}{cost}{_and_more(num_left, 'setting')}"
     if banner := noise_banner(findings.recommendations):
         yield banner
-    if others := describe_others(findings):
-        yield others
+    if findings.num_others:
+        yield describe_others(findings)
     causes = [_cause(record) for record in findings.failed]
     if causes:
         yield f"failed: {causes[0]}{_and_more(len(causes) - 1, 'failure')}"

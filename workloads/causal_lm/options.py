@@ -32,7 +32,7 @@ class Options:
     learning_rate: float = 0.0
 
     def list_inputs(self) -> tuple[Path, ...] | None:
-        """List the files and folders that the job depends on; None: on a hub's, which may change."""
+        """List the files and folders that the job depends on; None: the model is on a hub, and may change."""
         model = Path(self.model).expanduser()
         if not self.model or not model.is_dir():
             return None

@@ -5,8 +5,9 @@ import hashlib
 import json
 import os
 import sys
-import sysconfig
 from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,9 @@ from workloads.data.files import written_whole
 from workloads.data.sources import default_cache
 from workloads.native.code import build_options
 from workloads.origins import Origin
+
+_LIBRARIES = ("torch", "transformers", "peft", "bitsandbytes", "torchao")
+_MOST_FILES = 10_000  # of a folder of data: more take longer to list than a model to describe
 
 
 def find_place(name: str, origin: Origin, options: Mapping[str, Any]) -> Path | None:
@@ -29,10 +33,9 @@ def find_place(name: str, origin: Origin, options: Mapping[str, Any]) -> Path | 
         if inputs is None:
             return None
         signed = [list(_sign_files(path)) for path in (*map(Path, workloads.__path__), *inputs)]
-    except (OSError, TypeError, ValueError):  # options or files that the description will refuse
+        packages = _sign_packages()
+    except (OSError, RuntimeError, TypeError, ValueError):  # the description will refuse them, in one line
         return None
-    # an installation changes the folder of packages, whatever its versions are
-    packages = [Path(sysconfig.get_path(kind)).stat().st_mtime_ns for kind in ("purelib", "platlib")]
     parts = (name, dict(options), signed, packages, sys.version, os.environ.get("PYTHONPATH"))
     digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
     return default_cache() / "described" / f"{digest}.json"
@@ -52,9 +55,29 @@ def write(place: Path, description: Any) -> None:
 
 
 def _sign_files(path: Path) -> Iterator[tuple[str, int, int, int]]:
-    """Yield path, size and times of a file, or of all files of a folder but compiled ones."""
-    paths = sorted(path.rglob("*")) if path.is_dir() else [path]
-    for one in paths:
+    """Yield path, size and times of a file, or of all files of a folder but compiled ones.
+
+    Raises:
+        ValueError: a folder of too many files.
+    """
+    paths = list(islice(path.rglob("*"), _MOST_FILES + 1)) if path.is_dir() else [path]
+    if len(paths) > _MOST_FILES:
+        raise ValueError(f"{path} has more than {_MOST_FILES:,} files")
+    for one in sorted(paths):
         if one.suffix != ".pyc" and not one.is_dir():
             stat = one.stat()
             yield str(one.resolve()), stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns
+
+
+def _sign_packages() -> list[tuple[str, int]]:
+    """Return path and time of the folders of installed packages, which every installation changes.
+
+    Raises:
+        ValueError: a library lies elsewhere, as one that is developed: its files may change.
+    """
+    folders = [Path(path) for path in sys.path if Path(path).name in ("site-packages", "dist-packages")]
+    for library in _LIBRARIES:
+        spec = find_spec(library)
+        if spec is not None and (spec.origin is None or Path(spec.origin).parents[1] not in folders):
+            raise ValueError(f"{library} is not in a folder of installed packages")
+    return [(str(folder), folder.stat().st_mtime_ns) for folder in folders if folder.is_dir()]

@@ -46,6 +46,7 @@ _SHELLS = ("bash", "sh", "zsh")
 _SHELL_TEXT = re.compile(r"-[a-z]*c")  # option of a shell, before the text that it runs
 _MOST_WHOLE_BYTES = 2**26  # a tenth of a second
 _PART_BYTES = 2**18  # of each of its parts otherwise
+_MOST_SHOWN = 60  # characters of arguments
 _MOST_SCRIPT_BYTES = 2**20  # larger files are data
 
 
@@ -118,6 +119,18 @@ def name_command(options: Mapping[str, object]) -> str:
     file = [*files, *arguments, *words, ""][0].rpartition("/")[2].removesuffix(".py")
     stem = re.sub(r"[^A-Za-z0-9]+", "-", file).strip("-")
     return "-".join(filter(None, (stem[:40], hash_name(f"{folder}\0{command}"))))
+
+
+def list_arguments(command: str) -> str:
+    """Return the arguments of a command that are the same in all of its trials: `--epochs 10`."""
+    found: list[str] = []
+    for word in command.split()[1:]:
+        if "{" not in word:
+            found.append(word)
+        elif found and found[-1].startswith("-"):  # the option that has the placeholder
+            found.pop()
+    text = " ".join(word for word in found if not word.endswith(".py"))
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"
 
 
 def hash_name(text: str) -> str:

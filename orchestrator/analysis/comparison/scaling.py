@@ -107,7 +107,9 @@ def scaling_table(scalings: Sequence[Scaling]) -> Table:
                 one.kind,
                 one.where,
                 one.batch,
-                _count_workers(point),
+                Number(f"{point.setting.num_workers:,} on {hosts} hosts", point.setting.num_workers)
+                if (hosts := point.setting.num_hosts)
+                else count(point.setting.num_workers),
                 spread(point.samples_per_second),
                 Number("1x", 1) if point is one.points[0] else ratio(one.speed_up(point)),
                 Number("100%", 1) if point is one.points[0] else percent(one.efficiency(point)),
@@ -116,8 +118,3 @@ def scaling_table(scalings: Sequence[Scaling]) -> Table:
             for point in one.points
         ),
     )
-
-
-def _count_workers(measurement: Measurement) -> Number:
-    workers, hosts = measurement.setting.num_workers, measurement.setting.num_hosts
-    return Number(f"{workers:,} on {hosts} hosts", workers) if hosts else count(workers)

@@ -99,7 +99,9 @@ def loss_figures(records: Iterable[TrialRecord]) -> Iterator[Figure]:
         if record.result is not None and record.result.losses and record.provenance == "measured":
             groups[record.spec.workload, record.spec.data].append(record)
     for (workload, data), group in groups.items():
-        curves = build_curves(group, _loss_points)
+        curves = build_curves(
+            group, lambda one: [(float(step), loss) for step, loss in one.result.losses] if one.result else []
+        )
         if not curves:
             continue
         view = _View(
@@ -119,10 +121,6 @@ def loss_figures(records: Iterable[TrialRecord]) -> Iterator[Figure]:
 def _quality_points(record: TrialRecord) -> list[Point]:
     pursuit = record.result.pursuit if record.result else None
     return [(one.training_seconds, one.quality) for one in pursuit.curve] if pursuit else []
-
-
-def _loss_points(record: TrialRecord) -> list[Point]:
-    return [(float(step), loss) for step, loss in record.result.losses] if record.result else []
 
 
 def build_curves(

@@ -84,15 +84,10 @@ def _caveats(findings: Findings) -> Iterator[str]:
     if findings.rehearsed:
         devices = ", ".join(dict.fromkeys(record.spec.device_label for record in findings.rehearsed))
         yield (f"Not on this machine: {devices}. Their code ran on the CPU, to find errors; it has no times.")
-    if others := describe_others(findings):
-        yield f"{others[:1].upper()}{others[1:]}."
+    if findings.num_others:
+        yield f"{describe_others(findings).capitalize()}."
 
 
 def describe_others(findings: Findings) -> str:
-    """Describe the trials in the sweep's folder that this request does not ask for; empty: there are none."""
-    if not findings.num_others:
-        return ""
-    others = counted(findings.num_others, "trial")
-    return (
-        f"not compared: {others} of other requests in this folder; one request for all settings compares them"
-    )
+    """Describe the trials in the sweep's folder that this request does not ask for."""
+    return f"not compared: {counted(findings.num_others, 'trial')} here, of other requests or earlier code"

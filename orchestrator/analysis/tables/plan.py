@@ -43,7 +43,10 @@ def plan_table(plan: Plan) -> Table:
     """One row per point: what becomes of it, its name, where it runs or why it does not, its trial."""
     build_name = names_in(plan)
     rows = [
-        *(_placed_row(placement, build_name, plan.memory) for placement in plan.placements),
+        *(
+            (_STATES[one.provenance], build_name(one.trial), where_or_why_not(one, plan.memory), one.trial_id)
+            for one in plan.placements
+        ),
         *(_cached_row(cached_trial, build_name) for cached_trial in plan.cached),
         *(
             ("failed", build_name(failed.trial), where_or_why_not(failed, {}), failed.trial_id)
@@ -121,13 +124,6 @@ def _where(placement: Placement, memory: Mapping[str, Verdict | NoFit]) -> str:
     fit = memory.get(placement.trial_id)
     in_memory = [fit.words(placement.trial.device)] if isinstance(fit, Verdict) else []
     return "; ".join([where, *placement.substitutions, *placement.warnings, *in_memory])
-
-
-def _placed_row(
-    placement: Placement, build_name: Namer, memory: Mapping[str, Verdict | NoFit]
-) -> tuple[str, ...]:
-    notes = where_or_why_not(placement, memory)
-    return _STATES[placement.provenance], build_name(placement.trial), notes, placement.trial_id
 
 
 def _cached_row(cached: Cached, build_name: Namer) -> tuple[str, ...]:

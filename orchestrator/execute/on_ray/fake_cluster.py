@@ -49,7 +49,7 @@ def fake_cluster(cluster: Cluster, *, folder: Path) -> Iterator[str]:
         PlacementError: the head does not start.
     """
     host = ray.util.get_node_ip_address()  # type: ignore[no-untyped-call] # Ray has no type there
-    port, *others = _free_ports(3)
+    port, dashboard_port, client_port = _free_ports(3)
     config = folder / "autoscaler.json"
     config.write_text(json.dumps(_autoscaler_config(cluster, gcs_address=f"{host}:{port}")))
     (folder / "ray").mkdir()
@@ -57,11 +57,11 @@ def fake_cluster(cluster: Cluster, *, folder: Path) -> Iterator[str]:
     with (folder / "head.log").open("wb") as log:
         keeper = subprocess.Popen(
             [
-                sys.executable,
-                "-P",
-                "-m",
-                "orchestrator.execute.machine.subreaper",
-                *_head_command(config, port, *others),
+                *(sys.executable, "-P", "-m", "orchestrator.execute.machine.subreaper"),
+                *(sys.executable, "-m", "ray.scripts.scripts", "start", "--head"),
+                *("--num-cpus=0", f"--port={port}", f"--autoscaling-config={config}"),
+                *("--disable-usage-stats", "--include-dashboard=False", f"--dashboard-port={dashboard_port}"),
+                *(f"--ray-client-server-port={client_port}", f"--object-store-memory={_STORE_BYTES}"),
             ],
             env=_environment(folder),
             stdin=subprocess.PIPE,
@@ -75,15 +75,6 @@ def fake_cluster(cluster: Cluster, *, folder: Path) -> Iterator[str]:
         yield f"{host}:{port}"
     finally:
         child.end(keeper, seconds=_END_SECONDS)
-
-
-def _head_command(config: Path, port: int, dashboard_port: int, client_port: int) -> list[str]:
-    return [
-        *(sys.executable, "-m", "ray.scripts.scripts", "start", "--head"),
-        *("--num-cpus=0", f"--port={port}", f"--autoscaling-config={config}", "--disable-usage-stats"),
-        *("--include-dashboard=False", f"--dashboard-port={dashboard_port}"),
-        *(f"--ray-client-server-port={client_port}", f"--object-store-memory={_STORE_BYTES}"),
-    ]
 
 
 def _environment(folder: Path) -> dict[str, str]:

@@ -13,6 +13,7 @@ from orchestrator.analysis.recommendation.jobs.settings_of_records import is_run
 from orchestrator.core.deciding import choose_deciding
 from orchestrator.core.result import TrialRecord, find_versions
 from orchestrator.core.trial_spec import TrialSpec
+from orchestrator.plan.trial_specs import find_version
 from orchestrator.predict.step_time.error_model import ErrorPrior, LogRatioPosterior, learned_from
 from workloads.registry import cached_workload
 from workloads.spec import OWN_SOURCE
@@ -25,11 +26,8 @@ Shape = Hashable
 
 def step_key(trial: TrialSpec) -> Shape:
     """Return a key that trials with the same steps share: other data, versions of code or options differ."""
-    return tuple(_hashable(getattr(trial, name)) for name in _NAMES)
-
-
-def _hashable(value: object) -> Hashable:
-    return tuple(sorted(value.items())) if isinstance(value, Mapping) else value
+    values = (getattr(trial, name) for name in _NAMES)
+    return tuple(tuple(sorted(one.items())) if isinstance(one, Mapping) else one for one in values)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,10 +116,12 @@ def _own(record: TrialRecord) -> Iterator[StepMeasurement]:
 
 
 def is_current(trial: TrialSpec) -> bool:
-    """Return whether the trial's workload still exists in that version; one of its own data has it still."""
+    """Return whether the trial's workload still exists in that version, and has the same data of its own."""
     try:
         spec = cached_workload(trial.workload, trial.workload_options)
     except ValueError:
         return False
     has_data = not spec.data_description or spec.find_data_key("") == (trial.data, OWN_SOURCE)
-    return has_data and spec.version == trial.workload_version
+    # a host's CPU is named where it computes; scripts do not run on TPUs
+    version = find_version(spec, trial, device=trial.device, kind="cpu" if trial.host_cpu else "gpu")
+    return has_data and version == trial.workload_version

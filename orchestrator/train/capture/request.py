@@ -16,6 +16,9 @@ from workloads.origins import Origin
 from workloads.registry import declared_workload
 from workloads.spec import Gan, TokenPrediction, WorkloadSpec
 
+REFUSED = "orchestrator_refused"
+"""Key of an answer that gives a reason, and of no line that a user's code may print."""
+
 HELD_PASSES = 2
 """Micro batches of a step that are traced: the second one has gradients beside it, and so have all others."""
 
@@ -88,14 +91,14 @@ def refusals() -> Iterator[dict[str, Any]]:
     try:
         yield answer
     except (RecordError, ValueError, RuntimeError, NotImplementedError, AttributeError, TypeError) as error:
-        answer["error"] = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+        answer[REFUSED] = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
 
 
 def serve(capture: Callable[[CaptureRequest], CapturedStep], folder: str) -> None:
     """Read one request from standard input, and write the program into the folder.
 
     The answer is one line on standard output: `{"batch_parameters": [...], "host_seconds": ...}`, or
-    `{"error": "..."}` for a step that cannot be captured.
+    one with `REFUSED` for a step that cannot be captured.
     """
     with refusals() as answer:
         captured = capture(codec.from_json(CaptureRequest, sys.stdin.readline()))

@@ -147,11 +147,11 @@ def _autocast(precision: Precision) -> AbstractContextManager[object]:
 
 
 def main() -> None:
-    """Read requests from standard input, and answer each with a line: the count, or `{"error": "..."}`."""
+    """Read requests from standard input, and answer each with a line: the count, or why there is none."""
     for line in sys.stdin:
         with refusals() as answer:
             answer |= count(codec.from_json(CaptureRequest, line))
-        sys.stdout.write(f"{json.dumps(answer)}\n")
+        sys.stdout.write(f"\n{json.dumps(answer)}\n")  # what a job printed may lack the end of its line
         sys.stdout.flush()
         gc.collect()  # a model is in a cycle with its hooks, and would live beside the next one
 

@@ -176,7 +176,7 @@ def test_a_failure_behind_the_measured_steps_is_in_the_record(tmp_path: Path) ->
     assert run(tmp_path, "python train.py").code == 0
     [record] = records_in(tmp_path)
     failed = "the script ended with exit code 1: ZeroDivisionError: division by zero"
-    assert f"what follows the measured steps: {failed}" in record["result"]["unchecked"]
+    assert f"what follows the measured steps, where {failed}" in record["result"]["unchecked"]
 
 
 @pytest.mark.more

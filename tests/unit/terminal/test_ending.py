@@ -191,7 +191,7 @@ def test_what_is_left_of_devices_that_are_not_here_is_named_as_rehearsed():
     plan = Plan(sweep="example", placements=(left,), cached=plan_of(records).cached, skipped=())
     end = choose_ending(collect_findings(records, plan))
     assert end.steps[0].startswith(
-        "run what is left, 1 trial, 1 of them rehearsed, as their devices are not here: "
+        "run what is left, 1 trial, 1 of which only rehearse, without their devices: "
     )
 
 

@@ -75,7 +75,7 @@ def read_run(record: TrialRecord, aim: Aim | None) -> Run | None:
     if result is None:
         return None
     steady = find_training_step(result)
-    step = steady.median if steady else mean_step_seconds(result)  # not timed in blocks: of all but the first
+    step = steady.median if steady else mean_step_seconds(result)  # the mean has all steps but the first
     if not step:
         return None
     quality = result.quality.get(aim.metric) if aim else None

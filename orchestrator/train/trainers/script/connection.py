@@ -191,7 +191,7 @@ class Script:
     def finish(self, *, trains_to_end: bool) -> TrialError | None:
         """Let a script that reports steps stop, or train to its end; one that does not stop is ended.
 
-        Return how it failed after the order to stop; None: it did not, or did not end in time.
+        Return how it failed after the order to stop; None if it ended without an error, or not in time.
 
         Raises:
             TrialError: a script that was to train to its end failed.

@@ -309,7 +309,7 @@ class ScriptTrainer:
         """Let the script stop or train to its end, and end all that came of it."""
         try:
             if failure := self._script.finish(trains_to_end=self._spec.train_to_end):
-                self.unchecked = (*self.unchecked, f"what follows the measured steps: {failure}")
+                self.unchecked = (*self.unchecked, f"what follows the measured steps, where {failure}")
         finally:
             self._script.close()
 

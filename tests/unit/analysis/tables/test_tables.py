@@ -248,9 +248,7 @@ def test_trials_that_the_plan_does_not_ask_for_are_counted_and_not_shown():
     nothing = Plan(sweep="example", placements=(), cached=(), skipped=())
     told = build_headline(collect_findings([record()], nothing))
     assert told[0].startswith("0 trials measured")
-    assert told[1] == (
-        "Not compared: 1 trial of other requests in this folder; one request for all settings compares them."
-    )
+    assert told[1] == "Not compared: 1 trial here, of other requests or earlier code."
 
 
 def test_a_rehearsal_and_a_failure_are_in_no_comparison_matrix_scaling_or_choice():

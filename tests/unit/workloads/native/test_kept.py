@@ -55,7 +55,9 @@ def test_a_new_file_of_the_data_is_another_place(model, tmp_path):
     (data / "a.txt").write_text("one")
     first = find_place(model=str(model), data=str(data))
     (data / "b.txt").write_text("two")
-    assert None is not find_place(model=str(model), data=str(data)) != first
+    second = find_place(model=str(model), data=str(data))
+    assert second is not None
+    assert second != first
 
 
 def test_a_job_of_a_hub_or_of_own_code_has_no_place(model, tmp_path):
