@@ -117,6 +117,15 @@ def test_an_unknown_word_is_refused_with_the_possible_ones(words, message):
         (("run",), "no sweep is named; add +sweep=NAME with one of: finetune_devices, "),
         (("plan", "+sweep=smok"), "unknown sweep 'smok'; did you mean 'smoke'?"),
         (("--silent", "+sweep=smoke"), "unknown flag of 'run': '--silent'"),
+        (("plan", "+sweep=smoke", "batch_size=64"), "did you mean 'global_batch_size'?"),
+        (
+            ("report", "+sweep=single", "workload=mine"),
+            "your own: workload_path=FOLDER workload=NAME, as docs/",
+        ),
+        (
+            ("predict", "workload=causal_lm", "workload.model='~nobody_x/m'", "device=h100"),
+            "workload.model=~nobody_x/m is no folder",
+        ),
     ],
 )
 def test_a_mistake_is_one_line_on_standard_error_and_exit_code_2(

@@ -8,6 +8,10 @@ import pytest
 
 from orchestrator.cli import main
 from orchestrator.commands.command_line import DONE, NO_RESULT, WRONG_REQUEST
+from orchestrator.commands.stored_words import list_stored_words
+from orchestrator.core.errors import UnknownNameError
+from orchestrator.core.placement import Plan
+from orchestrator.record.running_plan import published
 
 HERE = ("trainer=noop", "data.source=synthetic", "executor=inline", "tracking=none", "outputs=my results")
 ASKED = ("+sweep=single", *HERE, "compile=off")
@@ -45,8 +49,20 @@ def test_what_is_left_of_the_stored_plan_is_printed_and_run(
 
     assert main(["report", *NEXT[1:], "--json"]) == DONE, "by the name of its folder, as `next`"
     assert json.loads(capsys.readouterr().out)["counts"]["measured"] == 2
+    assert main(["status", *NEXT[1:], "--json"]) == DONE
+    assert json.loads(capsys.readouterr().out)["sweep"] == "single-mnist_cnn"
     assert main(["report", "+sweep=nowhere"]) == WRONG_REQUEST
     assert "unknown sweep 'nowhere'" in capsys.readouterr().err
+
+
+def test_a_sweep_that_runs_for_the_first_time_is_named_by_its_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "my results/single-mnist_cnn"
+    folder.mkdir(parents=True)
+    plan = Plan(sweep=folder.name, placements=(), cached=(), skipped=(), words=tuple(ASKED))
+    with pytest.raises(UnknownNameError, match="unknown sweep"):
+        list_stored_words(NEXT[1:])
+    with published(folder, plan):
+        assert list_stored_words(NEXT[1:]) == tuple(ASKED)
 
 
 @pytest.mark.more

@@ -31,7 +31,7 @@ def read_config(model: str) -> Any:
         JobError: no such model, or one that transformers does not know.
     """
     transformers = import_library("transformers")
-    folder = Path(model).expanduser()
+    folder = _find_folder(model)
     is_folder = folder.is_dir()
     if is_folder and not (folder / "config.json").is_file():
         raise JobError(f"workload.model={model} has no config.json; name the folder of a Hugging Face model")
@@ -90,7 +90,7 @@ def describe_network(config: Any, length: int) -> Network | None:
 
 def list_files(model: str) -> tuple[Path, ...]:
     """List the files of a folder that decide what is computed; of a name its configuration."""
-    folder = Path(model).expanduser()
+    folder = _find_folder(model)
     if folder.is_dir():
         tokenizer = sorted(folder.glob("*token*.json")) + sorted(folder.glob("*.model"))
         return (folder / "config.json", *tokenizer, *_find_weights(folder))
@@ -109,7 +109,7 @@ def build_empty_model(config: Any, *, dtype: torch.dtype) -> nn.Module:
 def load_model(model: str, *, dtype: torch.dtype) -> nn.Module:
     """Load a model with the weights of its folder or name."""
     auto = import_library("transformers").AutoModelForCausalLM
-    folder = Path(model).expanduser()
+    folder = _find_folder(model)
     return _load(auto, str(folder) if folder.is_dir() else model, dtype=dtype)  # type: ignore[no-any-return]
 
 
@@ -118,7 +118,7 @@ def find_weight_files(model: str, empty: nn.Module) -> dict[str, Path] | None:
 
     None: they have to be loaded as a whole, from a name or from files with other names of weights.
     """
-    folder = Path(model).expanduser()
+    folder = _find_folder(model)
     if not folder.is_dir():
         return None
     if not _find_weights(folder):
@@ -152,7 +152,7 @@ def add_adapters(model: nn.Module, *, rank: int, targets: Sequence[str]) -> nn.M
 
 def read_tokenizer(model: str) -> Any | None:
     """Read the tokenizer of a model; None of a folder that has none."""
-    folder = Path(model).expanduser()
+    folder = _find_folder(model)
     if folder.is_dir() and not any(folder.glob("*token*.json")) and not any(folder.glob("*.model")):
         return None
     tokenizer = import_library("transformers").AutoTokenizer
@@ -160,6 +160,14 @@ def read_tokenizer(model: str) -> Any | None:
         return _load(tokenizer, str(folder) if folder.is_dir() else model)
     except (OSError, ValueError, KeyError) as error:
         raise JobError(f"workload.model={model}: its tokenizer cannot be read: {error}") from error
+
+
+def _find_folder(model: str) -> Path:
+    """Return the folder that a model may be; a user who is not known has none."""
+    try:
+        return Path(model).expanduser()
+    except RuntimeError:
+        return Path(model)
 
 
 def _cut_reason(error: Exception) -> str:

@@ -2,13 +2,16 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from memory_peaks import CONFIG
+from own_jobs import torch_job
 from repository import ROOT
 
 from orchestrator.compile.child import Limits
@@ -19,7 +22,8 @@ from orchestrator.core.memory_fit import NoFit, TensorCount
 from orchestrator.core.trainer import TrainerEnvironment
 from orchestrator.core.trial_spec import MemorySettings
 from orchestrator.train.capture.request import CaptureRequest
-from workloads.registry import find_origin
+from workloads.origins import Origin
+from workloads.registry import find_origin, workload_names
 
 MIB = 2**20
 DEVICES = devices_named(ROOT)
@@ -97,7 +101,11 @@ dist.destroy_process_group()
 def step(workload: str = "resnet18", **changes: object) -> StepProgram:
     pytest.importorskip("torch")
     request = CaptureRequest(
-        workload=workload, workload_options=LARGE, precision="fp32", global_batch_size=32
+        workload=workload,
+        workload_options=LARGE,
+        precision="fp32",
+        global_batch_size=32,
+        origin=find_origin(workload) if workload in workload_names() else None,
     )
     return StepProgram(
         trainer="torch_ddp",
@@ -111,14 +119,13 @@ def step(workload: str = "resnet18", **changes: object) -> StepProgram:
 
 @pytest.fixture(scope="module")
 def counter(tmp_path_factory):
-    counter = GpuTensorCounter(
-        folder=tmp_path_factory.mktemp("counts"),
-        limits=Limits(seconds=120, memory_bytes=4 * 2**30),
-        code_sha256="code",
-        compiles=True,
-    )
-    with closing(counter):
+    with closing(build_counter(tmp_path_factory.mktemp("counts"))) as counter:
         yield counter
+
+
+def build_counter(folder: Path) -> GpuTensorCounter:
+    limits = Limits(seconds=120, memory_bytes=4 * 2**30)
+    return GpuTensorCounter(folder=folder, limits=limits, code_sha256="code", compiles=True)
 
 
 def count(counter: GpuTensorCounter, asked: StepProgram) -> TensorCount:
@@ -258,6 +265,32 @@ def test_an_answer_is_kept(counter, monkeypatch):
             f"orchestrator.compile.tensors.{name}", lambda *_, **__: pytest.fail("a process was asked")
         )
     assert count(counter, step()) == first
+
+
+@pytest.mark.more
+def test_the_code_of_a_users_job_changes_no_later_count(tmp_path):
+    wider = "setattr(torch, 'builds', getattr(torch, 'builds', 0) + 1) or 8000 * torch.builds"
+    model = f"(lambda width: nn.Sequential(nn.Linear(4, width), nn.Linear(width, 2)))({wider})"
+    origin = Origin(package="own", folder=str(torch_job(tmp_path / "own", model=model)))
+    found = []
+    for name, sizes in {"alone": (4,), "later": (8, 4)}.items():
+        with closing(build_counter(tmp_path / name)) as counter:
+            for size in sizes:
+                asked = step("own", workload_options={}, origin=origin, global_batch_size=size)
+                last = count(counter, asked).tensor_bytes
+        found.append(last)
+    assert found[0] == found[1] > 0
+
+
+@pytest.mark.more
+def test_a_count_goes_on_after_its_process_was_killed(counter):
+    first = count(counter, step(global_batch_size=3))
+    assert counter._child is not None
+    os.kill(counter._child._process.pid, signal.SIGKILL)
+    second = counter.find_fit(step(global_batch_size=5))
+    if isinstance(second, NoFit):  # it was killed while it was asked
+        second = count(counter, step(global_batch_size=5))
+    assert second.tensor_bytes > first.tensor_bytes
 
 
 @pytest.mark.more

@@ -12,7 +12,7 @@ from plan_builders import environment, here, planned, point, torch_like
 from orchestrator.core.placement import Outdated, Placement, Plan
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.sweep import Point, Sweep
-from orchestrator.pipeline.script_files import find_outdated, list_files
+from orchestrator.pipeline.script_files import find_outdated, list_files, without_changed_files
 from orchestrator.plan.cache import reuse_results, with_further_repeats
 from orchestrator.plan.requests import RequestedPoint, request_trials
 from orchestrator.plan.trial_specs import data_needed
@@ -90,6 +90,16 @@ def test_a_file_that_changed_while_it_was_read_never_holds(folder: Path) -> None
     ended = record(placement=placement, result=train_result(read_files={"model.py": CHANGED}))
     (found,) = find_outdated(requested(script(folder)), [ended], are_here=True).values()
     assert found.changes == ("model.py changed while the trial read it",)
+
+
+def test_results_of_changed_files_are_left_out_of_predictions(folder: Path) -> None:
+    (placement,) = planned_with(script(folder)).placements
+    old = read(placement, folder, "model.py")
+    of_network = record()
+    assert without_changed_files([old, of_network], are_here=True) == (old, of_network)
+    (folder / "model.py").write_text("two")
+    new = read(placement, folder, "model.py", ended_at=old.ended_at + 1)
+    assert without_changed_files([old, new, of_network], are_here=True) == (new, of_network)
 
 
 def test_the_newest_result_decides(folder: Path) -> None:

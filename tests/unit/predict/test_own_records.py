@@ -1,11 +1,14 @@
 """Which of the user's own records tell of a workload's steps as it is now."""
 
+from dataclasses import replace
+
 import pytest
 from builders import trial_spec
 
 from orchestrator.core.trial_spec import TrialSpec
 from orchestrator.predict.step_time.own_records import is_current, of_source
 from workloads.registry import cached_workload
+from workloads.script.command import EXAMPLES, version_with
 
 
 def build_trials(*data: str) -> tuple[TrialSpec, ...]:
@@ -37,5 +40,13 @@ def test_a_record_of_a_script_is_current_until_its_version_or_its_data_changes(t
         return is_current(trial_spec(workload="script", workload_options=options, **found))
 
     assert is_known()
+    (tmp_path / "fp32.yaml").write_text("one")
+    named = {**options, "command": "python train.py --config={precision}.yaml"}
+    version = cached_workload("script", named).version
+    values = {**EXAMPLES, "precision": "fp32"}
+    of_file = version_with(version, named["command"], tmp_path, values)
+    assert of_file != version
+    one = trial_spec(workload="script", workload_options=named, workload_version=of_file)
+    assert is_current(replace(one, data=cached_workload("script", named).data))
     assert not is_known(workload_version=spec.version + 1)
     assert not is_known(data="own:script:0")

@@ -73,8 +73,28 @@ def test_an_evaluation_and_checkpoints_that_were_measured_are_part_of_the_job():
 
 def test_a_job_of_unknown_length_has_no_such_line():
     records = repeats("torch_ddp", rates=[1000, 1000])
-    findings = collect_findings(records, replace(plan_of(records), trainings={}))
-    assert choose_ending(findings).jobs == ()
+    end = choose_ending(collect_findings(records, replace(plan_of(records), trainings={})))
+    assert end.jobs == ()
+    length = "time and cost of your whole job: give its length, report.samples=N"
+    assert end.facts[-1] == length
+    assert length not in ending(records).facts
+
+
+def test_no_evaluation_is_in_the_job_of_a_script_which_measured_no_quality():
+    records = [
+        replace(one, result=replace(one.result, quality={}, evaluation_seconds=2e-6))
+        for one in repeats("torch_ddp", rates=[1000, 1000, 1000])
+    ]
+    (told,) = ending(records).jobs
+    assert told.endswith("Evaluations, checkpoints and storage are not included.")
+
+
+def test_trials_of_other_requests_are_counted():
+    records = repeats("torch_ddp", rates=[1000, 1000])
+    plan = plan_of(records[:1])
+    others = "not compared: 1 trial here, of other requests or earlier code"
+    assert others in choose_ending(collect_findings(records, plan)).facts
+    assert not any("not compared" in fact for fact in ending(records).facts)
 
 
 def test_tied_settings_are_shown_as_sharing_the_lead():

@@ -1,5 +1,6 @@
 """The words of a script's command, and what is refused before anything starts."""
 
+import re
 import shlex
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ from workloads.script.command import (
     compute_version,
     find_observed_words,
     format_words,
+    list_arguments,
+    name_command,
     version_with,
 )
 from workloads.spec import ScriptSpec
@@ -54,6 +57,15 @@ def test_a_command_that_cannot_be_read_is_refused(command: str, reason: str) -> 
     with pytest.raises(ValueError, match=r"script\.command") as refused:
         format_words(command, VALUES)
     assert reason in str(refused.value)
+
+
+def test_a_script_is_named_by_its_file_and_the_arguments_of_all_its_trials() -> None:
+    command = "python train.py --batch-size {batch_size_per_worker} --epochs 10 --lr=0.1 --seed {seed}"
+    first = name_command({"command": command, "folder": "here"})
+    assert re.fullmatch("train-[0-9a-f]{6}", first)
+    assert first != name_command({"command": command, "folder": "there"})
+    assert list_arguments(command) == "--epochs 10 --lr=0.1"
+    assert len(list_arguments(f"python train.py {'x' * 100}")) == 61
 
 
 @pytest.mark.parametrize(
