@@ -92,7 +92,7 @@ def test_the_file_has_what_the_line_has_not(temporary: Path, capsys: pytest.Capt
     (file,) = temporary.iterdir()
     text = file.read_text()
     assert text.startswith(r"unknown workload 'nobody\x1b[2J\x9b1m\x07xxx")
-    assert "x" * 3000 + "'; known: alexnet, " in text
+    assert "x" * 3000 + "'; your own: workload_path=FOLDER " in text
     assert text.endswith(", xception\n")
 
 
