@@ -39,7 +39,7 @@ def expected_line(quotes: Sequence[CostEstimate]) -> str:
         usd = _priced([(quote, quote.seconds) for quote in unknown])
         parts.append(
             f"{counted(len(unknown), 'trial')} of unknown time, as nothing like it ran; "
-            f"the time limit, which is no estimate: {most}{usd}"
+            f"usually far below the time limit, {most}{usd}"
         )
     first = []
     if known:

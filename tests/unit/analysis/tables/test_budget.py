@@ -87,13 +87,13 @@ def test_every_part_of_an_expected_time_names_its_provenance():
         "1 trial 6.7 min (5.0 to 7.0) as trials of the same setting took; "
         "1 trial 6.7 min (5.0 to 7.0) as rehearsals of the same setting took; "
         "1 trial 60 s (20 to 180) predicted; 1 trial 60 s (20 to 180) predicted, set-up not included; "
-        "1 trial of unknown time, as nothing like it ran; the time limit, which is no estimate: "
+        "1 trial of unknown time, as nothing like it ran; usually far below the time limit, "
         "30 min and $3.6"
     )
 
 
 def test_a_plan_without_measured_trials_has_only_an_upper_bound():
     assert expected_line((UNKNOWN,)) == (
-        "time and cost: 1 trial of unknown time, as nothing like it ran; the time limit, which is no "
-        "estimate: 30 min and $3.6"
+        "time and cost: 1 trial of unknown time, as nothing like it ran; usually far below the time "
+        "limit, 30 min and $3.6"
     )
