@@ -24,7 +24,7 @@ WORDS = (
 )
 
 
-@pytest.mark.more
+@pytest.mark.slow
 def test_checkpointing_is_an_axis_of_a_sweep_that_only_torch_ddp_has(tmp_path: Path) -> None:
     answer = ask(*WORDS, cwd=tmp_path)
     assert answer.code == 0, answer.err

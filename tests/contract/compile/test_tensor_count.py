@@ -301,7 +301,7 @@ def test_an_unknown_workload_is_one_line(counter):
 
 
 @pytest.mark.more
-@pytest.mark.slow_cases("shape1-qlora", "shape1-full", "shape0-lora", "shape0-full-full")
+@pytest.mark.slow_cases("qlora", "shape1-full", "shape0-lora", "shape0-full-full")
 @pytest.mark.parametrize(
     ("method", "checkpointing", "shards", "micro_batch"),
     [("full", "none", 1, 0), ("full", "full", 4, 2), ("lora", "selective", 4, 0), ("qlora", "full", 1, 2)],
