@@ -98,7 +98,8 @@ def title_words(recommendation: Recommendation) -> str:
         return f"{find_answer(recommendation)} for {job}"
     if recommendation.state == "settled":
         return f"{recommendation.chosen} is the best for {job}"
-    here = f"{best.setting} is the best of what ran for {job}" if best else f"Nothing is measured for {job}"
+    nothing = "No measurement decides" if recommendation.num_trials else "Nothing is measured"
+    here = f"{best.setting} is the best of what ran for {job}" if best else f"{nothing} for {job}"
     rival = next(iter(_unmeasured(recommendation)), None)
     if rival is None:
         return f"{here}; not settled"

@@ -6,9 +6,10 @@ from html.parser import HTMLParser
 
 import pytest
 from builders import record, trial_spec
-from report_builders import HOSTILE, hostile, measured, plan_of, rehearsed, tpu_vs_gpu
+from report_builders import HOSTILE, forecast, hostile, measured, plan_of, rehearsed, tpu_vs_gpu
 
 from orchestrator.analysis.findings import collect_findings
+from orchestrator.analysis.recommendation.answer.summary import title_words
 from orchestrator.analysis.report.drawings import Drawings
 from orchestrator.analysis.report.figures import build_figures
 from orchestrator.analysis.report.method import environment_table
@@ -217,3 +218,10 @@ def test_a_version_that_differs_between_trainers_names_its_trainer():
 
 def test_the_hardware_of_a_rehearsal_is_not_shown_as_the_device():
     assert "t4, as its driver says" not in dict(environment_table([rehearsed()]).rows)
+
+
+def test_the_title_of_noisy_trials_names_measurements_that_decide_no_answer():
+    noisy = [measured(repeat=index, recorded={"load_average": (9.0, 9.0)}) for index in range(3)]
+    forecasts = [forecast(device="t4", step_seconds=0.001)]
+    findings = collect_findings(noisy, plan_of(noisy, forecasts=forecasts))
+    assert title_words(findings.recommendations[0]).startswith("No measurement decides for mnist_cnn; t4")
