@@ -8,7 +8,6 @@ import gc
 import json
 import sys
 from collections.abc import Iterable, Mapping
-from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any
 
@@ -88,7 +87,7 @@ class StepCount:
         with self._mode, self.live:
             for _ in range(1 if self._is_steady else 2):
                 self.live.restart()
-                autocast = _autocast(PRECISIONS[self._request.precision])
+                autocast = _Autocast(PRECISIONS[self._request.precision], self.live)
                 self.step.take(self.step.batch(make_empty), autocast=autocast)
         self._is_steady = True
         weights = (
@@ -139,11 +138,22 @@ def _count_bytes(weights: Iterable[Tensor]) -> int:
     return sum(weight.nbytes for weight in weights)
 
 
-def _autocast(precision: Precision) -> AbstractContextManager[object]:
-    """Return the CPU's autocast: its half precision has as many bytes as any other."""
-    if precision.compute_dtype == "float32":
-        return nullcontext()
-    return torch.autocast("cpu", dtype=torch.bfloat16)
+class _Autocast(torch.autocast):
+    """The CPU's autocast: its half precision has as many bytes as any other.
+
+    A part of the step begins at its end, which frees the casts of weights: they grow with the blocks.
+    """
+
+    def __init__(self, precision: Precision, live: LiveStorages) -> None:
+        is_half = precision.compute_dtype != "float32"
+        super().__init__("cpu", dtype=torch.bfloat16, enabled=is_half)
+        self._live = live
+
+    def __exit__(self, *error: Any) -> Any:
+        """Free the casts, and begin a part."""
+        is_handled = super().__exit__(*error)
+        self._live.begin("before backward")
+        return is_handled
 
 
 def main() -> None:

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -310,23 +311,37 @@ def test_an_unknown_workload_is_one_line(counter):
 def test_the_count_of_a_few_equal_blocks_is_that_of_all(
     tmp_path, method, checkpointing, shards, micro_batch, shape
 ):
+    options = {"method": method, "dtype": "bfloat16"}
+    memory = MemorySettings(activation_checkpointing=checkpointing, micro_batch_size=micro_batch)
+    require_equal_counts(tmp_path, shape, options, global_batch_size=4, memory_settings=memory, shards=shards)
+
+
+@pytest.mark.more
+def test_casts_of_weights_that_grow_with_the_blocks_are_in_the_count_of_a_few(tmp_path):
+    shape = {"vocab_size": 12_000, "hidden_size": 256, "intermediate_size": 1_024, "num_hidden_layers": 24}
+    options = {"dtype": "float32", "sequence_length": 64}
+    memory = MemorySettings(activation_checkpointing="full", micro_batch_size=1)
+    require_equal_counts(tmp_path, shape, options, global_batch_size=2, memory_settings=memory)
+
+
+def require_equal_counts(
+    folder: Path, shape: Mapping[str, int], options: Mapping[str, object], **asked: object
+) -> None:
     pytest.importorskip("peft")
     from orchestrator.train.capture.torch_tensors import StepCount, count_few_blocks
     from workloads.native.torch_depth import find_equal_list
 
-    (tmp_path / "config.json").write_text(json.dumps({**CONFIG, **shape}))
+    (folder / "config.json").write_text(json.dumps({**CONFIG, **shape}))
     request = CaptureRequest(
         workload="causal_lm",
-        workload_options={"model": str(tmp_path), "method": method, "dtype": "bfloat16"},
+        workload_options={"model": str(folder), **options},
         precision="bf16",
-        global_batch_size=4,
         origin=find_origin("causal_lm"),
-        memory_settings=MemorySettings(activation_checkpointing=checkpointing, micro_batch_size=micro_batch),
-        shards=shards,
+        **asked,
     )
-    few, whole = StepCount(request), StepCount(request)()
+    few, whole = StepCount(request), dict(StepCount(request)())
     blocks = find_equal_list(few.step.module, few.step.list_blocks())
     assert blocks is not None
     counts = dict(count_few_blocks(few, blocks) or {})
-    assert counts.pop("gradients") == whole["gradients"]
-    assert max(counts.values()) == whole["step"]
+    assert counts.pop("gradients") == whole.pop("gradients")
+    assert max(counts.values()) == max(whole.values())
