@@ -186,12 +186,11 @@ def ask_trainer(
     Raises:
         ChildError: no answer, or the step cannot be traced.
     """
-
-    def is_answer(lines: Sequence[str]) -> bool:
-        found = answers_in(lines).keys()
-        return found >= keys or REFUSED in found
-
-    answer = answers_in(child.ask(codec.to_json(request), is_enough=is_answer))
+    lines = child.ask(
+        codec.to_json(request),
+        is_enough=lambda lines: answers_in(lines).keys() >= keys or REFUSED in answers_in(lines),
+    )
+    answer = answers_in(lines)
     if not answer.keys() >= keys:
         reason = answer.get(REFUSED, "its process gave no answer")
         raise ChildError(f"the step of {step.trainer} cannot be traced: {reason}")

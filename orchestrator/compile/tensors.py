@@ -1,7 +1,7 @@
 """(training step, GPU) -> the memory that the step's tensors take, counted in a process without a GPU."""
 
 import tempfile
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,7 +25,7 @@ _VARIABLES = {"CUDA_VISIBLE_DEVICES": ""}
 class GpuTensorCounter:
     """A count of steps' tensors in one child process, and a cache of its answers.
 
-    The process of a bundled workload is used until `close` or an error, as its imports take longer than a
+    The process of a bundled workload is used until `close` or its end, as its imports take longer than a
     count. A user's code may change global state, so it gets a process for each count.
 
     Args:
@@ -100,13 +100,9 @@ class GpuTensorCounter:
                 _MODULE, step, folder=Path(place), variables=_VARIABLES, limits=self._limits
             )
             self._child = self._resources.enter_context(closing(child))
-        is_shared, keys = False, {"tensor_bytes", "gradient_bytes"}
-        try:
+        origin, keys = step.request.origin, {"tensor_bytes", "gradient_bytes"}
+        with nullcontext() if origin is not None and origin.is_bundled else closing(self):
             answer = ask_trainer(self._child, step, _compute_share(step), keys=keys)
-            is_shared = step.request.origin is not None and step.request.origin.is_bundled
-        finally:
-            if not is_shared:
-                self.close()
         return answer["tensor_bytes"], answer["gradient_bytes"]
 
 

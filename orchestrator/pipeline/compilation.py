@@ -46,11 +46,7 @@ OnMessage = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compilers:
-    """Compilers that answer questions about steps, by kind of device.
-
-    Attributes:
-        close: ends the process that counts tensors.
-    """
+    """Compilers that answer questions about steps, by kind of device; `close` ends their process."""
 
     memory: Mapping[DeviceKind, MemoryCompiler]
     time: Mapping[DeviceKind, TimeCompiler]

@@ -8,6 +8,7 @@ import gc
 import json
 import sys
 from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any
 
@@ -51,6 +52,12 @@ def count_few_blocks(count: "StepCount", blocks: nn.ModuleList) -> Mapping[str, 
     # Before the model begins, the gradients of the last step live until they are freed.
     count.step.module.register_forward_pre_hook(lambda *_: count.live.begin("forward"))
     mark_parts(blocks, count.live.begin)
+
+    def mark_backward(_module: Any, _inputs: Any, loss: Tensor) -> None:
+        # autocast, which has ended then, frees its casts of weights: they grow with the blocks
+        loss.register_hook(lambda _: count.live.begin("before backward"))  # type: ignore[no-untyped-call]
+
+    count.step.module.register_forward_hook(mark_backward)
     for optimizer in count.step.optimizers:
         optimizer.register_step_pre_hook(lambda *_: count.live.begin("update"))
     try:
@@ -87,7 +94,7 @@ class StepCount:
         with self._mode, self.live:
             for _ in range(1 if self._is_steady else 2):
                 self.live.restart()
-                autocast = _Autocast(PRECISIONS[self._request.precision], self.live)
+                autocast = _autocast(PRECISIONS[self._request.precision])
                 self.step.take(self.step.batch(make_empty), autocast=autocast)
         self._is_steady = True
         weights = (
@@ -138,22 +145,11 @@ def _count_bytes(weights: Iterable[Tensor]) -> int:
     return sum(weight.nbytes for weight in weights)
 
 
-class _Autocast(torch.autocast):
-    """The CPU's autocast: its half precision has as many bytes as any other.
-
-    A part of the step begins at its end, which frees the casts of weights: they grow with the blocks.
-    """
-
-    def __init__(self, precision: Precision, live: LiveStorages) -> None:
-        is_half = precision.compute_dtype != "float32"
-        super().__init__("cpu", dtype=torch.bfloat16, enabled=is_half)
-        self._live = live
-
-    def __exit__(self, *error: Any) -> Any:
-        """Free the casts, and begin a part."""
-        is_handled = super().__exit__(*error)
-        self._live.begin("before backward")
-        return is_handled
+def _autocast(precision: Precision) -> AbstractContextManager[object]:
+    """Return the CPU's autocast: its half precision has as many bytes as any other."""
+    if precision.compute_dtype == "float32":
+        return nullcontext()
+    return torch.autocast("cpu", dtype=torch.bfloat16)
 
 
 def main() -> None:
