@@ -133,17 +133,17 @@ class Findings:
         return tuple(table for table in tables if table.rows)
 
 
+def _with_epoch(record: TrialRecord, plan: Plan) -> TrialRecord:
+    samples = plan.count_epoch_samples(record.spec) if record.epoch_samples is None else None
+    return record if samples is None else replace(record, epoch_samples=samples)
+
+
 def collect_findings(records: Sequence[TrialRecord], plan: Plan, objective: Objective = FASTEST) -> Findings:
     """Sort a ledger's records by what the plan asks for, without those that it calls outdated.
 
     Records from before they had it get the epoch of the plan's job.
     """
-    records = [
-        replace(record, epoch_samples=plan.count_epoch_samples(record.spec))
-        if record.epoch_samples is None
-        else record
-        for record in without_outdated(records, plan.outdated)
-    ]
+    records = [_with_epoch(record, plan) for record in without_outdated(records, plan.outdated)]
     standing = latest(records)
     trials = dict.fromkeys(trial.trial_id for trial in plan.asked)
     places = {trial: place for place, trial in enumerate(trials)}

@@ -1,7 +1,7 @@
 """Words of the command line -> keys and values, in Hydra's grammar; and those that later commands repeat."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from itertools import islice
 from typing import Any
@@ -31,13 +31,16 @@ _KEYS = (
 )
 
 
-def repeated_words(overrides: Sequence[str]) -> tuple[str, ...]:
+def repeated_words(overrides: Iterable[str]) -> tuple[str, ...]:
     """Return the words with the places of trials, code and records, the question, and the caps.
 
     Words that choose the measured points are not among them.
     """
-    keys = {word: word.lstrip("+").partition("=")[0] for word in overrides}
-    return tuple(word for word in overrides if keys[word].partition(".")[0] in _GROUPS or keys[word] in _KEYS)
+    return tuple(word for word in overrides if _is_repeated(word.lstrip("+").partition("=")[0]))
+
+
+def _is_repeated(key: str) -> bool:
+    return key.partition(".")[0] in _GROUPS or key in _KEYS
 
 
 _INT = r"-?(?:0|[1-9]\d{0,17})"

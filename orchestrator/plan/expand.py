@@ -62,8 +62,8 @@ def matches(combination: Combination, entry: Combination) -> bool:
     """Return whether a combination has all values of an entry; a tuple there means any of its values, or the
     tuple itself.
     """
-    return all(
-        axis in combination
-        and (combination[axis] == wanted or (isinstance(wanted, tuple) and combination[axis] in wanted))
-        for axis, wanted in entry.items()
-    )
+    return all(axis in combination and _is_met(combination[axis], wanted) for axis, wanted in entry.items())
+
+
+def _is_met(value: Option, wanted: Option) -> bool:
+    return value == wanted or (isinstance(wanted, tuple) and value in wanted)

@@ -123,18 +123,7 @@ def _find_listed_price(
     with a number that divides theirs. A trial on CPUs has one host for any number of workers. A trial in a
     pool has its nodes whole, as they are rented there.
     """
-    rented = (
-        RentedNodes(
-            device=pool.device.name,
-            instance=pool.instance,
-            nodes=num_hosts,
-            region=parse_region(pool.zone),
-            provisioning=pool.provisioning,
-            is_hypothetical=False,
-        )
-        if pool
-        else _rented_on_request(device, count, prices=prices)
-    )
+    rented = _in_pool(pool, num_hosts) if pool else _rented_on_request(device, count, prices=prices)
     if isinstance(rented, Unpriced):
         return rented
     row = prices.rows.get(rented.region, {}).get(rented.instance)
@@ -167,6 +156,17 @@ def find_node_prices(placement: Placement, price: Price) -> tuple[Price, ...]:
     of_pool = dict(zip(pools, price.rented, strict=False))
     return tuple(
         replace(of_pool.get(part.pool, price), nodes=1, beside=(), elsewhere=()) for part in placement.parts
+    )
+
+
+def _in_pool(pool: Pool, num_hosts: int) -> RentedNodes:
+    return RentedNodes(
+        device=pool.device.name,
+        instance=pool.instance,
+        nodes=num_hosts,
+        region=parse_region(pool.zone),
+        provisioning=pool.provisioning,
+        is_hypothetical=False,
     )
 
 

@@ -170,13 +170,6 @@ def target_table(results: Sequence[TimeToTarget]) -> Table:
     )
 
 
-def _by_seed(result: TimeToTarget) -> str:
-    """`1: 3.650; 2: not reached`."""
-    return "; ".join(
-        f"{seed}: {_until(taken) or _NOT_REACHED}" for seed, taken in result.seconds_by_seed.items()
-    )
-
-
 def _format_field(setting: Setting, name: str) -> str:
     value = getattr(setting, name)
     return data_name(value) if name == "data" else str(value) or UNKNOWN
@@ -196,6 +189,13 @@ def _cells(result: TimeToTarget) -> Iterator[str]:
     yield _until(result.steps, format_value="{:,.0f}".format) or UNKNOWN
     yield spread(best)
     yield spread(result.evaluation_seconds)
+
+
+def _by_seed(result: TimeToTarget) -> str:
+    """`1: 3.650; 2: not reached`."""
+    return "; ".join(
+        f"{seed}: {_until(taken) or _NOT_REACHED}" for seed, taken in result.seconds_by_seed.items()
+    )
 
 
 def _describe_basis(result: TimeToTarget) -> str:

@@ -70,11 +70,7 @@ def name_run(record: TrialRecord, *, varying: frozenset[str]) -> str:
     params = build_params(record.spec)
     words = [
         *(params[name] for name in _ALWAYS_NAMED),
-        *(
-            _WORDS.get(name, f"{name.partition('.')[2]}={{}}").format(value)
-            for name, value in params.items()
-            if name in varying - {*_NEVER_NAMED}
-        ),
+        *(_format_word(name, value) for name, value in params.items() if name in varying - {*_NEVER_NAMED}),
         f"#{record.spec.repeat}",
         *([f"attempt {record.attempt}"] if record.attempt > 1 else []),
     ]
@@ -133,6 +129,10 @@ def _ordered(values: Iterable[str]) -> tuple[str, ...]:
         return tuple(sorted(found, key=float))
     except ValueError:
         return found
+
+
+def _format_word(name: str, value: str) -> str:
+    return _WORDS[name].format(value) if name in _WORDS else f"{name.partition('.')[2]}={value}"
 
 
 def _find_marks(record: TrialRecord) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Which of the user's own records tell of a workload's steps as it is now."""
+"""The user's own records that still hold for a workload's steps."""
 
 from dataclasses import replace
 
