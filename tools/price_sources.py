@@ -13,9 +13,9 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from orchestrator.config.price_catalogue import FindDevice, read_catalogue
 from orchestrator.core.pool import Catalogue
 from orchestrator.core.price import SHORT
+from orchestrator.extensions.price_catalogues.catalogue_rows import FindDevice, read_catalogue
 from orchestrator.plan.offer import Offer
 
 UNSTATED = "region unstated"

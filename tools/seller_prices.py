@@ -16,10 +16,10 @@ from pathlib import Path
 
 import price_sources as sources
 
-from orchestrator.commands.prices import build_finder
 from orchestrator.config.cluster import load_cluster
 from orchestrator.core import codec
 from orchestrator.core.pool import Catalogue
+from orchestrator.extensions.price_catalogues.commands import build_finder
 from orchestrator.plan.offer import Offer, find_group
 
 ROOT = Path(__file__).parents[1]

@@ -31,7 +31,7 @@ def measure_rank(worker: ReadyWorker, times: loop.LoopTimes) -> RankResult:
     exchange_seconds = _compare_exchange(worker, times) if data.staged else ()
     pipeline_rate = None if job.rehearsal else data.measure_rate()
     data.close()
-    peak_host_bytes = process.peak_host_bytes  # before the matrices of a calibration
+    peak_host_bytes = process.find_peak_host_bytes()  # before the matrices of a calibration
     product_seconds: tuple[float, ...] = ()
     if calibration.is_wanted(job):
         product_seconds = calibration.measure_matmul_peak(trainer, meet=worker.meet, clock=time.perf_counter)

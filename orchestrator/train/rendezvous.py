@@ -35,18 +35,6 @@ def torch_distributed(rank_context: RankContext) -> Mapping[str, str]:
     }
 
 
-def of_script(rank_context: RankContext) -> Mapping[str, str]:
-    """Return the variables of `torch.distributed` and TensorFlow, of which a script takes those it needs.
-
-    A single process has none of them, as in the user's own run: scripts take RANK as a sign of several. The
-    script itself chooses Keras' backend.
-    """
-    if len(rank_context.addresses) == 1:
-        return _process(rank_context)
-    variables = {**tensorflow_cluster(rank_context), **torch_distributed(rank_context)}
-    return {name: value for name, value in variables.items() if name != "KERAS_BACKEND"}
-
-
 def torch_tpu(rank_context: RankContext) -> Mapping[str, str]:
     """Return the variables of `torch.distributed`, and those that lay out the ranks, one chip each, on a
     slice's host.

@@ -1,8 +1,6 @@
 """Set-up of a worker: from its job to a trainer that has data and initial weights, and its process."""
 
-import resource
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,46 +10,15 @@ from orchestrator.train.checkpoints.format import Checkpoint
 from orchestrator.train.checkpoints.worker_store import WorkerCheckpointer
 from orchestrator.train.environment import framework_versions
 from orchestrator.train.measurement import loop
-from orchestrator.train.measurement.core_waits import read_core_waits
-from orchestrator.train.measurement.loop import LoopTimes
 from orchestrator.train.process.channel import Channel
 from orchestrator.train.registry import load_trainer, trainer_info
 from orchestrator.train.trainer import Trainer, TrainingData, WorkerJob
-from orchestrator.train.trainers.script.trainer import OwnData, ScriptTrainer
+from orchestrator.train.training_process import TrainingProcess
 from orchestrator.train.validation.weight_changes import Digests, hash_arrays
 from workloads.data import batches
 from workloads.native.batches import job_batches
 from workloads.registry import workload
 from workloads.spec import NativeSpec, Workload, WorkloadSpec
-
-
-class OwnProcess:
-    """This process, in which a framework's trainer computes; a `ScriptTrainer` has the same of its script's.
-
-    Attributes:
-        unchecked: identities that were not seen in it.
-        clock: seconds by which steps are timed.
-        cpu_clock: CPU seconds that it has used.
-        core_waits: how long its threads have waited for a core.
-    """
-
-    unchecked: tuple[str, ...] = ()
-    clock = staticmethod(time.perf_counter)
-    cpu_clock = staticmethod(time.process_time)
-    core_waits = staticmethod(read_core_waits)
-
-    @property
-    def peak_host_bytes(self) -> int:
-        """Largest resident set so far."""
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-
-    def measure_whole_run(self) -> LoopTimes | None:
-        """Return None, because it takes steps; a script may end and report none."""
-        return None
-
-    def list_files(self) -> tuple[Mapping[str, str], tuple[str, ...]]:
-        """Return the files that it read, with their hashes, and those that it wrote, at its end."""
-        return {}, ()
 
 
 def _find_data(job: WorkerJob, spec: Workload) -> TrainingData:
@@ -64,7 +31,8 @@ def _find_data(job: WorkerJob, spec: Workload) -> TrainingData:
             seed=job.trial.seed,
             noise=spec.noise,
         )
-    return _build_native_data(job, spec) if isinstance(spec, NativeSpec) else OwnData()
+    assert isinstance(spec, NativeSpec), "scripts read their data by themselves"
+    return _build_native_data(job, spec)
 
 
 def _build_native_data(job: WorkerJob, spec: NativeSpec) -> TrainingData:
@@ -96,7 +64,7 @@ class ReadyWorker:
     channel: Channel
     info: TrainerInfo
     trainer: Trainer
-    process: OwnProcess | ScriptTrainer
+    process: TrainingProcess
     spec: Workload
     data: TrainingData
     checkpoints: WorkerCheckpointer
@@ -117,7 +85,8 @@ def set_up(job: WorkerJob, channel: Channel) -> ReadyWorker:
     info = trainer_info(job.trial.trainer)
     trainer = load_trainer(info, native=bool(job.native and job.native.costs), shards=job.shards > 1)
     spec = job.native or workload(job.trial.workload, job.trial.workload_options, origin=job.origin)
-    data = _find_data(job, spec)
+    process = trainer if isinstance(trainer, TrainingProcess) else TrainingProcess()
+    data = process.own_data or _find_data(job, spec)
     checkpoints = WorkerCheckpointer(
         job, channel, packages=framework_versions(info.packages), meet=lambda vote: _meet(channel, vote)
     )
@@ -136,7 +105,7 @@ def set_up(job: WorkerJob, channel: Channel) -> ReadyWorker:
         channel=channel,
         info=info,
         trainer=trainer,
-        process=trainer if isinstance(trainer, ScriptTrainer) else OwnProcess(),
+        process=process,
         spec=spec,
         data=data,
         checkpoints=checkpoints,

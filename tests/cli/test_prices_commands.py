@@ -15,7 +15,8 @@ import pytest
 from web_server import Site, serving
 
 from orchestrator.cli import main
-from orchestrator.pipeline import offer_files
+from orchestrator.extensions.price_catalogues import fetched_offers
+from orchestrator.pipeline.offer_files import load_known_offers
 from workloads.data import download
 
 HEAD = "InstanceType,AcceleratorName,AcceleratorCount,vCPUs,MemoryGiB,Price,Region,GpuInfo,SpotPrice"
@@ -225,7 +226,7 @@ def test_an_archive_that_cannot_be_used_leaves_the_last_good_list(
     site: Site, tmp_path: Path, harm, reason: str
 ) -> None:
     def fetch() -> dict[str, str]:
-        return offer_files.refresh_offers(
+        return fetched_offers.refresh_offers(
             tmp_path / "prices.json",
             ("nebius",),
             catalogue="gpuhunt",
@@ -240,7 +241,7 @@ def test_an_archive_that_cannot_be_used_leaves_the_last_good_list(
     assert reason in found
     assert "\n" not in found
     assert (tmp_path / "prices.json").read_text() == before
-    assert offer_files.describe_last(tmp_path / "prices.json", "nebius").endswith("used, of 2026-08-18")
+    assert fetched_offers.describe_last(tmp_path / "prices.json", "nebius").endswith("used, of 2026-08-18")
 
 
 def test_prices_of_google_from_gpuhunt_replace_those_of_its_rows(site: Site, capsys) -> None:
@@ -286,7 +287,7 @@ def test_a_server_that_sends_for_ever_is_left_after_the_limit(
     site: Site, monkeypatch, tmp_path: Path
 ) -> None:
     site.files[f"{FOLDER}/nebius/vms.csv"] = NEBIUS.encode() + b"y" * 2**20
-    failures = offer_files.refresh_offers(
+    failures = fetched_offers.refresh_offers(
         tmp_path / "prices.json",
         ("nebius",),
         catalogue="skypilot",
@@ -301,7 +302,7 @@ def test_a_server_that_sends_for_ever_is_left_after_the_limit(
 def test_a_server_that_never_answers_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(download, "PIECE_SECONDS", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        failures = offer_files.refresh_offers(
+        failures = fetched_offers.refresh_offers(
             tmp_path / "prices.json",
             ("nebius",),
             catalogue="skypilot",
@@ -423,13 +424,15 @@ def test_a_whole_catalogue_is_imported_line_by_line(
     assert size > 2_500_000
     tracemalloc.start()
     before = time.process_time()
-    found = offer_files.import_offers(tmp_path / "prices.json", file, "aws", find_device={"H100": "h100"}.get)
+    found = fetched_offers.import_offers(
+        tmp_path / "prices.json", file, "aws", find_device={"H100": "h100"}.get
+    )
     seconds, (_, peak) = time.process_time() - before, tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert len(found) == offers
     assert peak < most_bytes * size
     assert seconds < 60  # with the trace of memory; without it 1
-    assert offer_files.load_known_offers(tmp_path / "prices.json").offers[-offers:] == found
+    assert load_known_offers(tmp_path / "prices.json").offers[-offers:] == found
 
 
 HOSTS = "InstanceType,AcceleratorName,AcceleratorCount,vCPUs,MemoryGiB,GpuInfo,Price,SpotPrice,Region"

@@ -13,8 +13,8 @@ from pathlib import Path
 
 WORKER = """
 import json, os, resource, sys
-from orchestrator.train.trainers.script.connection import Script
-from orchestrator.train.trainers.script.variables import ScriptVariables
+from orchestrator.extensions.scripts.connection import Script
+from orchestrator.extensions.scripts.variables import ScriptVariables
 
 before = resource.getrusage(resource.RUSAGE_SELF)
 variables = ScriptVariables(passed=os.environ, left_out=())

@@ -217,7 +217,7 @@ def test_outside_a_trial_the_callback_times_and_prints(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "train.py"],
         cwd=tmp_path,
-        env=environment(PYTHONPATH=str(ROOT / "orchestrator/callback")),
+        env=environment(PYTHONPATH=str(ROOT / "orchestrator/extensions/scripts/callback")),
         capture_output=True,
         text=True,
         timeout=60,
@@ -230,7 +230,7 @@ def test_outside_a_trial_the_callback_times_and_prints(tmp_path: Path) -> None:
 @pytest.mark.more
 def test_the_callback_has_a_wheel_of_its_own_without_dependencies(tmp_path: Path) -> None:
     pip = [sys.executable, "-m", "pip", "--quiet", "install", "--no-deps", "--target", str(tmp_path)]
-    subprocess.run([*pip, str(ROOT / "orchestrator/callback")], check=True, timeout=120)
+    subprocess.run([*pip, str(ROOT / "orchestrator/extensions/scripts/callback")], check=True, timeout=120)
     code = (
         "import sys, orchestrator_callback; print(sorted(sys.modules.keys() & {'torch', 'numpy', 'keras'}))"
     )

@@ -28,7 +28,7 @@ from orchestrator.train.capture.request import CaptureRequest
 from orchestrator.train.registry import trainer_info, trainers
 
 NAMES = "from orchestrator.extension import find_extensions as f; print([one.name for one in f()])"
-SHIPPED = ["cluster_files", "kernel_split", "profile_transfer", "tpu_compiler"]
+SHIPPED = ["cluster_files", "kernel_split", "price_catalogues", "profile_transfer", "scripts", "tpu_compiler"]
 STEP = StepProgram(
     trainer="torch_xla",
     options={},
@@ -165,7 +165,7 @@ def test_memory_of_a_tpu_step_without_a_compiler_is_unknown(stage: str, tmp_path
 
 @pytest.mark.usefixtures("without_extensions")
 def test_misspelt_trainer_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(ConfigError, match="unknown trainer 'torch_dpp'; known: noop, script, tensorflow"):
+    with pytest.raises(ConfigError, match="unknown trainer 'torch_dpp'; known: noop, tensorflow"):
         trainer_info("torch_dpp")
 
 

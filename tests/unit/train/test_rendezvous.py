@@ -5,6 +5,7 @@ import json
 import pytest
 
 from orchestrator.core.trainer import RankContext
+from orchestrator.extensions.scripts.trainers import build_rank_variables
 from orchestrator.train import rendezvous
 
 TWO_HERE = ("127.0.0.1:4001", "127.0.0.1:4002")
@@ -59,11 +60,11 @@ def test_a_local_rank_is_that_among_the_ranks_of_its_host(variables) -> None:
 
 
 def test_a_script_of_one_worker_has_no_rank() -> None:
-    assert set(rendezvous.of_script(rank_context())) == {"OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES"}
+    assert set(build_rank_variables(rank_context())) == {"OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES"}
 
 
 def test_a_script_of_two_workers_has_the_ranks_of_both_frameworks() -> None:
-    found = rendezvous.of_script(rank_context(1, TWO_HERE))
+    found = build_rank_variables(rank_context(1, TWO_HERE))
     assert (found["RANK"], found["WORLD_SIZE"]) == ("1", "2")
     assert json.loads(found["TF_CONFIG"])["task"] == {"type": "worker", "index": 1}
     assert "KERAS_BACKEND" not in found

@@ -22,13 +22,14 @@ VERSIONS = json.loads(Path(__file__).with_name("trainer_versions.json").read_tex
 _SHARED = ("trainers/torch_process.py", "precision.py", "measurement/evaluation.py")
 _TORCH_DDP = ("trainers/torch_ddp_trainer.py", *_SHARED)
 _SPLIT = "../extensions/kernel_split/training"
+_SCRIPTS = "../extensions/scripts"
 _KERNEL_SPLIT = ("trainer", "shares", "balance", "rebalancing", "convolution", "networks")
 FILES = {
     "kernel_split": (*(f"{_SPLIT}/{name}.py" for name in _KERNEL_SPLIT), *_SHARED),
     "noop": ("trainers/noop_trainer.py",),
     "script": (
-        *(f"trainers/script/{name}.py" for name in ("trainer", "part", "variables", "connection", "guard")),
-        *(f"../callback/orchestrator_{name}.py" for name in ("callback", "observer")),
+        *(f"{_SCRIPTS}/{name}.py" for name in ("trainer", "part", "variables", "connection", "guard")),
+        *(f"{_SCRIPTS}/callback/orchestrator_{name}.py" for name in ("callback", "observer")),
     ),
     "tensorflow": (
         "trainers/tensorflow_trainer.py",

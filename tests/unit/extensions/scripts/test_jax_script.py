@@ -5,13 +5,13 @@ import json
 import subprocess
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from repository import ROOT
 
-from orchestrator.callback import orchestrator_callback as callback
+from orchestrator.extensions.scripts.callback import orchestrator_callback as callback
 
 LOOPS = """
 import json, sys, time
@@ -76,7 +76,11 @@ def run(code: str) -> Any:
         pytest.skip("jax is not installed")
     done = subprocess.run(
         [sys.executable, "-c", LOOPS + code],
-        env={"PYTHONPATH": str(ROOT / "orchestrator/callback"), "JAX_PLATFORMS": "cpu", "PATH": ""},
+        env={
+            "PYTHONPATH": str(Path(callback.__file__).parent),
+            "JAX_PLATFORMS": "cpu",
+            "PATH": "",
+        },
         capture_output=True,
         text=True,
         timeout=240,

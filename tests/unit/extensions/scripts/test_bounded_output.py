@@ -4,7 +4,7 @@ import resource
 import subprocess
 import sys
 
-from orchestrator.train.trainers.script.connection import MOST_KEPT_BYTES, BoundedOutput
+from orchestrator.extensions.scripts.connection import MOST_KEPT_BYTES, BoundedOutput
 
 
 def output_of(code: str, **options) -> BoundedOutput:

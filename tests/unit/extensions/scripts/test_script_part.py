@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from orchestrator.callback import orchestrator_callback as callback
 from orchestrator.core.errors import TrialError
-from orchestrator.train.trainers.script.part import (
+from orchestrator.extensions.scripts.callback import orchestrator_callback as callback
+from orchestrator.extensions.scripts.part import (
     PROTOCOL_VERSION,
     LeftOut,
     Loaded,
@@ -18,7 +18,7 @@ from orchestrator.train.trainers.script.part import (
     require_version,
     require_whole_time,
 )
-from orchestrator.train.trainers.script.trainer import find_loader_rate, require_training
+from orchestrator.extensions.scripts.trainer import find_loader_rate, require_training
 
 SAID: dict[str, Any] = {
     "event": "part",

@@ -2,8 +2,8 @@
 
 import pytest
 
-from orchestrator.train.trainers.script.connection import cause_in, failure_in, hint_for
-from orchestrator.train.trainers.script.variables import ScriptVariables
+from orchestrator.extensions.scripts.connection import cause_in, failure_in, hint_for
+from orchestrator.extensions.scripts.variables import ScriptVariables
 
 NOTHING = ScriptVariables(passed={}, left_out=())
 

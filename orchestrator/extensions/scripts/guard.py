@@ -62,5 +62,5 @@ def _die_by_signal(number: int) -> None:
     os.kill(os.getpid(), number)
 
 
-if __name__ == "__main__":  # python -m orchestrator.train.trainers.script.guard DESCRIPTOR WORD…
+if __name__ == "__main__":  # python -m orchestrator.extensions.scripts.guard DESCRIPTOR WORD…
     main(int(sys.argv[1]), sys.argv[2:])

@@ -11,20 +11,19 @@ from orchestrator.commands.command_line import DONE, NO_RESULT, CommandLine
 from orchestrator.commands.json_output import print_document, wants_json
 from orchestrator.config.device_names import find_device
 from orchestrator.config.loader import devices_named
-from orchestrator.config.price_catalogue import FindDevice
 from orchestrator.core import codec
 from orchestrator.core.device import Device
 from orchestrator.core.errors import ConfigError, UnknownNameError
 from orchestrator.core.price import MARKETPLACES
-from orchestrator.pipeline.offer_files import (
+from orchestrator.extensions.price_catalogues.catalogue_rows import FindDevice
+from orchestrator.extensions.price_catalogues.fetched_offers import (
     CATALOGUES,
     SKYPILOT,
     describe_last,
     import_offers,
-    load_known_offers,
-    locate_offers,
     refresh_offers,
 )
+from orchestrator.pipeline.offer_files import load_known_offers, locate_offers
 from orchestrator.plan.offer import Offer
 from orchestrator.terminal.screen import Screen
 

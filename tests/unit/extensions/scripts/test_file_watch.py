@@ -6,9 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from repository import ROOT
 
-from orchestrator.callback import orchestrator_callback as callback
+from orchestrator.extensions.scripts.callback import orchestrator_callback as callback
 
 
 @pytest.fixture
@@ -109,7 +108,7 @@ print(*orchestrator_callback._FILES.describe_new()["files"])
 
 def test_a_module_from_a_cache_counts_by_its_source(folder: Path) -> None:
     (folder / "model.py").write_text("")
-    (folder / "train.py").write_text(SCRIPT.format(callback=str(ROOT / "orchestrator/callback")))
+    (folder / "train.py").write_text(SCRIPT.format(callback=str(Path(callback.__file__).parent)))
     told = [
         subprocess.run(
             [sys.executable, "train.py"],

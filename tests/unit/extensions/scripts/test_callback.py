@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.callback import orchestrator_callback as callback
+from orchestrator.extensions.scripts.callback import orchestrator_callback as callback
 
 torch = pytest.importorskip("torch")
 

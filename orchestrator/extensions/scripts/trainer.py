@@ -8,21 +8,22 @@ from typing import Any
 
 from orchestrator.core.errors import TrialError
 from orchestrator.core.result import DeviceFacts
+from orchestrator.extensions.scripts.connection import Script, WholeRun
+from orchestrator.extensions.scripts.part import (
+    Part,
+    part_in,
+    require_version,
+    require_whole_time,
+)
+from orchestrator.extensions.scripts.seen_files import MOST_FILES, SeenFiles
+from orchestrator.extensions.scripts.variables import build_variables
 from orchestrator.train.environment import cpu_model, tpu_name
 from orchestrator.train.gce_metadata import slice_type
 from orchestrator.train.measurement.core_waits import CoreWaits, read_core_waits
 from orchestrator.train.measurement.loop import LoopTimes
 from orchestrator.train.precision import find_precision_label
 from orchestrator.train.trainer import LEAST_LOSSES, WorkerJob
-from orchestrator.train.trainers.script.connection import Script, WholeRun
-from orchestrator.train.trainers.script.part import (
-    Part,
-    part_in,
-    require_version,
-    require_whole_time,
-)
-from orchestrator.train.trainers.script.seen_files import MOST_FILES, SeenFiles
-from orchestrator.train.trainers.script.variables import build_variables
+from orchestrator.train.training_process import TrainingProcess
 from workloads.script.command import TORCH_DEVICES, find_observed_words, format_words
 from workloads.spec import Phase, ScriptSpec
 
@@ -78,7 +79,7 @@ class OwnData:
         """Do nothing."""
 
 
-class ScriptTrainer:
+class ScriptTrainer(TrainingProcess):
     """A script that someone else wrote. Its callback takes the requested number of steps, and times them.
 
     The steps that the loop asks for are taken together at the next `synchronize`, which moves the clock on by
@@ -87,9 +88,10 @@ class ScriptTrainer:
 
     def __init__(self) -> None:
         self.samples = 0
-        self.unchecked: tuple[str, ...] = ()
+        self.unchecked = ()
         self.cpu_seconds = 0.0
-        self.peak_host_bytes = 0
+        self.own_data = OwnData()
+        self._peak_host_bytes = 0
         self._seconds, self._paused_seconds, self._wall_seconds = 0.0, 0.0, 0.0
         self._asked = 0
         self._has_begun = False
@@ -167,6 +169,10 @@ class ScriptTrainer:
         """Return the CPU seconds of the script in all steps so far."""
         return self.cpu_seconds
 
+    def find_peak_host_bytes(self) -> int:
+        """Return the largest resident set that the script reported."""
+        return self._peak_host_bytes
+
     def core_waits(self) -> CoreWaits:
         """Read how long the threads of the script have waited for a core so far."""
         return read_core_waits(self._script.reporter) if self._script.reporter else {}
@@ -212,7 +218,7 @@ class ScriptTrainer:
         self.cpu_seconds += part.cpu_seconds
         self.samples += self._require_samples(part.samples)
         self._asked = 0
-        self.peak_host_bytes = max(self.peak_host_bytes, part.peak_host_bytes)
+        self._peak_host_bytes = max(self._peak_host_bytes, part.peak_host_bytes)
         if part.data_wait_seconds is not None:
             self._data.wait_seconds = (self._data.wait_seconds or 0.0) + part.data_wait_seconds
         self._parts.append(part)
@@ -241,7 +247,7 @@ class ScriptTrainer:
             TrialError: `invalid_measurement`, for a rate that smaller batches change.
         """
         if self._whole_run is not None:
-            self.peak_host_bytes = self._whole_run.peak_host_bytes
+            self._peak_host_bytes = self._whole_run.peak_host_bytes
             self.unchecked = (
                 "device, precision, loss, weights and quality: the script reported no step",
                 *self._find_left_out(),

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from orchestrator.callback import orchestrator_callback as callback
+    from orchestrator.extensions.scripts.callback import orchestrator_callback as callback
 else:
     import orchestrator_callback as callback
 

@@ -57,7 +57,7 @@ def build_variables(inherited: Mapping[str, str], *, job: WorkerJob, spec: Scrip
         for name, value in inherited.items()
         if name not in (*left_out, *RENDEZVOUS, *_OTHER_RANKS) and (name, value) != ("KERAS_HOME", os.devnull)
     }
-    callback = str(Path(__file__).parents[3] / "callback")
+    callback = str(Path(__file__).parent / "callback")
     passed = {
         **kept,
         **job.variables,

@@ -17,11 +17,11 @@ from threading import Thread
 from typing import Any
 
 from orchestrator.core.errors import FailureKind, TrialError
+from orchestrator.extensions.scripts.guard import NOT_FOUND
+from orchestrator.extensions.scripts.variables import RENDEZVOUS, ScriptVariables
 from orchestrator.train.failures import kind_of_line
 from orchestrator.train.measurement.loop import LoopTimes
 from orchestrator.train.process.temp_dirs import temporary_folder
-from orchestrator.train.trainers.script.guard import NOT_FOUND
-from orchestrator.train.trainers.script.variables import RENDEZVOUS, ScriptVariables
 from workloads.family import end_descendants, keep_orphans
 from workloads.script.command import find_code_folders
 
@@ -36,7 +36,7 @@ _TWO_PROCESSES = (
     "what starts several, as torchrun --nproc_per_node=2"
 )
 _CREDENTIALS = struct.Struct("3i")  # `struct ucred`: process, user, group
-_GUARD = "orchestrator.train.trainers.script.guard"
+_GUARD = "orchestrator.extensions.scripts.guard"
 _TRACEBACK = "Traceback (most recent call last):"
 _KILLED = (-signal.SIGKILL, 128 + signal.SIGKILL)
 """Exit codes of a killed process: of the command itself, or of a shell that the command started."""

@@ -2,8 +2,8 @@
 
 import pytest
 
-from orchestrator.config.price_catalogue import read_catalogue
 from orchestrator.core.errors import ConfigError
+from orchestrator.extensions.price_catalogues.catalogue_rows import read_catalogue
 from orchestrator.plan.offer import Offer
 
 HEAD = "InstanceType,AcceleratorName,AcceleratorCount,vCPUs,MemoryGiB,Price,Region,GpuInfo,SpotPrice"

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from orchestrator.callback import orchestrator_callback as callback
+from orchestrator.extensions.scripts.callback import orchestrator_callback as callback
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:Your input ran out of data"),  # Keras, where an epoch is a stream

@@ -37,7 +37,11 @@ def test_a_wait_for_a_batch_that_may_overlap_a_step_is_not_reported() -> None:
         pytest.skip(f"{python} is absent; get it with: make xla")
     done = subprocess.run(
         [str(python), "-c", LOOP],
-        env={"PYTHONPATH": str(ROOT / "orchestrator/callback"), "PJRT_DEVICE": "CPU", "PATH": ""},
+        env={
+            "PYTHONPATH": str(ROOT / "orchestrator/extensions/scripts/callback"),
+            "PJRT_DEVICE": "CPU",
+            "PATH": "",
+        },
         capture_output=True,
         text=True,
         timeout=240,

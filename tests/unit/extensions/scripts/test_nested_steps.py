@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.callback import orchestrator_callback as callback
+from orchestrator.extensions.scripts.callback import orchestrator_callback as callback
 
 STEP, EVALUATE = 1.0, 50.0
 BATCHES = [64] * 20

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from builders import trial_spec
 
+from orchestrator.extensions.scripts.variables import RENDEZVOUS, ScriptVariables, build_variables
 from orchestrator.train.trainer import WorkerJob
-from orchestrator.train.trainers.script.variables import RENDEZVOUS, ScriptVariables, build_variables
 from workloads.spec import ScriptSpec
 
 SPEC = ScriptSpec(
@@ -74,7 +74,7 @@ def test_the_interpreter_and_the_callback_come_first() -> None:
     passed = variables({**PLAIN, "PYTHONPATH": "/mine", "KERAS_HOME": os.devnull}).passed
     assert passed["PATH"].startswith("/opt/env/bin:")
     callback, mine = passed["PYTHONPATH"].split(":")
-    assert callback.endswith("orchestrator/callback")
+    assert callback.endswith("orchestrator/extensions/scripts/callback")
     assert mine == "/mine"
     assert "KERAS_HOME" not in passed
     assert passed["OMP_NUM_THREADS"] == "3"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.train.trainers.script.seen_files import MOST_FILES, SeenFiles
+from orchestrator.extensions.scripts.seen_files import MOST_FILES, SeenFiles
 from workloads.script.file_hash import CHANGED
 
 

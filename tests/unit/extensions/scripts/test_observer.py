@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from orchestrator.callback import orchestrator_callback as callback
+from orchestrator.extensions.scripts.callback import orchestrator_callback as callback
 
 READ, STEP, EVALUATE = 0.5, 1.0, 100.0
 """Seconds of reading a batch, of training on a sample, and of an evaluation."""
@@ -32,7 +32,7 @@ class Batch:
 @pytest.fixture
 def observer(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     monkeypatch.setitem(sys.modules, "orchestrator_callback", callback)
-    return importlib.import_module("orchestrator.callback.orchestrator_observer")
+    return importlib.import_module("orchestrator.extensions.scripts.callback.orchestrator_observer")
 
 
 class Script:
