@@ -16,10 +16,10 @@ from orchestrator.analysis.tables.budget import prospect_line, question
 from orchestrator.analysis.tables.plan import file_lines
 from orchestrator.commands import sweep
 from orchestrator.commands.arguments import parsed_arguments
-from orchestrator.commands.catalogue.sweeps import ALL, FULL, JSON, PLAIN, QUIET, RERUN, RERUN_FAILED, YES
+from orchestrator.commands.catalogue.sweeps import ALL, FULL, PLAIN, QUIET, RERUN, RERUN_FAILED, YES
 from orchestrator.commands.command_line import DONE, NO_RESULT, CommandLine
 from orchestrator.commands.json_output import print_document, progress_screen, wants_json
-from orchestrator.core import codec
+from orchestrator.commands.plan_document import plan_document
 from orchestrator.core.errors import UnknownNameError
 from orchestrator.core.printable import without_secrets
 from orchestrator.core.settings import Rerun, Settings
@@ -75,14 +75,11 @@ def plan(line: CommandLine, screen: Screen) -> int:
     from orchestrator.terminal.plan import print_plan
 
     settings, console = load_settings(line), screen.console
-    if JSON.name in line.flags:
-        text = codec.to_json(sweep.plan(settings, console=Console(quiet=True)).plan)
-        if console.is_terminal:
-            console.print_json(text, ensure_ascii=not text.isprintable())
-        else:
-            sys.stdout.write(f"{text}\n")
+    with progress_screen(line, screen) as progress:
+        preview = sweep.plan(settings, console=progress.console)
+    if wants_json(line):
+        print_document(plan_document(preview.plan))
         return DONE
-    preview = sweep.plan(settings, console=console)
     print_plan(console, preview.plan, prices=preview.prices, list_all=ALL.name in line.flags)
     _print_budget(preview, screen)
     if preview.recommendations:

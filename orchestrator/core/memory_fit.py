@@ -31,6 +31,10 @@ DRIVER_SHARE = 0.94
 """Share of the capacity that the driver leaves: 15,360 of 16,384 MiB on a T4 with ECC."""
 
 
+MemoryVerdict = Literal["fits", "tight", "does not fit", "unknown"]
+"""Whether a step fits; `tight`: it may, and it is open whether all that is added to its tensors does too."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryFit:
     """Memory that the step's compiled program takes on the replica that needs most.
@@ -55,6 +59,11 @@ class MemoryFit:
     def is_sure_to_fit(self) -> bool:
         """Return the same: a compiler knows."""
         return self.fits
+
+    @property
+    def verdict(self) -> MemoryVerdict:
+        """Return the same as a word."""
+        return "fits" if self.fits else "does not fit"
 
     def words(self, device: str) -> str:
         """Describe in one line how much memory the step takes on a device."""
@@ -128,16 +137,20 @@ class TensorCount:
         """Return whether all of it fits: what is proposed instead of a batch that does not."""
         return self.fits and not self.is_tight
 
+    @property
+    def verdict(self) -> MemoryVerdict:
+        """Return the same as a word."""
+        return "does not fit" if not self.fits else "tight" if self.is_tight else "fits"
+
     def words(self, device: str) -> str:
         """Describe in one line how much memory the step takes on a device."""
         needed, granted, used = _size(self.needed_bytes), _size(self.capacity_bytes), self.used_bytes
         if not self.fits:
             return f"the tensors of a step need {needed}, {device} has {granted}{self._smaller} {COUNTED}"
-        verdict = "tight" if self.is_tight else "fits"
         shown = f"{_size(used.median)} [{_size(used.low)}, {_size(used.high)}]"
         return (
-            f"{verdict}: the tensors of a step take {needed} of the {granted} of {device} {COUNTED}; with "
-            f"CUDA and what PyTorch's allocator keeps it shows {shown} (predicted from published steps)"
+            f"{self.verdict}: the tensors of a step take {needed} of the {granted} of {device} {COUNTED}; "
+            f"with CUDA and what PyTorch's allocator keeps it shows {shown} (predicted from published steps)"
         )
 
     @property
@@ -164,6 +177,11 @@ class NoFit:
     """Reason why nothing is known about a step's memory."""
 
     reason: str
+
+    @property
+    def verdict(self) -> MemoryVerdict:
+        """Return that it is not known."""
+        return "unknown"
 
 
 NOT_COUNTED = NoFit(reason="not counted yet")
