@@ -10,7 +10,6 @@ from orchestrator.analysis.measurements.measured import Measurement
 from orchestrator.analysis.measurements.setting import format_label
 from orchestrator.analysis.table import Column, Table
 from orchestrator.core.estimate import Estimate, TrackRecord
-from orchestrator.core.interval import Spread
 
 _MS = 1000
 _NOTE = (
@@ -78,7 +77,7 @@ def hindsight_table(hindsights: Sequence[BacktestRow], so_far: TrackRecord) -> T
         rows=tuple(
             (
                 hindsight.label,
-                _format_estimate(hindsight.predicted),
+                spread(hindsight.predicted.spread, factor=_MS),
                 number(_MS * hindsight.measured),
                 number(hindsight.ratio),
                 "yes" if hindsight.is_inside else "no",
@@ -98,7 +97,7 @@ def describe_hindsight(hindsights: Sequence[BacktestRow], so_far: TrackRecord) -
     if len(quiet) == 1:
         (only,) = quiet
         measured = f"measured {number(_MS * only.measured)}"
-        yield f"{only.label}: predicted {_format_estimate(only.predicted)} ms a step, {measured}."
+        yield f"{only.label}: predicted {spread(only.predicted.spread, factor=_MS)} ms a step, {measured}."
     if quiet:
         yield from _find_calibration(quiet, so_far, num_here=len(hindsights))
 
@@ -121,8 +120,3 @@ def _held(inside: int, measured: int) -> str:
         f"{inside:,} of {counted(measured, 'measurement')} in the interval that was predicted without it "
         f"({share(inside / measured)}; 90% should)"
     )
-
-
-def _format_estimate(predicted: Estimate) -> str:
-    step = Spread(median=predicted.likely, low=predicted.low, high=predicted.high)
-    return spread(step, factor=_MS)
