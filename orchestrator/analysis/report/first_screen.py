@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from orchestrator.analysis.findings import Findings
-from orchestrator.analysis.formatting import counted, day_and_time, duration, is_standin, number
+from orchestrator.analysis.formatting import counted, day_and_time, duration, first_names, is_standin, number
 from orchestrator.analysis.metrics.cost import marks_in, price_label
 from orchestrator.analysis.next_steps import short_command
 from orchestrator.analysis.recommendation.answer.answer import Recommendation
@@ -89,7 +89,7 @@ def _find_provenance(findings: Findings) -> Iterator[str]:
         )
         first, last = min(one.started_at for one in measured), max(one.ended_at for one in measured)
         when = day_and_time(first) if last - first < 60 else f"{day_and_time(first)} to {day_and_time(last)}"
-        yield f"{count_outcomes(findings)} Measured on {_named(list(hosts))}, {when}."
+        yield f"{count_outcomes(findings)} Measured on {first_names(list(hosts))}, {when}."
     else:
         yield count_outcomes(findings)
     absent = dict.fromkeys(
@@ -104,7 +104,7 @@ def _find_provenance(findings: Findings) -> Iterator[str]:
     }
     missing = [device for device in absent if device and device not in present]
     if missing:
-        yield f"Not here, so predicted or compiled: {_named(missing)}."
+        yield f"Not here, so predicted or compiled: {first_names(missing)}."
     if any(is_standin(measurement.setting.data) for measurement in findings.measured):
         yield _STANDIN
     prices = list(dict.fromkeys(filter(None, map(price_label, findings.attempts))))
@@ -113,11 +113,6 @@ def _find_provenance(findings: Findings) -> Iterator[str]:
         others = f" (and {len(more):,} more)" if more else ""
         listed = next((mark for mark in marks_in(findings.attempts) if "hypothetical" in mark), "")
         yield f"Dollars{f' are {listed}' if listed else ''}: {newest}{others}."
-
-
-def _named(names: Sequence[str], *, most: int = _MOST_NAMES) -> str:
-    more = f" and {len(names) - most:,} more" if len(names) > most else ""
-    return f"{', '.join(names[:most])}{more}"
 
 
 def _made_by(plan: Plan, *, version: str) -> Iterator[str]:

@@ -11,6 +11,7 @@ from orchestrator.analysis.formatting import (
     counted_marks,
     digits_for,
     exact_percent,
+    first_names,
     format_duration,
     number,
     ratio,
@@ -255,10 +256,7 @@ def _left_out(recommendation: Recommendation) -> list[str]:
     if recommendation.state not in ("settled", "tie"):
         return []
     named = [f"{one.setting} ({one.reason})" for one in recommendation.left_out]
-    if not named:
-        return []
-    more = f" and {len(named) - _MOST_REASONS:,} more" if len(named) > _MOST_REASONS else ""
-    return [f"Left out: {'; '.join(named[:_MOST_REASONS])}{more}."]
+    return [f"Left out: {first_names(named, separator='; ')}."] if named else []
 
 
 def _ahead(recommendation: Recommendation) -> list[str]:
@@ -341,8 +339,7 @@ def noise_banner(recommendations: Iterable[Recommendation]) -> str:
         return ""
     trials = counted(sum(one.num_trials for one in answers), "trial")
     names = [left.setting for one in answers for left in one.left_out if left.is_noisy]
-    more = f" and {len(names) - _MOST_REASONS:,} more" if len(names) > _MOST_REASONS else ""
-    unjudged = f" Not judged: {'; '.join(names[:_MOST_REASONS])}{more}." if names else ""
+    unjudged = f" Not judged: {first_names(names, separator='; ')}." if names else ""
     return f"The host was busy: {noisy:,} of {trials} noisy. Noisy trials decide no recommendation.{unjudged}"
 
 
