@@ -2,12 +2,13 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from operator import attrgetter
 
 from orchestrator.analysis.formatting import counted, data_name
 from orchestrator.core.placement import Plan
+from orchestrator.core.result import TrialRecord, find_variables, find_versions
 from orchestrator.core.trial_spec import Option, TimingSpec, TrialSpec
 
 DETAILS: Mapping[str, str] = {
@@ -89,6 +90,12 @@ def build_setting(spec: TrialSpec) -> Setting:
 def setting_of_job(spec: TrialSpec) -> Setting:
     """Name the setting that a trial is a run of: length and timing protocol are not part of it."""
     return _setting(spec, steps=0, timing="")
+
+
+def with_environment(setting: Setting, record: TrialRecord) -> Setting:
+    """Add the versions and variables that a trial ran with."""
+    facts = {**find_versions(record), **find_variables(record)}
+    return replace(setting, ran_with="; ".join(f"{name} {value}" for name, value in facts.items()))
 
 
 def _setting(spec: TrialSpec, *, steps: int, timing: str) -> Setting:

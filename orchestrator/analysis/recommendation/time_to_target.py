@@ -17,12 +17,18 @@ from orchestrator.analysis.formatting import (
     spread,
 )
 from orchestrator.analysis.measurements.noise import describe_noise
-from orchestrator.analysis.measurements.setting import DETAILS, Setting, build_setting, varying
+from orchestrator.analysis.measurements.setting import (
+    DETAILS,
+    Setting,
+    build_setting,
+    varying,
+    with_environment,
+)
 from orchestrator.analysis.recommendation.jobs.settings_of_records import read_run
 from orchestrator.analysis.table import Column, Table
 from orchestrator.core.deciding import find_deciding
 from orchestrator.core.interval import Spread, compute_spread
-from orchestrator.core.result import TrialRecord, environment_key, find_variables, find_versions
+from orchestrator.core.result import TrialRecord, environment_key
 from orchestrator.core.trial_progress import Target, TargetRun
 
 _NOT_REACHED = "not reached"
@@ -103,10 +109,8 @@ def compute_times_to_target(records: Iterable[TrialRecord]) -> tuple[TimeToTarge
 
 def _build_one(runs: Sequence[tuple[TrialRecord, TargetRun]]) -> TimeToTarget:
     first, pursuit = runs[0]
-    facts = {**find_versions(first), **find_variables(first)}
-    ran_with = "; ".join(f"{name} {value}" for name, value in facts.items())
     return TimeToTarget(
-        setting=replace(build_setting(first.spec), ran_with=ran_with),
+        setting=with_environment(build_setting(first.spec), first),
         target=pursuit.target,
         pursuits=tuple(run for _, run in runs),
         seeds=tuple(record.spec.seed for record, _ in runs),

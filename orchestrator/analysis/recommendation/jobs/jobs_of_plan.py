@@ -12,6 +12,7 @@ from orchestrator.analysis.measurements.setting import (
     format_label,
     setting_of_job,
     varying,
+    with_environment,
 )
 from orchestrator.analysis.recommendation.jobs.command import list_words
 from orchestrator.analysis.recommendation.jobs.length import JobLength, job_length
@@ -31,7 +32,7 @@ from orchestrator.analysis.recommendation.model.model import INDEPENDENT
 from orchestrator.core.estimate import Estimate, Forecast, Refusal, StepPrior
 from orchestrator.core.objective import Objective
 from orchestrator.core.placement import Aim, Plan, task_name
-from orchestrator.core.result import TrialRecord, find_variables, find_versions
+from orchestrator.core.result import TrialRecord
 from orchestrator.core.trial_progress import Target
 from orchestrator.core.trial_spec import TrialSpec, point_id, trial_id
 
@@ -118,13 +119,10 @@ def measured_candidates(records: Iterable[TrialRecord], aim: Aim | None) -> list
     for group in grouped(records).values():
         runs = tuple(run for record in group if (run := read_run(record, aim)))
         if runs:
-            spec, ran_with = group[0].spec, {**find_versions(group[0]), **find_variables(group[0])}
-            setting = replace(
-                setting_of_job(spec),
-                ran_with="; ".join(f"{name} {value}" for name, value in ran_with.items()),
-            )
+            candidate = unmeasured(group[0].spec)
+            setting = with_environment(candidate.setting, group[0])
             newest = max(group, key=lambda record: record.ended_at)
-            candidates.append(replace(unmeasured(spec), setting=setting, runs=runs, price=newest.price))
+            candidates.append(replace(candidate, setting=setting, runs=runs, price=newest.price))
     return candidates
 
 
