@@ -38,23 +38,14 @@ _LIMITED = "At most: a target may end the training early."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Predicted:
-    """Predictions for trials on one kind of device that differ in trainer and seed alone.
+class Predicted(Forecast):
+    """A prediction for trials on one kind of device that differ in trainer and seed alone.
 
     Attributes:
-        trial: one of them.
         trainers: trainers with their options, in words.
-        num_trials: number of trials.
-        num_phases: number of phases of their training.
-        step: step time of each, in seconds, in the last phase.
     """
 
-    trial: TrialSpec
     trainers: tuple[str, ...]
-    num_trials: int
-    num_phases: int
-    step: Estimate | Refusal
-    price: Price | Unpriced
 
     @property
     def known_by(self) -> str:

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Literal
 
 from orchestrator.analysis.findings import Findings
 from orchestrator.analysis.formatting import counted, day_and_time, duration, first_names, is_standin, number
@@ -142,22 +143,21 @@ def cards_markup(recommendation: Recommendation, findings: Findings) -> str:
     verdict, further = build_cards(recommendation)
     if step := recommendation.next_step:
         further = replace(further, command=short_command(step, findings))
-    return element("div", _card(verdict), _card(further), class_="cards")
+    return element("div", _card(verdict, "best"), _card(further, "next"), class_="cards")
 
 
 def nothing_yet(command: str) -> str:
     """Show how a sweep without results is run."""
     card = Card(
-        kind="next",
         title="To confirm it",
         headline="Run the sweep",
         sentences=("A plan shows its trials before anything runs: put `plan` before `+sweep`.",),
         command=command,
     )
-    return element("div", _card(card), class_="cards")
+    return element("div", _card(card, "next"), class_="cards")
 
 
-def _card(card: Card) -> str:
+def _card(card: Card, kind: Literal["best", "next"]) -> str:
     return element(
         "div",
         element("p", text(card.title), class_="title"),
@@ -166,7 +166,7 @@ def _card(card: Card) -> str:
         element("pre", element("code", text(card.command)), tabindex="0") if card.command else "",
         *(element("p", text(sentence)) for sentence in card.sentences[1:_MOST_SENTENCES]),
         _fold_more(card),
-        class_=f"card {card.kind}",
+        class_=f"card {kind}",
     )
 
 
@@ -187,18 +187,6 @@ def answers_table(
     Args:
         names: job -> id of its part.
     """
-    rows = []
-    for one in recommendations:
-        best = one.best_measured
-        rows.append(
-            (
-                one.job,
-                find_answer(one),
-                duration(best.seconds, digits=3) if best else "",
-                number(best.usd.median, digits=3) if best and best.usd else "",
-                chance(best.chance) if best else "",
-            )
-        )
     table = Table(
         title="Answers",
         note="",
@@ -209,7 +197,17 @@ def answers_table(
             Column(header="$ of it", is_number=True),
             Column(header="chance to be best", is_number=True),
         ),
-        rows=tuple(rows),
+        rows=tuple(
+            (
+                one.job,
+                find_answer(one),
+                duration(best.seconds, digits=3) if best else "",
+                number(best.usd.median, digits=3) if best and best.usd else "",
+                chance(best.chance) if best else "",
+            )
+            for one in recommendations
+            for best in [one.best_measured]
+        ),
     )
     links = element(
         "p", "Go to: ", *(element("a", text(job), href=f"#{name}") + " " for job, name in names.items())

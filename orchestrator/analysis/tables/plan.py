@@ -5,8 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from orchestrator.analysis.formatting import count, counted, describe_processes, first_names
-from orchestrator.analysis.measurements.setting import names_in
-from orchestrator.analysis.measurements.short_names import short_names
+from orchestrator.analysis.measurements.setting import names_in, short_names
 from orchestrator.analysis.table import Column, Rank, Table
 from orchestrator.core.estimate import CompiledStep, NotCompiled
 from orchestrator.core.memory_fit import NOT_COUNTED, NoFit, Verdict

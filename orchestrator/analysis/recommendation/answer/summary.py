@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
 
 from orchestrator.analysis.formatting import (
     Number,
@@ -19,9 +18,6 @@ from orchestrator.analysis.formatting import (
 )
 from orchestrator.analysis.recommendation.answer.answer import NextStep, RankedSetting, Recommendation
 from orchestrator.analysis.recommendation.answer.job_line import build_job_cost, describe_left_out
-
-CardKind = Literal["best", "next"]
-"""Subject of a card: the verdict, or the measurement that would confirm it."""
 
 _SURE = 0.995
 _MOST_REASONS = 4
@@ -78,10 +74,9 @@ class Card:
         command: command that does what the sentences ask for; empty if there is none.
     """
 
-    kind: CardKind
     title: str
-    headline: str
     sentences: tuple[str, ...]
+    headline: str = ""
     command: str = ""
 
 
@@ -115,15 +110,13 @@ def _build_verdict(recommendation: Recommendation) -> Card:
     if state == "none":
         nearest = _nearest(recommendation) if recommendation.standings else []
         sentences = (*nearest, *_reasons(recommendation))
-        return Card(kind="best", title="Nearest", headline="", sentences=sentences or (_NOTHING,))
+        return Card(title="Nearest", sentences=sentences or (_NOTHING,))
     is_answered = state in ("settled", "tie")
     open_ = () if is_answered else (*_probably(recommendation), *_reasons(recommendation))
     if best is None:
         none = "No setting is measured that decides." if recommendation.standings else _NOTHING
         return Card(
-            kind="best",
             title=_BEST,
-            headline="",
             sentences=(none, *open_, *recommendation.caveats, *_left_out(recommendation)),
         )
     outcome = describe_outcome(best, recommendation)
@@ -131,7 +124,6 @@ def _build_verdict(recommendation: Recommendation) -> Card:
     if usd := best.usd_per_million_samples:
         rate.append(f"${number(usd.median, digits=2)} per million samples")
     return Card(
-        kind="best",
         title=_RECOMMENDED if is_answered else _BEST,
         headline=best.setting,
         sentences=(
@@ -240,12 +232,10 @@ def _build_next(recommendation: Recommendation) -> Card:
             f"The answer is for {recommendation.basis}.",
             "`report.samples=N`, `report.goal` and `prices` ask for another one.",
         )
-        return Card(kind="next", title="To confirm it", headline=headline, sentences=sentences)
+        return Card(title="To confirm it", headline=headline, sentences=sentences)
     sentence = describe_next_step(step)
     return Card(
-        kind="next",
         title="To confirm it",
-        headline="",
         sentences=(f"{sentence[:1].upper()}{sentence[1:]}", *([step.start] if step.start else [])),
         command=step.command,
     )
