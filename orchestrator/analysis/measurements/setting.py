@@ -258,17 +258,8 @@ def _shared_words(setting: Setting, names: Iterable[str]) -> str:
 
 @cache
 def _timing_text(timing: TimingSpec) -> str:
-    return _list_options("measure", timing_options(timing))
+    return _list_options("measure", timing.chosen)
 
 
 def _list_options(group: str, options: Mapping[str, Option]) -> str:
     return " ".join(f"{group}.{name}={options[name]}" for name in sorted(options)) if options else ""
-
-
-def timing_options(timing: TimingSpec) -> dict[str, Option]:
-    """Name what differs from the usual protocol, with its value."""
-    return {
-        field_.name: getattr(timing, field_.name)
-        for field_ in fields(TimingSpec)
-        if getattr(timing, field_.name) != field_.default
-    }
