@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from orchestrator.analysis.formatting import counted_marks
 from orchestrator.analysis.measurements.frame import quality_columns
-from orchestrator.analysis.measurements.setting import Setting
+from orchestrator.analysis.measurements.setting import Setting, find_differing_facts
 from orchestrator.analysis.metrics.quality import QualityInterval, quality_interval
 from orchestrator.core.deciding import choose_deciding, find_deciding
 from orchestrator.core.interval import Spread, compute_spread
@@ -236,21 +236,12 @@ def _with_distinguishing_fields(measured: Iterable[Measurement]) -> list[Measure
     alike: dict[Setting, list[Measurement]] = defaultdict(list)
     for measurement in measured:
         alike[measurement.setting].append(measurement)
-    return [
-        replace(member, setting=replace(member.setting, ran_with=_differing(member, group)))
-        for group in alike.values()
-        for member in group
-    ]
-
-
-def _differing(one: Measurement, group: Sequence[Measurement]) -> str:
-    facts = [set(_list_facts(measurement)) for measurement in group]
-    return "; ".join(fact for fact in _list_facts(one) if not all(fact in fact_set for fact_set in facts))
-
-
-def _list_facts(measurement: Measurement) -> list[str]:
-    texts = (measurement.versions, measurement.variables)
-    return [fact for text in texts for fact in text.split("; ") if fact]
+    found = []
+    for setting, group in alike.items():
+        facts = [f"{member.versions}; {member.variables}" for member in group]
+        for member, own in zip(group, facts, strict=True):
+            found.append(replace(member, setting=replace(setting, ran_with=find_differing_facts(own, facts))))
+    return found
 
 
 def _find_order(measurement: Measurement) -> tuple[object, ...]:

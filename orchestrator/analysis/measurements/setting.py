@@ -94,6 +94,12 @@ def setting_of_job(spec: TrialSpec) -> Setting:
     return _setting(spec, steps=0, timing="")
 
 
+def find_differing_facts(own: str, alike: Iterable[str]) -> str:
+    """Name the facts, apart by `; `, that not all of these texts have."""
+    common = set.intersection(*(set(text.split("; ")) for text in alike))
+    return "; ".join(fact for fact in own.split("; ") if fact and fact not in common)
+
+
 def with_environment(setting: Setting, record: TrialRecord) -> Setting:
     """Add the versions and variables that a trial ran with."""
     facts = {**find_versions(record), **find_variables(record)}

@@ -8,7 +8,7 @@ from orchestrator.analysis.comparison.compare import distinguishing_fields
 from orchestrator.analysis.formatting import counted, number, share, spread
 from orchestrator.analysis.measurements.measured import Measurement
 from orchestrator.analysis.measurements.setting import format_label
-from orchestrator.analysis.table import Column, Table
+from orchestrator.analysis.table import Table, list_columns
 from orchestrator.core.estimate import Estimate, TrackRecord
 
 _MS = 1000
@@ -64,15 +64,13 @@ def pair_backtests(
 
 def hindsight_table(hindsights: Sequence[BacktestRow], so_far: TrackRecord) -> Table:
     """One row for each."""
-    headers = ("predicted ms [90%]", "measured ms", "measured / predicted")
     return Table(
         title="Predicted, then measured",
         note=" ".join((_NOTE, *_find_calibration(hindsights, so_far, num_here=len(hindsights)))),
         columns=(
-            Column(header="of"),
-            *(Column(header=header, is_number=True) for header in headers),
-            Column(header="in the interval"),
-            Column(header="from"),
+            *list_columns("of"),
+            *list_columns("predicted ms [90%]", "measured ms", "measured / predicted", is_number=True),
+            *list_columns("in the interval", "from"),
         ),
         rows=tuple(
             (

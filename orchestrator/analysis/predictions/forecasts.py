@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from orchestrator.analysis.formatting import UNKNOWN, Number, count, counted, duration, spread
 from orchestrator.analysis.measurements.setting import build_setting, format_label, varying
-from orchestrator.analysis.table import Column, Rank, Table
+from orchestrator.analysis.table import Column, Rank, Table, list_columns
 from orchestrator.analysis.tables.machine_start import describe_start
 from orchestrator.core.estimate import Estimate, Forecast, Refusal
 from orchestrator.core.interval import Spread, add_spreads
@@ -144,7 +144,7 @@ def predicted_table(predicted: Sequence[Predicted]) -> Table:
             )
         ),
         columns=(
-            *(Column(header=name, rank=Rank.SETTING) for name in ("workload", "device", "precision")),
+            *list_columns("workload", "device", "precision", rank=Rank.SETTING),
             Column(header="trainers", rank=Rank.DETAIL),
             Column(header="trials", is_number=True, is_detail=True),
             Column(header="known by", rank=Rank.REPEATS),

@@ -20,7 +20,7 @@ from orchestrator.analysis.recommendation.answer.summary import (
 )
 from orchestrator.analysis.report.headline import count_failures, count_outcomes, inputs_in
 from orchestrator.analysis.report.html import element, table_markup, text
-from orchestrator.analysis.table import Column, Table
+from orchestrator.analysis.table import Table, list_columns
 from orchestrator.core.placement import Plan
 
 _MOST_NAMES = 4
@@ -191,11 +191,8 @@ def answers_table(
         title="Answers",
         note="",
         columns=(
-            Column(header="job"),
-            Column(header="answer"),
-            Column(header="time of the best measured", is_number=True),
-            Column(header="$ of it", is_number=True),
-            Column(header="chance to be best", is_number=True),
+            *list_columns("job", "answer"),
+            *list_columns("time of the best measured", "$ of it", "chance to be best", is_number=True),
         ),
         rows=tuple(
             (

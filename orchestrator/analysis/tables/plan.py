@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from orchestrator.analysis.formatting import count, counted, describe_processes, first_names
 from orchestrator.analysis.measurements.setting import names_in, short_names
-from orchestrator.analysis.table import Column, Rank, Table
+from orchestrator.analysis.table import Column, Rank, Table, list_columns
 from orchestrator.core.estimate import CompiledStep, NotCompiled
 from orchestrator.core.memory_fit import NOT_COUNTED, NoFit, Verdict
 from orchestrator.core.placement import Cached, Failed, Placement, Plan, Skipped
@@ -47,8 +47,7 @@ def plan_table(plan: Plan) -> Table:
         title=f"Plan of {plan.sweep}",
         note="",
         columns=(
-            Column(header="", rank=Rank.SETTING),
-            Column(header="point", rank=Rank.SETTING),
+            *list_columns("", "point", rank=Rank.SETTING),
             Column(header="where, or why not", rank=Rank.DETAIL),
             Column(header="trial", rank=Rank.REPEATS),
         ),
@@ -127,8 +126,7 @@ def plan_groups_table(plan: Plan) -> Table:
         title=f"Plan of {plan.sweep}",
         note=f"{shared}Seeds and repeats of a setting are one row; --all lists every trial with its id.",
         columns=(
-            Column(header="", rank=Rank.SETTING),
-            Column(header="setting", rank=Rank.SETTING),
+            *list_columns("", "setting", rank=Rank.SETTING),
             Column(header="trials", is_number=True, rank=Rank.REPEATS),
             Column(header="where, or why not", rank=Rank.OTHER),
         ),

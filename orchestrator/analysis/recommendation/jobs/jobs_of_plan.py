@@ -9,6 +9,7 @@ from orchestrator.analysis.measurements.setting import (
     DETAILS,
     Setting,
     build_setting,
+    find_differing_facts,
     format_label,
     setting_of_job,
     varying,
@@ -146,18 +147,13 @@ def named(candidates: Sequence[CandidateSetting]) -> tuple[CandidateSetting, ...
     alike: dict[str, list[Setting]] = defaultdict(list)
     for setting in settings:
         alike[format_label(setting, names if setting.trainer else hardware_names)].append(setting)
-    labels = {
-        setting: label if len(group) == 1 else f"{label}, {_differing(setting, group)}"
-        for label, group in alike.items()
-        for setting in group
-    }
+    labels = {}
+    for label, group in alike.items():
+        facts = [setting.ran_with for setting in group]
+        for setting, own in zip(group, facts, strict=True):
+            apart = "" if len(group) == 1 else f", {find_differing_facts(own, facts)}"
+            labels[setting] = f"{label}{apart}"
     return tuple(replace(one, label=labels[one.setting]) for one in candidates)
-
-
-def _differing(one: Setting, alike: Sequence[Setting]) -> str:
-    """Name the versions and variables that only this setting among those with its label ran with."""
-    common = set.intersection(*(set(other.ran_with.split("; ")) for other in alike))
-    return "; ".join(fact for fact in one.ran_with.split("; ") if fact not in common)
 
 
 def _candidates(draft: _Found, aim: Aim | None, plan: Plan) -> list[CandidateSetting]:
