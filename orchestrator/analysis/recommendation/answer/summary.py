@@ -87,8 +87,8 @@ def build_cards(recommendation: Recommendation) -> tuple[Card, Card]:
 
 def title_words(recommendation: Recommendation) -> str:
     """Show what is known: `cpu, bf16 is the best of what ran for mnist_cnn; t4 is probably 4.4x as fast`."""
-    job, best = recommendation.job, recommendation.best_measured
-    if recommendation.state == "none" or (best is None and not _unmeasured(recommendation)):
+    job, best, rival = recommendation.job, recommendation.best_measured, _find_rival(recommendation)
+    if recommendation.state == "none" or (best is None and rival is None):
         return f"{find_answer(recommendation)} for {job}"
     if recommendation.is_only_one or recommendation.state == "tie":
         return f"{find_answer(recommendation)} for {job}"
@@ -96,7 +96,6 @@ def title_words(recommendation: Recommendation) -> str:
         return f"{recommendation.chosen} is the best for {job}"
     nothing = "No measurement decides" if recommendation.num_trials else "Nothing is measured"
     here = f"{best.setting} is the best of what ran for {job}" if best else f"{nothing} for {job}"
-    rival = next(iter(_unmeasured(recommendation)), None)
     if rival is None:
         return f"{here}; not settled"
     times = _times(rival, recommendation)
@@ -162,7 +161,7 @@ def _sure(best: RankedSetting, recommendation: Recommendation) -> str:
 
 def _probably(recommendation: Recommendation) -> list[str]:
     """Describe what the likeliest setting without a measurement takes, and how much better it may be."""
-    rival = next(iter(_unmeasured(recommendation)), None)
+    rival = _find_rival(recommendation)
     if rival is None:
         return []
     times = _times(rival, recommendation)
@@ -198,12 +197,12 @@ def _format_cost(one: RankedSetting) -> str:
     return f", ${number(one.usd.median, digits=2)}{f' ({marks})' if marks else ''}"
 
 
-def _unmeasured(recommendation: Recommendation) -> list[RankedSetting]:
-    """List settings that were not measured and may be the best, the likeliest first."""
-    rivals = [
+def _find_rival(recommendation: Recommendation) -> RankedSetting | None:
+    """Return the likeliest setting that was not measured and may be the best."""
+    rivals = (
         one for one in recommendation.standings if one.provenance != "measured" and one.chance >= 1 - _SURE
-    ]
-    return sorted(rivals, key=lambda one: -one.chance)
+    )
+    return max(rivals, key=lambda one: one.chance, default=None)
 
 
 def _times(rival: RankedSetting, recommendation: Recommendation) -> tuple[str, str, str, str] | None:
