@@ -52,7 +52,7 @@ def _escaped(words: str) -> str:
     return _MARKUP.sub(r"\\\1", " ".join(words.split()))
 
 
-_COMPARISON_COLUMNS: Mapping[str, Callable[[Comparison], object]] = {
+COMPARISON_COLUMNS: Mapping[str, Callable[[Comparison], object]] = {
     "factor": lambda one: one.factor,
     "where": lambda one: one.where,
     "first": lambda one: one.first,
@@ -64,7 +64,9 @@ _COMPARISON_COLUMNS: Mapping[str, Callable[[Comparison], object]] = {
     "noisy": lambda one: one.is_noisy,
     "resumed": lambda one: one.is_resumed,
 }
-_RECOMMENDATION_COLUMNS: Mapping[str, Callable[[Recommendation], object]] = {
+"""Column -> its value; the first column is the kind of a comparison."""
+
+RECOMMENDATION_COLUMNS: Mapping[str, Callable[[Recommendation], object]] = {
     "where": lambda one: one.job,
     "setting": lambda one: one.winner and one.winner.setting,
     "seconds": lambda one: one.winner and one.winner.seconds.median,
@@ -79,6 +81,7 @@ _RECOMMENDATION_COLUMNS: Mapping[str, Callable[[Recommendation], object]] = {
     "basis": lambda one: one.basis,
     "next_command": lambda one: one.next_step and one.next_step.command,
 }
+"""Column -> its value."""
 
 
 def comparisons_frame(findings: Findings) -> pd.DataFrame:
@@ -86,16 +89,16 @@ def comparisons_frame(findings: Findings) -> pd.DataFrame:
     against = [("baseline", comparison) for comparison in findings.against.compared]
     pairs = [("pair", comparison) for group in findings.compared for comparison in group]
     rows = [
-        (kind, *(read(comparison) for read in _COMPARISON_COLUMNS.values()))
+        (kind, *(read(comparison) for read in COMPARISON_COLUMNS.values()))
         for kind, comparison in (*against, *pairs)
     ]
-    return pd.DataFrame(rows, columns=["kind", *_COMPARISON_COLUMNS])
+    return pd.DataFrame(rows, columns=["kind", *COMPARISON_COLUMNS])
 
 
 def recommendations_frame(recommendations: Iterable[Recommendation]) -> pd.DataFrame:
     """One row per workload and data: state of the answer, leading setting, what the job takes with it."""
-    rows = [[read(one) for read in _RECOMMENDATION_COLUMNS.values()] for one in recommendations]
-    return pd.DataFrame(rows, columns=list(_RECOMMENDATION_COLUMNS))
+    rows = [[read(one) for read in RECOMMENDATION_COLUMNS.values()] for one in recommendations]
+    return pd.DataFrame(rows, columns=list(RECOMMENDATION_COLUMNS))
 
 
 def format_csv(frame: pd.DataFrame) -> str:
