@@ -34,6 +34,7 @@ import numpy as np
 from adaptive_worlds import WORLDS, case_in
 from advise import Case, cases_of, read_jobs
 
+from orchestrator.analysis.measurements.setting import Setting
 from orchestrator.analysis.recommendation.answer.judgement import Judgement, judge
 from orchestrator.analysis.recommendation.model.candidate import CandidateSetting, Job, PrunedRun, Run
 from orchestrator.analysis.recommendation.model.criteria import Criteria
@@ -223,9 +224,17 @@ def build_question(case: Case, *, is_cold: bool, confidence: float) -> tuple[Job
     """Ask the product what the case asks."""
     candidates = tuple(
         CandidateSetting(
+            setting=Setting(
+                workload="replay",
+                device=prior.hardware,
+                trainer="",
+                precision="fp32",
+                num_workers=1,
+                num_hosts="",
+                replicas="",
+                global_batch_size=prior.batch_size,
+            ),
             label=f"{prior.hardware} {prior.batch_size}",
-            precision="fp32",
-            batch_size=prior.batch_size,
             steps=_STEPS,
             words=(f"device={prior.hardware}", f"global_batch_size={prior.batch_size}"),
             prior=None if is_cold else prior,

@@ -14,8 +14,8 @@ from orchestrator.analysis.comparison.baseline import (
 )
 from orchestrator.analysis.comparison.compare import Comparison, compare_fastest
 from orchestrator.analysis.comparison.scaling import Scaling, compute_scaling, scaling_table
-from orchestrator.analysis.comparison.speedup_matrix import Matrix, find_matrices, matrix_table
-from orchestrator.analysis.comparison.step_cost import StepTimeFit, fit_step_costs, step_cost_table
+from orchestrator.analysis.comparison.speedup_matrix import find_matrices, matrix_table
+from orchestrator.analysis.comparison.step_cost import fit_step_costs, step_cost_table
 from orchestrator.analysis.measurements.frame import build_frame
 from orchestrator.analysis.measurements.measured import Measurement, find_measured
 from orchestrator.analysis.measurements.setting import names_in
@@ -58,10 +58,8 @@ class Findings:
         measured: results of the devices that were asked for, seeds and repeats together.
         runs: records of scripts that reported no step and were measured as a whole.
         against: every setting and the baseline of the sweep, if it names one.
-        matrices: speed-ups, device by precision.
         scaling: speed-ups over numbers of workers.
         sections: what extensions add.
-        step_costs: fits of step time over batch sizes.
         recommendations: the answer for every workload and data that something was measured or predicted of.
         compared: in every set of measurements that differ in one factor, the fastest against the others.
         predicted: predictions for devices that are not available, and refusals.
@@ -83,10 +81,8 @@ class Findings:
     measured: tuple[Measurement, ...]
     runs: tuple[TrialRecord, ...]
     against: AgainstBaseline
-    matrices: tuple[Matrix, ...]
     scaling: tuple[Scaling, ...]
     sections: tuple[ReportSection, ...]
-    step_costs: tuple[StepTimeFit, ...]
     recommendations: tuple[Recommendation, ...]
     compared: tuple[tuple[Comparison, ...], ...]
     predicted: tuple[Predicted, ...]
@@ -112,10 +108,10 @@ class Findings:
             runs_table(self.runs, build_name),
             compared_table([comparison for group in self.compared for comparison in group]),
             baseline_table(self.against),
-            matrix_table(self.matrices),
+            matrix_table(find_matrices(self.measured, plan.baseline)),
             scaling_table(self.scaling),
             *(table for section in self.sections for table in section.tables),
-            step_cost_table(self.step_costs),
+            step_cost_table(fit_step_costs(self.measured)),
             left_out_table(self.recommendations),
             predicted_table(self.predicted),
             hindsight_table(self.hindsights, plan.track_record),
@@ -163,10 +159,8 @@ def collect_findings(records: Sequence[TrialRecord], plan: Plan, objective: Obje
         measured=measured,
         runs=find_runs(own),
         against=against_baseline(measured, plan.baseline),
-        matrices=find_matrices(measured, plan.baseline),
         scaling=compute_scaling(measured),
         sections=build_sections(measured, own),
-        step_costs=fit_step_costs(measured),
         recommendations=build_recommendations(own, plan, objective),
         compared=compare_fastest(measured),
         predicted=predicted,

@@ -12,7 +12,6 @@ from orchestrator.core.placement import Placement
 UNKNOWN = "\N{EN DASH}"
 _DIGITS = 4
 _MOST_DECIMALS = 7
-_MOST_NAMES = 4
 _WIDE = 0.2  # an interval, as a share of its middle
 _MINUTE, _HOUR, _DAY = 60.0, 3600.0, 86400.0
 _MOST_RATIO = 1000  # of two numbers of a column with the same decimals
@@ -201,7 +200,7 @@ def list_inputs(inputs: Iterable[tuple[str, str]]) -> tuple[str, ...]:
     return tuple(f"input of {first_names(list(names))}: {words}" for words, names in jobs.items())
 
 
-def first_names(names: Sequence[str]) -> str:
+def first_names(names: Sequence[str], *, most: int = 4, separator: str = ", ") -> str:
     """Return the first names, and the number of the others: `a, b, c, d and 1,200 more`."""
-    more = f" and {len(names) - _MOST_NAMES:,} more" if len(names) > _MOST_NAMES else ""
-    return f"{', '.join(names[:_MOST_NAMES])}{more}"
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return f"{separator.join(names[:most])}{more}"

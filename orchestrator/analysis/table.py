@@ -34,6 +34,11 @@ class Column:
     rank: Rank = Rank.OTHER
 
 
+def list_columns(*headers: str, is_number: bool = False, rank: Rank = Rank.OTHER) -> tuple[Column, ...]:
+    """List columns of texts, or of numbers, that differ in nothing but their headers."""
+    return tuple(Column(header=header, is_number=is_number, rank=rank) for header in headers)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
     """A title, a sentence on how to read it, and the cells as they are shown.

@@ -7,7 +7,6 @@ from orchestrator.analysis.recommendation.answer.job_line import JobCost
 from orchestrator.analysis.recommendation.jobs.length import JobLength
 from orchestrator.core import codec
 from orchestrator.core.estimate import Estimate, Refusal
-from orchestrator.core.interval import Spread
 from orchestrator.core.price import Unpriced, find_marks
 from orchestrator.predict.memory_need import MemoryNeed
 from orchestrator.predict.prediction_table import Prediction
@@ -75,7 +74,7 @@ def step_document(step: Estimate | Refusal) -> dict[str, Any]:
     found = None if isinstance(step, Refusal) else step
     return {
         "provenance": found.provenance if found else "refused",
-        "step_seconds": found and Spread(median=found.likely, low=found.low, high=found.high),
+        "step_seconds": found and found.spread,
         "source": found and found.source,
         "past_hits": (found and found.past) or None,
         "refusal": None if found else step,

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from orchestrator.core.errors import ConfigError
+from orchestrator.core.interval import Spread
 from orchestrator.core.memory_fit import MemoryDoubt
 from orchestrator.core.price import Price, Unpriced
 from orchestrator.core.trial_spec import TrialSpec
@@ -84,6 +85,11 @@ class Estimate:
     def __post_init__(self) -> None:
         if not 0 < self.low <= self.likely <= self.high < math.inf:
             raise ConfigError(f"no estimate: {self.low} <= {self.likely} <= {self.high} seconds")
+
+    @property
+    def spread(self) -> Spread:
+        """The likely seconds between the ends of the interval."""
+        return Spread(median=self.likely, low=self.low, high=self.high)
 
     def holds(self, seconds: float) -> bool:
         """Return whether a measurement lies in the interval."""

@@ -40,6 +40,12 @@ def require_positive(name: str, value: int) -> None:
         raise ConfigError(f"{name}={value} must be at least 1")
 
 
+def _find_chosen(settings: Any) -> dict[str, Any]:
+    """Return the fields of a dataclass that differ from their defaults."""
+    values = {field.name: (getattr(settings, field.name), field.default) for field in fields(settings)}
+    return {name: value for name, (value, default) in values.items() if value != default}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimingSpec:
     """Timing protocol: one first step, a warm-up, then blocks of steps.
@@ -104,6 +110,11 @@ class TimingSpec:
                 f"add measure.target=workload or a number"
             )
 
+    @property
+    def chosen(self) -> Mapping[str, Option]:
+        """Name -> value of what differs from the usual protocol."""
+        return _find_chosen(self)
+
     def without_seconds(self) -> "TimingSpec":
         """Return the protocol with warm-up and blocks in steps alone."""
         return dataclasses.replace(self, min_warmup_seconds=0.0, min_block_seconds=0.0)
@@ -140,8 +151,7 @@ class MemorySettings:
     @property
     def chosen(self) -> Mapping[str, int | str]:
         """Key -> value of the settings that differ from their defaults."""
-        values = {field.name: (getattr(self, field.name), field.default) for field in fields(self)}
-        return {name: value for name, (value, default) in values.items() if value != default}
+        return _find_chosen(self)
 
     @property
     def words(self) -> str:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from orchestrator.analysis.measurements.noise import describe_noise
 from orchestrator.analysis.metrics.definitions import collect_metrics
-from orchestrator.analysis.metrics.units import in_tracked_units
 from orchestrator.analysis.recommendation.jobs.length import known_length
 from orchestrator.analysis.recommendation.jobs.settings_of_records import is_run, read_run
 from orchestrator.core.codec import from_json
@@ -20,6 +19,7 @@ from orchestrator.record.tracking.page import page_lines
 from orchestrator.record.tracking.prediction import Prediction
 from orchestrator.record.tracking.summary import NOISY, RATE
 from orchestrator.record.tracking.tracker import JOB_METRICS, PLAN_NAME, LoggedRecord, SweepOutline
+from orchestrator.record.tracking.units import in_tracked_units
 
 if TYPE_CHECKING:
     from orchestrator.analysis.findings import Findings

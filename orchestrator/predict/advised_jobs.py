@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from orchestrator.analysis.measurements.setting import Setting
 from orchestrator.analysis.recommendation.jobs.command import list_words
-from orchestrator.analysis.recommendation.jobs.jobs_of_plan import Unnamed, build_candidates, job_from, named
+from orchestrator.analysis.recommendation.jobs.jobs_of_plan import build_candidates, job_from, named
 from orchestrator.analysis.recommendation.jobs.length import job_length
 from orchestrator.analysis.recommendation.model.candidate import CandidateSetting, Job
 from orchestrator.core.estimate import Refusal, StepPrior
@@ -62,7 +62,7 @@ def build_job(
     quality = spec.quality if spec else None
     aim = Aim(metric=quality.metric, higher_is_better=quality.higher_is_better) if quality else None
     target = _find_target(settings[0].points[0], spec, aim)
-    candidates = named([unnamed for one in settings for unnamed in _candidates(one, target, aim)])
+    candidates = named([candidate for one in settings for candidate in _candidates(one, target, aim)])
     recorded = [run.samples for candidate in candidates for run in candidate.runs]
     samples = [point.steps * point.global_batch_size for one in settings for point in one.points]
     job = job_from(
@@ -79,7 +79,7 @@ def build_job(
     return replace(job, input=describe_input(known) if known else "")
 
 
-def _candidates(setting: KnownSetting, target: Target | None, aim: Aim | None) -> list[Unnamed]:
+def _candidates(setting: KnownSetting, target: Target | None, aim: Aim | None) -> list[CandidateSetting]:
     """Make candidates of trainers with records, as a report does, and of the others.
 
     Predictions are the same for all trainers: the others are one candidate, unless one of them was measured.
@@ -89,32 +89,24 @@ def _candidates(setting: KnownSetting, target: Target | None, aim: Aim | None) -
     tried = build_candidates(records, (), aim)
     trainers = {one.setting.trainer for one in tried}
     others = [point for point in setting.points if point.trainer not in trainers]
-    has_runs = any(one.candidate.runs for one in tried)
+    has_runs = any(one.runs for one in tried)
     if has_runs:
         untried = [_untried(setting, point, trainer=point.trainer, num_missing=1) for point in others]
     else:
         untried = [_untried(setting, point, trainer="", num_missing=0) for point in others[:1]]
     return [
-        replace(
-            one,
-            candidate=replace(
-                one.candidate,
-                prior=setting.prior,
-                price=_find_price(setting, one),
-                is_rented=setting.is_rented,
-            ),
-        )
+        replace(one, prior=setting.prior, price=_find_price(setting, one), is_rented=setting.is_rented)
         for one in (*tried, *untried)
     ]
 
 
-def _find_price(setting: KnownSetting, one: Unnamed) -> Price | Unpriced:
-    kept = one.candidate.price
+def _find_price(setting: KnownSetting, one: CandidateSetting) -> Price | Unpriced:
+    kept = one.price
     return kept if isinstance(kept, Price) and not setting.is_repriced else setting.price
 
 
-def _untried(setting: KnownSetting, point: Point, *, trainer: str, num_missing: int) -> Unnamed:
-    return Unnamed(
+def _untried(setting: KnownSetting, point: Point, *, trainer: str, num_missing: int) -> CandidateSetting:
+    return CandidateSetting(
         setting=Setting(
             workload=point.workload,
             device=point.device_label,
@@ -126,15 +118,10 @@ def _untried(setting: KnownSetting, point: Point, *, trainer: str, num_missing: 
             global_batch_size=point.global_batch_size,
             memory_settings=point.memory_settings.words,
         ),
-        candidate=CandidateSetting(
-            label="",
-            precision=point.precision,
-            batch_size=point.global_batch_size,
-            steps=point.steps,
-            words=list_overrides(point),
-            refusal=setting.refusal,
-            num_missing=num_missing,
-        ),
+        steps=point.steps,
+        words=list_overrides(point),
+        refusal=setting.refusal,
+        num_missing=num_missing,
     )
 
 

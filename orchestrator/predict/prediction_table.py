@@ -17,7 +17,6 @@ from orchestrator.analysis.formatting import (
     rounded,
     spread,
 )
-from orchestrator.analysis.predictions.forecasts import scaled
 from orchestrator.analysis.recommendation.answer.job_line import JobCost, job_line
 from orchestrator.analysis.recommendation.answer.summary import format_marks
 from orchestrator.analysis.recommendation.jobs.length import JobLength
@@ -105,24 +104,20 @@ class Prediction:
         if isinstance(self.step, Refusal) or isinstance(self.price, Unpriced):
             return None
         spent = self.price.usd_per_hour / _SECONDS_PER_HOUR * _SAMPLES / self.point.global_batch_size
-        return scaled(_compute_spread(self.step), spent)
+        return self.step.spread.times(spent)
 
     @property
     def tokens_per_second(self) -> Spread | None:
         """None: refused, or no language model."""
         if isinstance(self.step, Refusal) or self.tokens_per_sample is None:
             return None
-        tokens = self.point.global_batch_size * self.tokens_per_sample
-        step = self.step
-        return Spread(median=tokens / step.likely, low=tokens / step.high, high=tokens / step.low)
+        return self.step.spread.dividing(self.point.global_batch_size * self.tokens_per_sample)
 
     @property
     def usd_per_million_tokens(self) -> Spread | None:
         """None: refused, without a price, or no language model."""
-        usd = self.usd_per_million_samples
-        return (
-            None if usd is None or self.tokens_per_sample is None else scaled(usd, 1 / self.tokens_per_sample)
-        )
+        usd, tokens = self.usd_per_million_samples, self.tokens_per_sample
+        return None if usd is None or tokens is None else usd.times(1 / tokens)
 
     @property
     def job_tokens(self) -> float | None:
@@ -139,8 +134,8 @@ class Prediction:
         usd = self.usd_per_million_samples
         return JobCost(
             setting=_setting(self),
-            seconds=scaled(_compute_spread(self.step), self.length.samples / self.point.global_batch_size),
-            usd=None if usd is None else scaled(usd, self.length.samples / _SAMPLES),
+            seconds=self.step.spread.times(self.length.samples / self.point.global_batch_size),
+            usd=None if usd is None else usd.times(self.length.samples / _SAMPLES),
             provenance=self.step.provenance,
             is_without_setup=True,
             is_rented=self.is_rented,
@@ -342,13 +337,9 @@ def _usd(prediction: Prediction) -> str:
     return Number(f"{_few_digits(usd)} {marks}".rstrip(), usd.median)
 
 
-def _compute_spread(step: Estimate) -> Spread:
-    return Spread(median=step.likely, low=step.low, high=step.high)
-
-
 def format_milliseconds(step: Estimate) -> Number:
     """Write the time of a step with its interval."""
-    return _few_digits(scaled(_compute_spread(step), _MS))
+    return _few_digits(step.spread.times(_MS))
 
 
 def _few_digits(value: Spread) -> Number:

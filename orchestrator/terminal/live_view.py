@@ -14,8 +14,7 @@ from rich.live import Live
 from orchestrator.analysis.comparison.compare import compute_ratio, verdict_on
 from orchestrator.analysis.formatting import count, data_name, number
 from orchestrator.analysis.measurements.noise import describe_noise
-from orchestrator.analysis.measurements.setting import names_in
-from orchestrator.analysis.measurements.short_names import short_names
+from orchestrator.analysis.measurements.setting import names_in, short_names
 from orchestrator.analysis.metrics.cost import compute_bill
 from orchestrator.analysis.metrics.definitions import collect_metrics
 from orchestrator.core.interval import compute_spread

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from orchestrator.analysis.measurements.short_names import short_names
+from orchestrator.analysis.measurements.setting import short_names
 from orchestrator.analysis.table import Column, Table
 from orchestrator.core.placement import Attempt, Placement, Plan
 from orchestrator.core.result import TrialRecord

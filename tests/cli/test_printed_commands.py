@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import user_workload
+from builders import setting
 
 from orchestrator.analysis.recommendation.answer.next_step import command_for
 from orchestrator.analysis.recommendation.model.candidate import CandidateSetting, Job
@@ -87,7 +88,7 @@ def test_the_command_of_a_point_of_a_sweep_asks_for_it_alone(sweep: str, of: str
     points = load([f"+sweep={sweep}"], working_directory=tmp_path).sweep.points
     wanted = next(point for point in points if of in (point.device.name, point.workload))
     words_of_it = list_overrides(wanted)
-    candidate = CandidateSetting(label="", precision="", batch_size=1, steps=1, words=words_of_it)
+    candidate = CandidateSetting(setting=setting(), steps=1, words=words_of_it)
     job = Job(where="", sweep=sweep, aim=None, target=None, samples=1, length="", candidates=())
     words = shlex.split(command_for([candidate], job, more=["sweep.repeats=1"]))[3:]
     asked = load(words, working_directory=tmp_path).sweep

@@ -12,7 +12,7 @@ from orchestrator.analysis.comparison.compare import (
 from orchestrator.analysis.comparison.factors import alike, factors_named, same_host
 from orchestrator.analysis.formatting import counted, marks, ratio
 from orchestrator.analysis.measurements.measured import Measurement
-from orchestrator.analysis.table import Column, Table
+from orchestrator.analysis.table import Table, list_columns
 from orchestrator.core.placement import Baseline
 
 
@@ -98,11 +98,7 @@ def _build_table(
     return Table(
         title=title,
         note=note,
-        columns=(
-            *(Column(header=name) for name in headers),
-            Column(header="ratio", is_number=True),
-            Column(header="verdict"),
-        ),
+        columns=(*list_columns(*headers), *list_columns("ratio", is_number=True), *list_columns("verdict")),
         rows=tuple((*cells, ratio(one.ratio), format_verdict(one)) for *cells, one in rows),
     )
 

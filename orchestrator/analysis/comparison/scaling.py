@@ -11,7 +11,7 @@ from orchestrator.analysis.comparison.factors import BATCH, WORKERS, alike
 from orchestrator.analysis.formatting import Number, count, percent, ratio, spread
 from orchestrator.analysis.measurements.measured import Measurement
 from orchestrator.analysis.measurements.setting import format_label
-from orchestrator.analysis.table import Column, Table
+from orchestrator.analysis.table import Table, list_columns
 from orchestrator.core.interval import Spread
 
 _APART = (WORKERS.field, *WORKERS.follows, BATCH.field)
@@ -96,11 +96,8 @@ def scaling_table(scalings: Sequence[Scaling]) -> Table:
             + (f" {_SHARED_CORES}" if shares_cores else "")
         ),
         columns=(
-            *(Column(header=name) for name in ("kind", "where", "batch")),
-            *(
-                Column(header=text, is_number=True)
-                for text in ("workers", "samples/s", "speed-up", "efficiency")
-            ),
+            *list_columns("kind", "where", "batch"),
+            *list_columns("workers", "samples/s", "speed-up", "efficiency", is_number=True),
         ),
         rows=tuple(
             (

@@ -12,7 +12,7 @@ from orchestrator.analysis.comparison.factors import DEVICE, PRECISION, alike, s
 from orchestrator.analysis.formatting import UNKNOWN, Number, ratio
 from orchestrator.analysis.measurements.measured import Measurement
 from orchestrator.analysis.measurements.setting import format_label
-from orchestrator.analysis.table import Column, Table
+from orchestrator.analysis.table import Table, list_columns
 from orchestrator.core.placement import Baseline
 
 _APART = (DEVICE.field, *DEVICE.follows, PRECISION.field)
@@ -105,9 +105,8 @@ def matrix_table(matrices: Sequence[Matrix]) -> Table:
             f"seeds. Star: too few repeats for a verdict. {UNKNOWN}: not measured."
         ),
         columns=(
-            Column(header="where"),
-            Column(header="device"),
-            *(Column(header=precision, is_number=True) for precision in precisions),
+            *list_columns("where", "device"),
+            *list_columns(*precisions, is_number=True),
         ),
         rows=tuple(
             (matrix.where, device, *(_cell(matrix, device, precision) for precision in precisions))

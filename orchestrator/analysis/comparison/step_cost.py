@@ -10,7 +10,7 @@ from orchestrator.analysis.formatting import UNKNOWN, share, spread
 from orchestrator.analysis.measurements.measured import Measurement
 from orchestrator.analysis.measurements.setting import format_label
 from orchestrator.analysis.metrics.student import t_95
-from orchestrator.analysis.table import Column, Table
+from orchestrator.analysis.table import Table, list_columns
 from orchestrator.core.interval import Spread
 
 LEAST_BATCHES = 3
@@ -126,19 +126,10 @@ def step_cost_table(costs: Sequence[StepTimeFit]) -> Table:
             "sizes; brackets are 95% intervals of the fit. A larger batch saves the fixed part."
         ),
         columns=(
-            Column(header="where"),
-            Column(header="batches"),
-            *(
-                Column(header=text, is_number=True)
-                for text in (
-                    "fixed ms",
-                    "per sample ms",
-                    "fixed part",
-                    "saved per sample",
-                    "largest residual",
-                )
-            ),
-            Column(header="remark"),
+            *list_columns("where", "batches"),
+            *list_columns("fixed ms", "per sample ms", "fixed part", "saved per sample", is_number=True),
+            *list_columns("largest residual", is_number=True),
+            *list_columns("remark"),
         ),
         rows=tuple((cost.where, ", ".join(map(str, cost.batches)), *_fitted(cost)) for cost in costs),
     )

@@ -50,24 +50,6 @@ class Curve:
     points: tuple[tuple[float, float, float, float], ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _View:
-    """What a figure shows, in words and axes.
-
-    Attributes:
-        target: value that a training should reach; None: there is none.
-        is_detail: shown on demand only.
-    """
-
-    title: str
-    caption: str
-    x: str
-    y: str
-    is_log: bool
-    target: float | None = None
-    is_detail: bool = False
-
-
 def quality_figures(records: Iterable[TrialRecord]) -> Iterator[Figure]:
     """Draw quality over training seconds of every workload that was trained to a target."""
     groups: dict[tuple[str, str, float, str], list[TrialRecord]] = defaultdict(list)
@@ -77,19 +59,18 @@ def quality_figures(records: Iterable[TrialRecord]) -> Iterator[Figure]:
             target = pursuit.target
             groups[record.spec.workload, record.spec.data, target.value, target.metric].append(record)
     for (workload, data, value, metric), group in groups.items():
-        view = _View(
-            title=f"{metric} over time: {workload}, {data_name(data)} data",
-            caption=(
-                "Median over seeds and repeats. The band is their range. Seconds of training, without "
-                f"set-up and evaluations. Grey line: the target, {value:g}."
-            ),
-            x="seconds of training",
-            y=metric,
-            is_log=False,
-            target=value,
-        )
         if curves := build_curves(group, _quality_points):
-            yield _figure(curves, view)
+            yield _figure(
+                curves,
+                title=f"{metric} over time: {workload}, {data_name(data)} data",
+                caption=(
+                    "Median over seeds and repeats. The band is their range. Seconds of training, without "
+                    f"set-up and evaluations. Grey line: the target, {value:g}."
+                ),
+                x="seconds of training",
+                y=metric,
+                target=value,
+            )
 
 
 def loss_figures(records: Iterable[TrialRecord]) -> Iterator[Figure]:
@@ -102,20 +83,19 @@ def loss_figures(records: Iterable[TrialRecord]) -> Iterator[Figure]:
         curves = build_curves(
             group, lambda one: [(float(step), loss) for step, loss in one.result.losses] if one.result else []
         )
-        if not curves:
-            continue
-        view = _View(
-            title=f"Training loss: {workload}, {data_name(data)} data",
-            caption=(
-                "Loss of one step over its global batch, read outside the timed part. Line: median over "
-                "seeds and repeats. Band: their range."
-            ),
-            x="optimizer step",
-            y="training loss",
-            is_log=all(low > 0 for curve in curves for _, _, low, _ in curve.points),
-            is_detail=not _differ(curves),
-        )
-        yield _figure(curves, view)
+        if curves:
+            yield _figure(
+                curves,
+                title=f"Training loss: {workload}, {data_name(data)} data",
+                caption=(
+                    "Loss of one step over its global batch, read outside the timed part. Line: median over "
+                    "seeds and repeats. Band: their range."
+                ),
+                x="optimizer step",
+                y="training loss",
+                is_log=all(low > 0 for curve in curves for _, _, low, _ in curve.points),
+                is_detail=not _differ(curves),
+            )
 
 
 def _quality_points(record: TrialRecord) -> list[Point]:
@@ -161,11 +141,22 @@ def _grouped(points: list[tuple[float, float, float, float]]) -> Iterator[tuple[
         yield points[-1]
 
 
-def _figure(curves: Sequence[Curve], view: _View) -> Figure:
+def _figure(
+    curves: Sequence[Curve],
+    *,
+    title: str,
+    caption: str,
+    x: str,
+    y: str,
+    is_log: bool = False,
+    target: float | None = None,
+    is_detail: bool = False,
+) -> Figure:
+    """Draw curves in a panel per group of settings; `target` is the value that a training should reach."""
     settings = [curve.setting for curve in curves]
     apart = ("device", *varying(settings, DETAILS))
     found = list(dict.fromkeys(format_label(setting, apart) for setting in settings))
-    most = _MOST_FOLDED_PANELS if view.is_detail else _MOST_PANELS
+    most = _MOST_FOLDED_PANELS if is_detail else _MOST_PANELS
     names = found[:most]
     values = [
         value
@@ -173,17 +164,17 @@ def _figure(curves: Sequence[Curve], view: _View) -> Figure:
         if (panel := format_label(curve.setting, apart)) in names
         for value in _list_values(curve, panel)
     ]
-    spec = _spec(values, view)
+    spec = _spec(values, x, y, is_log=is_log, target=target)
     longest = max(curves, key=lambda curve: curve.num_points)
 
     return Figure(
-        title=view.title,
-        caption=view.caption
+        title=title,
+        caption=caption
         + drawn_as_groups(longest.num_points, _MOST_POINTS, len(longest.points), "points of a curve")
         + left_out(len(found), most, "groups of settings, the first"),
-        alternative=_describe(curves, view),
-        build_spec=lambda width: panels(names, spec, by="panel", width=width, height=_HEIGHT_PIXELS),
-        is_detail=view.is_detail,
+        alternative=_describe(curves, y),
+        build_spec=lambda width: panels(names, spec, width=width, height=_HEIGHT_PIXELS),
+        is_detail=is_detail,
     )
 
 
@@ -214,16 +205,18 @@ def _list_values(curve: Curve, panel: str) -> Iterator[dict[str, Any]]:
         }
 
 
-def _spec(values: Sequence[Mapping[str, Any]], view: _View) -> Spec:
+def _spec(
+    values: Sequence[Mapping[str, Any]], x_title: str, y_title: str, *, is_log: bool, target: float | None
+) -> Spec:
     ends = [value[end] for value in values for end in ("low", "high")]
 
     def y(field: str) -> Spec:
-        if view.is_log:
-            return log_axis(field, view.y, ends, number_format="~g")
-        return {**axis(field, view.y), "scale": {"zero": False}}
+        if is_log:
+            return log_axis(field, y_title, ends, number_format="~g")
+        return {**axis(field, y_title), "scale": {"zero": False}}
 
-    precision = colours([value["precision"] for value in values])
-    trainers = dashes([value["trainer"] for value in values], field="trainer")
+    precision = colours(values)
+    trainers = dashes(values, field="trainer")
     lines: list[Spec] = [
         {
             "mark": {"type": "area", "opacity": 0.18},
@@ -244,20 +237,20 @@ def _spec(values: Sequence[Mapping[str, Any]], view: _View) -> Spec:
             "encoding": {"y": y("y"), "color": precision, "description": {"field": "label"}},
         },
     ]
-    if view.target is not None:
-        target = {"type": "rule", "strokeWidth": 1.5, "color": NEUTRAL.css}
-        lines.append({"mark": target, "encoding": {"x": None, "y": {"datum": view.target}}})
+    if target is not None:
+        rule = {"type": "rule", "strokeWidth": 1.5, "color": NEUTRAL.css}
+        lines.append({"mark": rule, "encoding": {"x": None, "y": {"datum": target}}})
     return {
         "data": {"values": list(values)},
-        "encoding": {"x": {**axis("x", view.x), "scale": {"zero": True}}},
+        "encoding": {"x": {**axis("x", x_title), "scale": {"zero": True}}},
         "layer": lines,
     }
 
 
-def _describe(curves: Sequence[Curve], view: _View) -> str:
+def _describe(curves: Sequence[Curve], what: str) -> str:
     names = ("device", "trainer", "precision")
     ends = [
         f"{format_label(curve.setting, names)} ends at {number(curve.points[-1][1])}"
         for curve in curves[:_MOST_WORDS]
     ]
-    return f"Curves of {view.y} of {counted(len(curves), 'setting')}: {'; '.join(ends)}."
+    return f"Curves of {what} of {counted(len(curves), 'setting')}: {'; '.join(ends)}."

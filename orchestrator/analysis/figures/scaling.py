@@ -41,7 +41,7 @@ def scaling_figures(scalings: Sequence[Scaling]) -> Iterator[Figure]:
             "workers." + left_out(len(found), _MOST_PANELS, "sets of workers, the first")
         ),
         alternative=_describe(scalings),
-        build_spec=lambda width: panels(names, spec, by="panel", width=width, height=_HEIGHT_PIXELS),
+        build_spec=lambda width: panels(names, spec, width=width, height=_HEIGHT_PIXELS),
     )
 
 
@@ -71,8 +71,8 @@ def _list_values(scaling: Scaling) -> Iterator[dict[str, Any]]:
 def _spec(values: Sequence[Mapping[str, Any]]) -> Spec:
     ends = [value[end] for value in values for end in ("low", "high", "ideal")]
     axes = {name: log_axis(name, "samples/s", ends) for name in ("rate", "low", "ideal")}
-    precision = colours([value["precision"] for value in values])
-    kinds = dashes([value["kind"] for value in values], field="kind")
+    precision = colours(values)
+    kinds = dashes(values, field="kind")
     return {
         "data": {"values": list(values)},
         "encoding": {"x": counts_axis("workers", "workers", [value["workers"] for value in values])},

@@ -1,6 +1,6 @@
 """Figures as Vega-Lite specifications: https://vega.github.io/vega-lite/docs/. Pure."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,8 +33,8 @@ class Figure:
     is_detail: bool = False
 
 
-def panels(names: Sequence[str], spec: Spec, *, by: str, width: int, height: int) -> Spec:
-    """Repeat a specification in one panel per value of a field, as many beside each other as fit.
+def panels(names: Sequence[str], spec: Spec, *, width: int, height: int) -> Spec:
+    """Repeat a specification in one panel per value of its `panel`, as many beside each other as fit.
 
     Many panels are smaller.
     """
@@ -46,7 +46,7 @@ def panels(names: Sequence[str], spec: Spec, *, by: str, width: int, height: int
     inner = {key: value for key, value in spec.items() if key != "data"}
     return {
         "data": spec["data"],
-        "facet": {"field": by, "type": "nominal", "sort": list(names)},
+        "facet": {"field": "panel", "type": "nominal", "sort": list(names)},
         "columns": columns,
         "spacing": _GAP_PIXELS,
         "spec": {**inner, "width": room, "height": height},
@@ -93,16 +93,16 @@ def counts_axis(field: str, title: str, values: Sequence[int]) -> Spec:
     }
 
 
-def colours(values: Sequence[str], *, field: str = "precision") -> Spec:
-    """Encode the precision as its fixed colour."""
-    names = sorted(set(values))
+def colours(values: Iterable[Mapping[str, Any]]) -> Spec:
+    """Encode the precision of marks as its fixed colour."""
+    names = sorted({value["precision"] for value in values})
     scale = {"domain": names, "range": [choose_colour(name).css for name in names]}
-    return {"field": field, "type": "nominal", "title": field, "scale": scale}
+    return {"field": "precision", "type": "nominal", "title": "precision", "scale": scale}
 
 
-def dashes(values: Sequence[str], *, field: str) -> Spec:
-    """Encode a category as the dashes of its lines; no legend for a single value."""
-    names = sorted(set(values))
+def dashes(values: Iterable[Mapping[str, Any]], *, field: str) -> Spec:
+    """Encode a category of marks as the dashes of their lines; no legend for a single value."""
+    names = sorted({value[field] for value in values})
     encoding: Spec = {"field": field, "type": "nominal", "title": field, "scale": {"domain": names}}
     return encoding if len(names) > 1 else {**encoding, "legend": None}
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from orchestrator.analysis.formatting import counted_marks
 from orchestrator.analysis.measurements.frame import quality_columns
-from orchestrator.analysis.measurements.setting import Setting
+from orchestrator.analysis.measurements.setting import Setting, find_differing_facts
 from orchestrator.analysis.metrics.quality import QualityInterval, quality_interval
 from orchestrator.core.deciding import choose_deciding, find_deciding
 from orchestrator.core.interval import Spread, compute_spread
@@ -153,6 +153,7 @@ def _build_one(rows: Sequence[_Row], quality: Mapping[str, str]) -> Measurement:
     step_seconds, samples_per_second = _build_timing(timed)
     has_phases = bool(_known(timed, "last_phase_step_seconds"))
     price = first["price"] if len({row["price"] for row in rows}) == 1 else ""
+    usd_of_million_seconds = first["usd_per_million_samples"] * first["steady_samples_per_second"]
     whole = [row for row in rows if not row["resumed_from_step"] > 0]
     return Measurement(
         setting_id=first["setting_id"],
@@ -176,7 +177,7 @@ def _build_one(rows: Sequence[_Row], quality: Mapping[str, str]) -> Measurement:
         all_job_seconds=_job_seconds(rows),
         price=price,
         price_marks=first["price_marks"] if price else "",
-        usd_per_million_samples=_cost_at(samples_per_second, first) if price else _UNKNOWN,
+        usd_per_million_samples=samples_per_second.dividing(usd_of_million_seconds) if price else _UNKNOWN,
         job_usd=_median_over(whole, "attempt_usd") if price else _UNKNOWN,
         all_job_usd=tuple(_known(whole, "attempt_usd")) if price else (),
         where_known={name: _over(timed, name) for name in WHERE_KNOWN if _known(timed, name)},
@@ -210,20 +211,10 @@ def _build_timing(rows: Sequence[_Row]) -> tuple[Spread, Spread]:
     """Return seconds per step and samples per second: over repeats, or over the blocks of the only one."""
     if len(rows) > 1:
         return _over(rows, "step_seconds_median"), _over(rows, "steady_samples_per_second")
-    only = rows[0]
-    low, high = only["step_seconds_low"], only["step_seconds_high"]
-    step_seconds = Spread(median=only["step_seconds_median"], low=low, high=high)
-    samples = only["global_batch_size"]
-    rate = Spread(median=samples / step_seconds.median, low=samples / high, high=samples / low)
-    return step_seconds, rate
-
-
-def _cost_at(rate: Spread, row: _Row) -> Spread:
-    """Return the cost of a million samples at these rates and the price of that row; a faster rate costs
-    less.
-    """
-    usd = row["usd_per_million_samples"] * row["steady_samples_per_second"]
-    return Spread(median=usd / rate.median, low=usd / rate.high, high=usd / rate.low)
+    (only,) = rows
+    median, low, high = (only[f"step_seconds_{end}"] for end in ("median", "low", "high"))
+    step_seconds = Spread(median=median, low=low, high=high)
+    return step_seconds, step_seconds.dividing(only["global_batch_size"])
 
 
 def _over(rows: Sequence[_Row], column: str) -> Spread:
@@ -245,21 +236,12 @@ def _with_distinguishing_fields(measured: Iterable[Measurement]) -> list[Measure
     alike: dict[Setting, list[Measurement]] = defaultdict(list)
     for measurement in measured:
         alike[measurement.setting].append(measurement)
-    return [
-        replace(member, setting=replace(member.setting, ran_with=_differing(member, group)))
-        for group in alike.values()
-        for member in group
-    ]
-
-
-def _differing(one: Measurement, group: Sequence[Measurement]) -> str:
-    facts = [set(_list_facts(measurement)) for measurement in group]
-    return "; ".join(fact for fact in _list_facts(one) if not all(fact in fact_set for fact_set in facts))
-
-
-def _list_facts(measurement: Measurement) -> list[str]:
-    texts = (measurement.versions, measurement.variables)
-    return [fact for text in texts for fact in text.split("; ") if fact]
+    found = []
+    for setting, group in alike.items():
+        facts = [f"{member.versions}; {member.variables}" for member in group]
+        for member, own in zip(group, facts, strict=True):
+            found.append(replace(member, setting=replace(setting, ran_with=find_differing_facts(own, facts))))
+    return found
 
 
 def _find_order(measurement: Measurement) -> tuple[object, ...]:

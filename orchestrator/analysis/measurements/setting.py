@@ -2,12 +2,13 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from operator import attrgetter
 
 from orchestrator.analysis.formatting import counted, data_name
 from orchestrator.core.placement import Plan
+from orchestrator.core.result import TrialRecord, find_variables, find_versions
 from orchestrator.core.trial_spec import Option, TimingSpec, TrialSpec
 
 DETAILS: Mapping[str, str] = {
@@ -36,6 +37,8 @@ IMPLIED = ("process_model", "workload_version", "trainer_version")
 """Fields that follow from others: worth a word only where settings differ in nothing else."""
 
 _FIRST = ("workload", "device", "trainer", "precision")
+_WHERE_NOTHING_DIFFERS = ("device", "trainer", "precision")
+_WORTH_SHARING = (*_FIRST, "global_batch_size", "num_workers", "host")
 _USUAL: Mapping[str, object] = {
     "num_workers": 1,
     "num_hosts": "",
@@ -89,6 +92,18 @@ def build_setting(spec: TrialSpec) -> Setting:
 def setting_of_job(spec: TrialSpec) -> Setting:
     """Name the setting that a trial is a run of: length and timing protocol are not part of it."""
     return _setting(spec, steps=0, timing="")
+
+
+def find_differing_facts(own: str, alike: Iterable[str]) -> str:
+    """Name the facts, apart by `; `, that not all of these texts have."""
+    common = set.intersection(*(set(text.split("; ")) for text in alike))
+    return "; ".join(fact for fact in own.split("; ") if fact and fact not in common)
+
+
+def with_environment(setting: Setting, record: TrialRecord) -> Setting:
+    """Add the versions and variables that a trial ran with."""
+    facts = {**find_versions(record), **find_variables(record)}
+    return replace(setting, ran_with="; ".join(f"{name} {value}" for name, value in facts.items()))
 
 
 def _setting(spec: TrialSpec, *, steps: int, timing: str) -> Setting:
@@ -168,9 +183,9 @@ def format_field(setting: Setting, name: str) -> str:
     return f"{DETAILS[name]} {value}" if isinstance(value, int) else str(value)
 
 
-def format_label(setting: Setting, names: Iterable[str]) -> str:
+def format_label(setting: Setting, names: Iterable[str], *, separator: str = ", ") -> str:
     """Name a setting by some of its fields: `torch_ddp, bf16, cpu, 2 workers`."""
-    return ", ".join(format_field(setting, name) for name in names if getattr(setting, name) != "")
+    return separator.join(format_field(setting, name) for name in names if getattr(setting, name) != "")
 
 
 def names_in(plan: Plan) -> Namer:
@@ -198,19 +213,59 @@ def namer(trials: Iterable[TrialSpec]) -> Namer:
     return build_name
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShortNames:
+    """Names of trials in few words.
+
+    Attributes:
+        fields: fields of a setting that a name consists of.
+        shared: what all trials have in common, in words.
+        has_seeds, has_repeats: the trials differ in their seeds, or in their repeats.
+    """
+
+    fields: tuple[str, ...]
+    shared: str
+    has_seeds: bool
+    has_repeats: bool
+
+    def setting(self, trial: TrialSpec) -> str:
+        """Name the setting of a trial: `cpu torch_ddp bf16`."""
+        return format_label(build_setting(trial), self.fields, separator=" ")
+
+    def trial(self, trial: TrialSpec) -> str:
+        """Name a trial: `cpu torch_ddp bf16 seed 1 #0`."""
+        seed = [f"seed {trial.seed}"] if self.has_seeds else []
+        repeat = [f"#{trial.repeat}"] if self.has_repeats else []
+        return " ".join([self.setting(trial), *seed, *repeat])
+
+
+def short_names(trials: Iterable[TrialSpec]) -> ShortNames:
+    """Find what these trials differ in; where it is nothing, a name has device, trainer and precision."""
+    trials = tuple(trials)
+    settings = tuple({build_setting(trial) for trial in trials})
+    with_host = tuple(setting for setting in settings if setting.host)  # trials of other devices have none
+    varied = varying(settings, (name for name in (*_FIRST, *DETAILS) if name != "host"))
+    fields = (*varied, *varying(with_host, ["host"])) or _WHERE_NOTHING_DIFFERS
+    shared = [name for name in _WORTH_SHARING if name not in fields]
+    return ShortNames(
+        fields=fields,
+        shared=_shared_words((*with_host, *settings)[0], shared) if settings else "",
+        has_seeds=len({trial.seed for trial in trials}) > 1,
+        has_repeats=len({trial.repeat for trial in trials}) > 1,
+    )
+
+
+def _shared_words(setting: Setting, names: Iterable[str]) -> str:
+    """Format `mnist_cnn, batch 64, AMD EPYC x2`: one worker is usual, and not worth a word."""
+    usual = {"num_workers": 1}
+    worth = [name for name in names if getattr(setting, name) not in ("", usual.get(name))]
+    return ", ".join(format_field(setting, name) for name in worth)
+
+
 @cache
 def _timing_text(timing: TimingSpec) -> str:
-    return _list_options("measure", timing_options(timing))
+    return _list_options("measure", timing.chosen)
 
 
 def _list_options(group: str, options: Mapping[str, Option]) -> str:
     return " ".join(f"{group}.{name}={options[name]}" for name in sorted(options)) if options else ""
-
-
-def timing_options(timing: TimingSpec) -> dict[str, Option]:
-    """Name what differs from the usual protocol, with its value."""
-    return {
-        field_.name: getattr(timing, field_.name)
-        for field_ in fields(TimingSpec)
-        if getattr(timing, field_.name) != field_.default
-    }

@@ -1,12 +1,13 @@
 """Records -> what trials cost and what for: billed node-seconds times their price. Pure."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from types import MappingProxyType
 
 from orchestrator.analysis.metrics.metric import Metric
 from orchestrator.core.price import Price, find_marks, priced_as
 from orchestrator.core.result import TrainResult, TrialRecord, latest
+from orchestrator.core.trial_progress import Evaluation
 
 _MILLION = 1e6
 _SECONDS_PER_HOUR = 3600
@@ -121,6 +122,11 @@ def find_parts(result: TrainResult) -> dict[str, float]:
     }
 
 
+def find_reached(result: TrainResult) -> Evaluation | None:
+    """Return the evaluation that first found the target reached."""
+    return result.pursuit.reached if result.pursuit else None
+
+
 def _on_the_way_seconds(result: TrainResult) -> float:
     """Return the seconds of all evaluations before the target was reached, including the one that reached
     it.
@@ -130,7 +136,7 @@ def _on_the_way_seconds(result: TrainResult) -> float:
 
 def _usd_to_target(record: TrialRecord, price: Price, _samples_per_second: float | None) -> float | None:
     result = record.result
-    reached = result.pursuit.reached if result and result.pursuit else None
+    reached = find_reached(result) if result else None
     if result is None or reached is None or result.resumed_from_step:
         return None
     seconds = result.launch_seconds + reached.training_seconds + _on_the_way_seconds(result)
@@ -153,56 +159,47 @@ def _usd_per_million_tokens(
     return usd / tokens if usd is not None and tokens else None
 
 
-def _of_bill(part: Callable[[Bill], float]) -> Callable[[TrialRecord, Price, float | None], float | None]:
-    def of(record: TrialRecord, _price: Price, _samples_per_second: float | None) -> float | None:
-        bill = compute_bill(record)
-        return part(bill) if bill else None
-
-    return of
-
+_COSTS: tuple[Metric[[TrialRecord, Price, float | None]], ...] = (
+    Metric(
+        key="usd_per_million_samples",
+        unit="USD",
+        meaning="price of all nodes for the time in which a million samples are trained at "
+        "`steady_samples_per_second`; without set-up, compilation and evaluation",
+        of=_usd_per_million_samples,
+        header="$/M samples",
+    ),
+    Metric(
+        key="usd_per_million_tokens",
+        unit="USD",
+        meaning="the same of a million tokens of text, padding left out; absent where the workload does not "
+        "say the tokens of a sample",
+        of=_usd_per_million_tokens,
+    ),
+    Metric(
+        key="usd_to_target",
+        unit="USD",
+        meaning="price of all nodes from the start of the attempt until its target was found reached: "
+        "`launch_seconds`, `seconds_to_target` and the evaluations on the way; absent without a target, and "
+        "where the timing is resumed",
+        of=_usd_to_target,
+    ),
+    Metric(
+        key="billed_node_seconds",
+        unit="s",
+        meaning="of one attempt: nodes x seconds from its start to its end, rounded up to "
+        "`prices.billing_seconds`; wall clock of the driver's host",
+        of=lambda record, *_: bill.billed_node_seconds if (bill := compute_bill(record)) else None,
+        header="billed node s",
+    ),
+    Metric(
+        key="attempt_usd",
+        unit="USD",
+        meaning="`billed_node_seconds` x price of a node, accelerators and host together",
+        of=lambda record, *_: bill.usd if (bill := compute_bill(record)) else None,
+        header="$",
+    ),
+)
 
 COSTS: Mapping[str, Metric[[TrialRecord, Price, float | None]]] = MappingProxyType(
-    {
-        metric.key: metric
-        for metric in (
-            Metric(
-                key="usd_per_million_samples",
-                unit="USD",
-                meaning="price of all nodes for the time in which a million samples are trained at "
-                "`steady_samples_per_second`; without set-up, compilation and evaluation",
-                of=_usd_per_million_samples,
-                header="$/M samples",
-            ),
-            Metric(
-                key="usd_per_million_tokens",
-                unit="USD",
-                meaning="the same of a million tokens of text, padding left out; absent where the workload "
-                "does not say the tokens of a sample",
-                of=_usd_per_million_tokens,
-            ),
-            Metric(
-                key="usd_to_target",
-                unit="USD",
-                meaning="price of all nodes from the start of the attempt until its target was found "
-                "reached: `launch_seconds`, `seconds_to_target` and the evaluations on the way; absent "
-                "without a target, and where the timing is resumed",
-                of=_usd_to_target,
-            ),
-            Metric(
-                key="billed_node_seconds",
-                unit="s",
-                meaning="of one attempt: nodes x seconds from its start to its end, rounded up to "
-                "`prices.billing_seconds`; wall clock of the driver's host",
-                of=_of_bill(lambda bill: bill.billed_node_seconds),
-                header="billed node s",
-            ),
-            Metric(
-                key="attempt_usd",
-                unit="USD",
-                meaning="`billed_node_seconds` x price of a node, accelerators and host together",
-                of=_of_bill(lambda bill: bill.usd),
-                header="$",
-            ),
-        )
-    }
+    {metric.key: metric for metric in _COSTS}
 )

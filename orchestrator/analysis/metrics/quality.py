@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
-from orchestrator.analysis.formatting import Number, number, spread
+from orchestrator.analysis.formatting import Number, spread
 from orchestrator.analysis.metrics.student import Z_95, t_95
-from orchestrator.core.interval import Spread
+from orchestrator.core.interval import Spread, exactly
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,6 +17,13 @@ class QualityInterval:
     estimate: float
     low: float
     high: float
+
+    @property
+    def spread(self) -> Spread:
+        """The estimate between its ends; without any where nothing bounds it."""
+        if not math.isfinite(self.high - self.low):
+            return exactly(self.estimate)
+        return Spread(median=self.estimate, low=self.low, high=self.high)
 
 
 def quality_interval(
@@ -70,9 +77,7 @@ def shown_better(one: QualityInterval, other: QualityInterval, *, higher_is_bett
 
 def quality_words(interval: QualityInterval) -> Number:
     """Show the estimate with its interval; alone where nothing bounds it."""
-    if not math.isfinite(interval.high - interval.low):
-        return number(interval.estimate)
-    return spread(Spread(median=interval.estimate, low=interval.low, high=interval.high))
+    return spread(interval.spread)
 
 
 def _wilson(share: float, count: int) -> tuple[float, float]:

@@ -8,9 +8,8 @@ from orchestrator.analysis.comparison.compare import distinguishing_fields
 from orchestrator.analysis.formatting import counted, number, share, spread
 from orchestrator.analysis.measurements.measured import Measurement
 from orchestrator.analysis.measurements.setting import format_label
-from orchestrator.analysis.table import Column, Table
+from orchestrator.analysis.table import Table, list_columns
 from orchestrator.core.estimate import Estimate, TrackRecord
-from orchestrator.core.interval import Spread
 
 _MS = 1000
 _NOTE = (
@@ -65,20 +64,18 @@ def pair_backtests(
 
 def hindsight_table(hindsights: Sequence[BacktestRow], so_far: TrackRecord) -> Table:
     """One row for each."""
-    headers = ("predicted ms [90%]", "measured ms", "measured / predicted")
     return Table(
         title="Predicted, then measured",
         note=" ".join((_NOTE, *_find_calibration(hindsights, so_far, num_here=len(hindsights)))),
         columns=(
-            Column(header="of"),
-            *(Column(header=header, is_number=True) for header in headers),
-            Column(header="in the interval"),
-            Column(header="from"),
+            *list_columns("of"),
+            *list_columns("predicted ms [90%]", "measured ms", "measured / predicted", is_number=True),
+            *list_columns("in the interval", "from"),
         ),
         rows=tuple(
             (
                 hindsight.label,
-                _format_estimate(hindsight.predicted),
+                spread(hindsight.predicted.spread, factor=_MS),
                 number(_MS * hindsight.measured),
                 number(hindsight.ratio),
                 "yes" if hindsight.is_inside else "no",
@@ -98,7 +95,7 @@ def describe_hindsight(hindsights: Sequence[BacktestRow], so_far: TrackRecord) -
     if len(quiet) == 1:
         (only,) = quiet
         measured = f"measured {number(_MS * only.measured)}"
-        yield f"{only.label}: predicted {_format_estimate(only.predicted)} ms a step, {measured}."
+        yield f"{only.label}: predicted {spread(only.predicted.spread, factor=_MS)} ms a step, {measured}."
     if quiet:
         yield from _find_calibration(quiet, so_far, num_here=len(hindsights))
 
@@ -121,8 +118,3 @@ def _held(inside: int, measured: int) -> str:
         f"{inside:,} of {counted(measured, 'measurement')} in the interval that was predicted without it "
         f"({share(inside / measured)}; 90% should)"
     )
-
-
-def _format_estimate(predicted: Estimate) -> str:
-    step = Spread(median=predicted.likely, low=predicted.low, high=predicted.high)
-    return spread(step, factor=_MS)

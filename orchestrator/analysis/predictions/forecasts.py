@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from orchestrator.analysis.formatting import UNKNOWN, Number, count, counted, duration, spread
 from orchestrator.analysis.measurements.setting import build_setting, format_label, varying
-from orchestrator.analysis.table import Column, Rank, Table
+from orchestrator.analysis.table import Column, Rank, Table, list_columns
 from orchestrator.analysis.tables.machine_start import describe_start
 from orchestrator.core.estimate import Estimate, Forecast, Refusal
-from orchestrator.core.interval import Spread
+from orchestrator.core.interval import Spread, add_spreads
 from orchestrator.core.price import Price, Unpriced, priced_as
 from orchestrator.core.trial_spec import TrialSpec
 
@@ -38,23 +38,14 @@ _LIMITED = "At most: a target may end the training early."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Predicted:
-    """Predictions for trials on one kind of device that differ in trainer and seed alone.
+class Predicted(Forecast):
+    """A prediction for trials on one kind of device that differ in trainer and seed alone.
 
     Attributes:
-        trial: one of them.
         trainers: trainers with their options, in words.
-        num_trials: number of trials.
-        num_phases: number of phases of their training.
-        step: step time of each, in seconds, in the last phase.
     """
 
-    trial: TrialSpec
     trainers: tuple[str, ...]
-    num_trials: int
-    num_phases: int
-    step: Estimate | Refusal
-    price: Price | Unpriced
 
     @property
     def known_by(self) -> str:
@@ -64,22 +55,19 @@ class Predicted:
     @property
     def step_seconds(self) -> Spread | None:
         """None: refused."""
-        step = self.step
-        if isinstance(step, Refusal):
-            return None
-        return Spread(median=step.likely, low=step.low, high=step.high)
+        return None if isinstance(self.step, Refusal) else self.step.spread
 
     @property
     def seconds(self) -> Spread | None:
         """Time of all steps of one trial; None where refused, or where steps of other phases are unknown."""
         if self.step_seconds is None or self.num_phases > 1:
             return None
-        return scaled(self.step_seconds, self.trial.steps)
+        return self.step_seconds.times(self.trial.steps)
 
     @property
     def hours(self) -> Spread | None:
         """The same in hours."""
-        return None if self.seconds is None else scaled(self.seconds, 1 / _SECONDS_PER_HOUR)
+        return None if self.seconds is None else self.seconds.times(1 / _SECONDS_PER_HOUR)
 
     @property
     def is_limit(self) -> bool:
@@ -91,7 +79,7 @@ class Predicted:
         """Dollars of all steps of one trial; None without hours or without a price."""
         if self.hours is None or isinstance(self.price, Unpriced):
             return None
-        return scaled(self.hours, self.price.usd_per_hour)
+        return self.hours.times(self.price.usd_per_hour)
 
     @property
     def usd_per_million_samples(self) -> Spread | None:
@@ -99,7 +87,7 @@ class Predicted:
         if self.step_seconds is None or self.num_phases > 1 or isinstance(self.price, Unpriced):
             return None
         usd_per_second = self.price.usd_per_hour / _SECONDS_PER_HOUR
-        return scaled(self.step_seconds, usd_per_second * _MILLION / self.trial.global_batch_size)
+        return self.step_seconds.times(usd_per_second * _MILLION / self.trial.global_batch_size)
 
 
 def list_predicted(forecasts: Iterable[Forecast]) -> tuple[Predicted, ...]:
@@ -156,7 +144,7 @@ def predicted_table(predicted: Sequence[Predicted]) -> Table:
             )
         ),
         columns=(
-            *(Column(header=name, rank=Rank.SETTING) for name in ("workload", "device", "precision")),
+            *list_columns("workload", "device", "precision", rank=Rank.SETTING),
             Column(header="trainers", rank=Rank.DETAIL),
             Column(header="trials", is_number=True, is_detail=True),
             Column(header="known by", rank=Rank.REPEATS),
@@ -185,19 +173,8 @@ def _format_total(forecasts: Sequence[Predicted]) -> tuple[str, ...]:
 
 def _sum_parts(parts: Sequence[tuple[Spread | None, int]]) -> Spread | None:
     """Add the parts up; None if one of them is unknown."""
-    summands = [scaled(value, times) for value, times in parts if value is not None]
-    if len(summands) < len(parts):
-        return None
-    return Spread(
-        median=sum(value.median for value in summands),
-        low=sum(value.low for value in summands),
-        high=sum(value.high for value in summands),
-    )
-
-
-def scaled(value: Spread, factor: float) -> Spread:
-    """All three of its numbers, times that."""
-    return Spread(median=factor * value.median, low=factor * value.low, high=factor * value.high)
+    summands = [value.times(count) for value, count in parts if value is not None]
+    return add_spreads(summands) if len(summands) == len(parts) else None
 
 
 def find_origin(step: Estimate | Refusal) -> str:

@@ -6,7 +6,6 @@ from functools import partial
 from itertools import filterfalse
 
 from orchestrator.analysis.formatting import about, digits_for, duration, number
-from orchestrator.analysis.predictions.forecasts import scaled
 from orchestrator.analysis.predictions.spot_training import SpotTraining, predict_spot
 from orchestrator.core.interval import Spread, exactly
 from orchestrator.core.price import (
@@ -97,7 +96,7 @@ def predict_spot_cost(
     seconds = Spread(median=mean, low=training.low * least, high=max(training.high * most, mean))
     return SpotCost(
         seconds=seconds,
-        usd=scaled(seconds, spot / _SECONDS_PER_HOUR),
+        usd=seconds.times(spot / _SECONDS_PER_HOUR),
         slowdown=outlook.slowdown,
         chance_cheaper=outlook.chance_cheaper,
         checkpoint_every_seconds=None if interval >= training.median else interval,

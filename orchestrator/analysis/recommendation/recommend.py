@@ -1,34 +1,27 @@
 """(settings of one job, criteria) -> the answer: which one to take, how sure that is, what is next. Pure."""
 
 import math
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import islice
 from statistics import median
 
 import numpy as np
 
-from orchestrator.analysis.formatting import counted, exact_percent
-from orchestrator.analysis.recommendation.answer.answer import (
-    AnswerState,
-    ExcludedSetting,
-    NextTrial,
-    RankedSetting,
-    Recommendation,
-)
-from orchestrator.analysis.recommendation.answer.decide import SHOWN, compare_runner_up
+from orchestrator.analysis.formatting import counted, exact_percent, first_names
+from orchestrator.analysis.recommendation.answer.answer import NextTrial, RankedSetting, Recommendation
+from orchestrator.analysis.recommendation.answer.decide import SHOWN
 from orchestrator.analysis.recommendation.answer.judgement import Judgement, judge
 from orchestrator.analysis.recommendation.answer.next_step import choose_next_step, command_for
-from orchestrator.analysis.recommendation.answer.standings import rank_settings
+from orchestrator.analysis.recommendation.answer.standings import compare_runner_up, rank_settings
 from orchestrator.analysis.recommendation.answer.summary import chance
 from orchestrator.analysis.recommendation.jobs.jobs_of_plan import jobs_of_plan
 from orchestrator.analysis.recommendation.model.acquisition import Assessment, Proposal, measurement_plan
 from orchestrator.analysis.recommendation.model.candidate import CandidateSetting, Job
 from orchestrator.analysis.recommendation.model.criteria import Criteria, build_criteria, describe_objective
-from orchestrator.analysis.recommendation.model.model import AS_LONG, INDEPENDENT, Model, assumed_quality
+from orchestrator.analysis.recommendation.model.model import AS_LONG, INDEPENDENT, assumed_quality
 from orchestrator.analysis.recommendation.model.posterior import FloatArray
 from orchestrator.core.estimate import ErrorModel
-from orchestrator.core.interval import Spread
 from orchestrator.core.objective import Objective
 from orchestrator.core.placement import Plan
 from orchestrator.core.price import Price
@@ -39,26 +32,14 @@ _MOST_TRIALS = 10  # the list changes with every result
 _SECONDS_PER_HOUR = 3600
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Judged:
-    """Results that follow from the settings that can be judged; empty where there are none."""
-
-    state: AnswerState
-    chosen: str | None = None
-    tied: tuple[str, ...] = ()
-    chosen_by: str = ""
-    runner_up: str = ""
-    ahead: Spread | None = None
-    standings: tuple[RankedSetting, ...] = ()
-    trials: tuple[NextTrial, ...] = ()
-
-
 def recommend(job: Job, criteria: Criteria, errors: ErrorModel) -> Recommendation:
     """Answer the question of one job."""
     view = judge(job, criteria, errors)
-    excluded, candidates = view.excluded, view.candidates
+    decision, candidates = view.decision, view.candidates
+    runner_up, ahead = compare_runner_up(view, job, criteria)
+    standings = rank_settings(view, job)
     besides_seconds = compute_overhead_seconds(job)
-    judged = _judge(view, job, criteria, besides_seconds=besides_seconds)
+    trials = list_next_trials(view, job, criteria, besides_seconds or 0.0)
     is_by_quality = criteria.weights[2] == 1
     runs = [run for candidate in job.candidates for run in candidate.runs]
     return Recommendation(
@@ -71,62 +52,28 @@ def recommend(job: Job, criteria: Criteria, errors: ErrorModel) -> Recommendatio
         confidence=criteria.confidence,
         tolerance=criteria.tolerance,
         budget_usd=criteria.budget_usd,
-        state=judged.state,
-        standings=judged.standings,
-        chosen=judged.chosen,
-        tied=judged.tied,
-        chosen_by=judged.chosen_by,
-        runner_up=judged.runner_up,
-        ahead=judged.ahead,
+        state=decision.state,
+        standings=standings,
+        chosen=None if decision.chosen is None else candidates[decision.chosen].label,
+        tied=tuple(candidates[index].label for index in decision.tied),
+        chosen_by=decision.chosen_by,
+        runner_up=runner_up,
+        ahead=ahead,
         is_by_cost=criteria.objective.goal == "cheapest",
         is_by_quality=is_by_quality,
         caveats=tuple(list_caveats(candidates, job, criteria)),
-        reasons=tuple(list_reasons(judged.state, judged.standings, excluded, tolerance=criteria.tolerance)),
+        reasons=tuple(list_reasons(view, standings, tolerance=criteria.tolerance)),
         next_step=choose_next_step(
-            judged.state,
-            job,
-            excluded,
-            judged.trials,
-            chosen=judged.chosen,
-            tied=judged.tied,
-            besides_seconds=besides_seconds,
-            is_by_quality=is_by_quality,
+            view, job, trials, besides_seconds=besides_seconds, is_by_quality=is_by_quality
         ),
-        errands=judged.trials,
-        left_out=excluded,
+        errands=trials,
+        left_out=view.excluded,
         is_limit=job.target is not None,
         besides_seconds=besides_seconds,
         num_trials=len(runs),
         num_noisy=sum(run.is_noisy for run in runs),
         length=job.known_length if job.target is None else "",
         input=job.input,
-    )
-
-
-def _judge(view: Judgement, job: Job, criteria: Criteria, *, besides_seconds: float | None) -> _Judged:
-    """Decide among the settings that can be judged."""
-    model, assessment, decision = view.model, view.assessment, view.decision
-    candidates, errors = view.candidates, view.errors
-    if model is None or assessment is None:
-        return _Judged(state=decision.state)
-    chosen, is_answered = decision.chosen, decision.state in ("settled", "tie")
-    runner_up, ahead = "", None
-    if chosen is not None:
-        runner_up, ahead = compare_runner_up(chosen, model, assessment, job, criteria, errors=errors)
-    trials: list[NextTrial] = []
-    if decision.state not in ("settled", "none"):
-        trials = list_next_trials(model, assessment, job, criteria, errors, besides_seconds or 0.0)
-    return _Judged(
-        state=decision.state,
-        chosen=None if chosen is None else candidates[chosen].label,
-        tied=tuple(candidates[index].label for index in decision.tied),
-        chosen_by=decision.chosen_by,
-        runner_up=runner_up,
-        ahead=ahead,
-        standings=rank_settings(
-            model, assessment, job, errors, first=chosen if is_answered else assessment.leader
-        ),
-        trials=tuple(trials),
     )
 
 
@@ -178,15 +125,9 @@ def list_caveats(judged: Sequence[CandidateSetting], job: Job, criteria: Criteri
     return caveats
 
 
-def list_reasons(
-    state: AnswerState,
-    standings: Sequence[RankedSetting],
-    excluded: Sequence[ExcludedSetting],
-    *,
-    tolerance: float,
-) -> list[str]:
+def list_reasons(view: Judgement, standings: Sequence[RankedSetting], *, tolerance: float) -> list[str]:
     """Explain why an answer is not settled."""
-    if state in ("settled", "tie"):
+    if view.decision.state in ("settled", "tie"):
         return []
     reasons = []
     rivals = sorted(
@@ -194,13 +135,9 @@ def list_reasons(
         key=lambda one: -one.chance,
     )
     if rivals:
-        named_rivals = ", ".join(f"{one.setting} ({chance(one.chance)})" for one in rivals[:_MOST_RIVALS])
-        left = len(rivals) - _MOST_RIVALS
-        more = f" and {left:,} more" if left > 0 else ""
-        reasons.append(f"chance to be the best, {_bases(rivals)}: {named_rivals}{more}")
-    by_reason: dict[str, int] = {}
-    for one in sorted(excluded, key=lambda one: not one.may_be_best):
-        by_reason[one.reason] = by_reason.get(one.reason, 0) + 1
+        names = first_names([f"{one.setting} ({chance(one.chance)})" for one in rivals], most=_MOST_RIVALS)
+        reasons.append(f"chance to be the best, {_bases(rivals)}: {names}")
+    by_reason = Counter(one.reason for one in sorted(view.excluded, key=lambda one: not one.may_be_best))
     reasons += [f"{counted(count, 'setting')} not judged: {reason}" for reason, count in by_reason.items()]
     if not reasons and standings:
         best = max(standings, key=lambda one: one.chance)
@@ -217,14 +154,12 @@ def _bases(rivals: Sequence[RankedSetting]) -> str:
 
 
 def list_next_trials(
-    model: Model,
-    assessment: Assessment,
-    job: Job,
-    criteria: Criteria,
-    errors: ErrorModel,
-    besides_seconds: float,
-) -> list[NextTrial]:
-    """List unmeasured settings in the order to measure them."""
+    view: Judgement, job: Job, criteria: Criteria, besides_seconds: float
+) -> tuple[NextTrial, ...]:
+    """List unmeasured settings in the order to measure them; none where the answer needs no trial."""
+    model, assessment = view.model, view.assessment
+    if model is None or assessment is None or view.decision.state in ("settled", "none"):
+        return ()
     steps = np.array([candidate.steps for candidate in model.judged])
     seconds = steps * np.exp(model.steps.mean) + besides_seconds
     usd = np.array(
@@ -239,13 +174,13 @@ def list_next_trials(
         assessment=assessment,
         left=math.inf if criteria.budget_usd is None else criteria.budget_usd,
         confidence=criteria.confidence,
-        repeat=errors.repeat,
+        repeat=view.errors.repeat,
     )
     proposals = list(islice(planned, _MOST_TRIALS)) or _leader_first(assessment, costs, criteria)
-    return [
+    return tuple(
         _trial(model.judged[one.setting], one, job, seconds=float(seconds[one.setting]), chance_then=then)
         for one, then in proposals
-    ]
+    )
 
 
 def _leader_first(

@@ -18,7 +18,7 @@ from orchestrator.analysis.measurements.noise import NOISY, OUTLIER
 from orchestrator.analysis.metrics.quality import quality_words
 from orchestrator.analysis.recommendation.answer.answer import RankedSetting, Recommendation
 from orchestrator.analysis.recommendation.answer.summary import chance, describe_setup, format_marks, known_by
-from orchestrator.analysis.table import Column, Rank, Table
+from orchestrator.analysis.table import Column, Rank, Table, list_columns
 from orchestrator.analysis.tables.price_age import describe_age_together
 from orchestrator.core import codec
 from orchestrator.core.interval import Spread, exactly
@@ -125,9 +125,8 @@ def next_table(recommendations: Sequence[Recommendation]) -> Table:
         title=NEXT,
         note=f"{_NEXT_NOTE} {_LIMITED}" if any(one.is_limit for one in recommendations) else _NEXT_NOTE,
         columns=(
-            Column(header="job", rank=Rank.SETTING),
-            Column(header="setting", rank=Rank.SETTING),
-            *(Column(header=header, is_number=True) for header in ("time", "$", "chance", "gain", "then")),
+            *list_columns("job", "setting", rank=Rank.SETTING),
+            *list_columns("time", "$", "chance", "gain", "then", is_number=True),
             Column(header="command", is_detail=True, is_command=True),
         ),
         rows=tuple(
@@ -152,9 +151,7 @@ def left_out_table(recommendations: Sequence[Recommendation]) -> Table:
     return Table(
         title="Not judged",
         note="The answer stays open while such a setting may be the best.",
-        columns=tuple(
-            Column(header=header) for header in ("job", "setting", "why", "measure", "may be the best")
-        ),
+        columns=list_columns("job", "setting", "why", "measure", "may be the best"),
         rows=tuple(
             (one.job, left.setting, left.reason, left.to_measure, "yes" if left.may_be_best else "no")
             for one in recommendations

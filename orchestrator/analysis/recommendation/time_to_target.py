@@ -17,12 +17,18 @@ from orchestrator.analysis.formatting import (
     spread,
 )
 from orchestrator.analysis.measurements.noise import describe_noise
-from orchestrator.analysis.measurements.setting import DETAILS, Setting, build_setting, varying
+from orchestrator.analysis.measurements.setting import (
+    DETAILS,
+    Setting,
+    build_setting,
+    varying,
+    with_environment,
+)
 from orchestrator.analysis.recommendation.jobs.settings_of_records import read_run
 from orchestrator.analysis.table import Column, Table
 from orchestrator.core.deciding import find_deciding
 from orchestrator.core.interval import Spread, compute_spread
-from orchestrator.core.result import TrialRecord, environment_key, find_variables, find_versions
+from orchestrator.core.result import TrialRecord, environment_key
 from orchestrator.core.trial_progress import Target, TargetRun
 
 _NOT_REACHED = "not reached"
@@ -36,9 +42,8 @@ class TimeToTarget:
     Attributes:
         setting: settings that they share.
         pursuits: pursuits of each training.
-        seeds: seeds of each training.
-        decides: for each training, True if the times are of it: nothing disturbed it, and its steps agree
-            with those of the others; True of all where none decides.
+        deciding: seed and pursuit of each training that the times are of: nothing disturbed it, and its steps
+            agree with those of the others; of all where none decides.
         num_noisy: trainings that something else disturbed, by the counters in their records.
         num_resumed: trainings that went on from a checkpoint.
     """
@@ -46,44 +51,30 @@ class TimeToTarget:
     setting: Setting
     target: Target
     pursuits: tuple[TargetRun, ...]
-    seeds: tuple[int, ...]
-    decides: tuple[bool, ...]
+    deciding: tuple[tuple[int, TargetRun], ...]
     num_noisy: int
     num_resumed: int
 
     @property
-    def num_reached(self) -> int:
-        """Trainings that came to the target."""
-        return sum(pursuit.reached is not None for pursuit in self.pursuits)
-
-    @property
-    def deciding(self) -> tuple[TargetRun, ...]:
-        """The pursuits of the trainings that decide."""
-        return tuple(compress(self.pursuits, self.decides))
-
-    @property
     def seconds(self) -> Spread:
         """Training seconds to the target: mean and range; infinite for a training that did not reach it."""
-        return _measure_seconds(self.deciding)
+        return _measure_seconds(pursuit for _, pursuit in self.deciding)
 
     @property
     def seconds_by_seed(self) -> dict[int, Spread]:
         """Seconds to the target per seed, the smallest seed first."""
-        seeds = tuple(compress(self.seeds, self.decides))
-        return {
-            seed: _measure_seconds(one for one, own in zip(self.deciding, seeds, strict=True) if own == seed)
-            for seed in sorted(set(seeds))
-        }
+        seeds = sorted({seed for seed, _ in self.deciding})
+        return {seed: _measure_seconds(one for own, one in self.deciding if own == seed) for seed in seeds}
 
     @property
     def steps(self) -> Spread:
         """Optimizer steps to the target, likewise."""
-        return _mean_over(pursuit.reached.steps if pursuit.reached else math.inf for pursuit in self.deciding)
+        return _mean_over(one.reached.steps if one.reached else math.inf for _, one in self.deciding)
 
     @property
     def evaluation_seconds(self) -> Spread:
         """Seconds of the evaluations on the way: median and range."""
-        return _median_over(pursuit.evaluation_seconds for pursuit in self.deciding)
+        return _median_over(pursuit.evaluation_seconds for _, pursuit in self.deciding)
 
 
 def compute_times_to_target(records: Iterable[TrialRecord]) -> tuple[TimeToTarget, ...]:
@@ -103,14 +94,15 @@ def compute_times_to_target(records: Iterable[TrialRecord]) -> tuple[TimeToTarge
 
 def _build_one(runs: Sequence[tuple[TrialRecord, TargetRun]]) -> TimeToTarget:
     first, pursuit = runs[0]
-    facts = {**find_versions(first), **find_variables(first)}
-    ran_with = "; ".join(f"{name} {value}" for name, value in facts.items())
     return TimeToTarget(
-        setting=replace(build_setting(first.spec), ran_with=ran_with),
+        setting=with_environment(build_setting(first.spec), first),
         target=pursuit.target,
         pursuits=tuple(run for _, run in runs),
-        seeds=tuple(record.spec.seed for record, _ in runs),
-        decides=_decides([record for record, _ in runs]),
+        deciding=tuple(
+            compress(
+                [(record.spec.seed, run) for record, run in runs], _decides([record for record, _ in runs])
+            )
+        ),
         num_noisy=sum(describe_noise(record) != "" for record, _ in runs),
         num_resumed=sum(bool(record.result and record.result.resumed_from_step) for record, _ in runs),
     )
@@ -181,7 +173,8 @@ def _cells(result: TimeToTarget) -> Iterator[str]:
         run.best_quality if run.best_quality is not None else math.nan for run in result.pursuits
     )
     yield Number(f"{result.target.metric} {sign} {result.target.value:g}", result.target.value)
-    yield Number(f"{result.num_reached} of {len(result.pursuits)}", result.num_reached)
+    num_reached = sum(run.reached is not None for run in result.pursuits)
+    yield Number(f"{num_reached} of {len(result.pursuits)}", num_reached)
     yield (
         _until(result.seconds)
         or f"not reached in {counted(result.setting.steps, 'step')} (best {_find_best(result)})"

@@ -1,7 +1,7 @@
 """Findings as data frames, CSV and Markdown; `docs/reference/results.md` describes every column."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import pandas as pd
 
@@ -52,85 +52,53 @@ def _escaped(words: str) -> str:
     return _MARKUP.sub(r"\\\1", " ".join(words.split()))
 
 
-COMPARISON_COLUMNS = (
-    "kind",
-    "factor",
-    "where",
-    "first",
-    "second",
-    "ratio",
-    "ratio_low",
-    "ratio_high",
-    "verdict",
-    "noisy",
-    "resumed",
-)
-RECOMMENDATION_COLUMNS = (
-    "where",
-    "setting",
-    "seconds",
-    "cost_usd",
-    "cost_marks",
-    "quality_metric",
-    "quality",
-    "reason",
-    "state",
-    "provenance",
-    "chance",
-    "basis",
-    "next_command",
-)
+COMPARISON_COLUMNS: Mapping[str, Callable[[Comparison], object]] = {
+    "factor": lambda one: one.factor,
+    "where": lambda one: one.where,
+    "first": lambda one: one.first,
+    "second": lambda one: one.second,
+    "ratio": lambda one: one.ratio.median,
+    "ratio_low": lambda one: one.ratio.low if one.ratio.low < one.ratio.high else None,
+    "ratio_high": lambda one: one.ratio.high if one.ratio.low < one.ratio.high else None,
+    "verdict": lambda one: one.verdict,
+    "noisy": lambda one: one.is_noisy,
+    "resumed": lambda one: one.is_resumed,
+}
+"""Column -> its value; the first column is the kind of a comparison."""
+
+RECOMMENDATION_COLUMNS: Mapping[str, Callable[[Recommendation], object]] = {
+    "where": lambda one: one.job,
+    "setting": lambda one: one.winner and one.winner.setting,
+    "seconds": lambda one: one.winner and one.winner.seconds.median,
+    "cost_usd": lambda one: one.winner and one.winner.usd and one.winner.usd.median,
+    "cost_marks": lambda one: one.winner and one.winner.price_marks,
+    "quality_metric": lambda one: one.aim and one.aim.metric,
+    "quality": lambda one: one.winner and one.winner.quality and one.winner.quality.estimate,
+    "reason": lambda one: "; ".join(one.reasons),
+    "state": lambda one: one.state,
+    "provenance": lambda one: one.winner and one.winner.provenance,
+    "chance": lambda one: one.winner and one.winner.chance,
+    "basis": lambda one: one.basis,
+    "next_command": lambda one: one.next_step and one.next_step.command,
+}
+"""Column -> its value."""
 
 
 def comparisons_frame(findings: Findings) -> pd.DataFrame:
     """One row per comparison: those with the baseline, then the pairs that differ in one factor."""
     against = [("baseline", comparison) for comparison in findings.against.compared]
     pairs = [("pair", comparison) for group in findings.compared for comparison in group]
-    rows = [_build_row(kind, comparison) for kind, comparison in (*against, *pairs)]
-    return pd.DataFrame(rows, columns=list(COMPARISON_COLUMNS))
+    rows = [
+        (kind, *(read(comparison) for read in COMPARISON_COLUMNS.values()))
+        for kind, comparison in (*against, *pairs)
+    ]
+    return pd.DataFrame(rows, columns=["kind", *COMPARISON_COLUMNS])
 
 
 def recommendations_frame(recommendations: Iterable[Recommendation]) -> pd.DataFrame:
     """One row per workload and data: state of the answer, leading setting, what the job takes with it."""
-    rows = [_recommended(recommendation) for recommendation in recommendations]
+    rows = [[read(one) for read in RECOMMENDATION_COLUMNS.values()] for one in recommendations]
     return pd.DataFrame(rows, columns=list(RECOMMENDATION_COLUMNS))
-
-
-def _recommended(recommendation: Recommendation) -> tuple[object, ...]:
-    winner, step = recommendation.winner, recommendation.next_step
-    metric = recommendation.aim.metric if recommendation.aim else None
-    return (
-        recommendation.job,
-        winner.setting if winner else None,
-        winner.seconds.median if winner else None,
-        winner.usd.median if winner and winner.usd else None,
-        winner.price_marks if winner else None,
-        metric,
-        winner.quality.estimate if winner and winner.quality else None,
-        "; ".join(recommendation.reasons),
-        recommendation.state,
-        winner.provenance if winner else None,
-        winner.chance if winner else None,
-        recommendation.basis,
-        step.command if step else None,
-    )
-
-
-def _build_row(kind: str, comparison: Comparison) -> tuple[object, ...]:
-    has_interval = comparison.ratio.low < comparison.ratio.high
-    return (
-        kind,
-        comparison.factor,
-        comparison.where,
-        comparison.first,
-        comparison.second,
-        comparison.ratio.median,
-        comparison.ratio.low if has_interval else None,
-        comparison.ratio.high if has_interval else None,
-        comparison.verdict,
-        comparison.is_noisy,
-        comparison.is_resumed,
-    )
 
 
 def format_csv(frame: pd.DataFrame) -> str:

@@ -3,9 +3,10 @@
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Literal
 
 from orchestrator.analysis.findings import Findings
-from orchestrator.analysis.formatting import counted, day_and_time, duration, is_standin, number
+from orchestrator.analysis.formatting import counted, day_and_time, duration, first_names, is_standin, number
 from orchestrator.analysis.metrics.cost import marks_in, price_label
 from orchestrator.analysis.next_steps import short_command
 from orchestrator.analysis.recommendation.answer.answer import Recommendation
@@ -19,7 +20,7 @@ from orchestrator.analysis.recommendation.answer.summary import (
 )
 from orchestrator.analysis.report.headline import count_failures, count_outcomes, inputs_in
 from orchestrator.analysis.report.html import element, table_markup, text
-from orchestrator.analysis.table import Column, Table
+from orchestrator.analysis.table import Table, list_columns
 from orchestrator.core.placement import Plan
 
 _MOST_NAMES = 4
@@ -89,7 +90,7 @@ def _find_provenance(findings: Findings) -> Iterator[str]:
         )
         first, last = min(one.started_at for one in measured), max(one.ended_at for one in measured)
         when = day_and_time(first) if last - first < 60 else f"{day_and_time(first)} to {day_and_time(last)}"
-        yield f"{count_outcomes(findings)} Measured on {_named(list(hosts))}, {when}."
+        yield f"{count_outcomes(findings)} Measured on {first_names(list(hosts))}, {when}."
     else:
         yield count_outcomes(findings)
     absent = dict.fromkeys(
@@ -104,7 +105,7 @@ def _find_provenance(findings: Findings) -> Iterator[str]:
     }
     missing = [device for device in absent if device and device not in present]
     if missing:
-        yield f"Not here, so predicted or compiled: {_named(missing)}."
+        yield f"Not here, so predicted or compiled: {first_names(missing)}."
     if any(is_standin(measurement.setting.data) for measurement in findings.measured):
         yield _STANDIN
     prices = list(dict.fromkeys(filter(None, map(price_label, findings.attempts))))
@@ -113,11 +114,6 @@ def _find_provenance(findings: Findings) -> Iterator[str]:
         others = f" (and {len(more):,} more)" if more else ""
         listed = next((mark for mark in marks_in(findings.attempts) if "hypothetical" in mark), "")
         yield f"Dollars{f' are {listed}' if listed else ''}: {newest}{others}."
-
-
-def _named(names: Sequence[str], *, most: int = _MOST_NAMES) -> str:
-    more = f" and {len(names) - most:,} more" if len(names) > most else ""
-    return f"{', '.join(names[:most])}{more}"
 
 
 def _made_by(plan: Plan, *, version: str) -> Iterator[str]:
@@ -147,22 +143,21 @@ def cards_markup(recommendation: Recommendation, findings: Findings) -> str:
     verdict, further = build_cards(recommendation)
     if step := recommendation.next_step:
         further = replace(further, command=short_command(step, findings))
-    return element("div", _card(verdict), _card(further), class_="cards")
+    return element("div", _card(verdict, "best"), _card(further, "next"), class_="cards")
 
 
 def nothing_yet(command: str) -> str:
     """Show how a sweep without results is run."""
     card = Card(
-        kind="next",
         title="To confirm it",
         headline="Run the sweep",
         sentences=("A plan shows its trials before anything runs: put `plan` before `+sweep`.",),
         command=command,
     )
-    return element("div", _card(card), class_="cards")
+    return element("div", _card(card, "next"), class_="cards")
 
 
-def _card(card: Card) -> str:
+def _card(card: Card, kind: Literal["best", "next"]) -> str:
     return element(
         "div",
         element("p", text(card.title), class_="title"),
@@ -171,7 +166,7 @@ def _card(card: Card) -> str:
         element("pre", element("code", text(card.command)), tabindex="0") if card.command else "",
         *(element("p", text(sentence)) for sentence in card.sentences[1:_MOST_SENTENCES]),
         _fold_more(card),
-        class_=f"card {card.kind}",
+        class_=f"card {kind}",
     )
 
 
@@ -192,10 +187,14 @@ def answers_table(
     Args:
         names: job -> id of its part.
     """
-    rows = []
-    for one in recommendations:
-        best = one.best_measured
-        rows.append(
+    table = Table(
+        title="Answers",
+        note="",
+        columns=(
+            *list_columns("job", "answer"),
+            *list_columns("time of the best measured", "$ of it", "chance to be best", is_number=True),
+        ),
+        rows=tuple(
             (
                 one.job,
                 find_answer(one),
@@ -203,18 +202,9 @@ def answers_table(
                 number(best.usd.median, digits=3) if best and best.usd else "",
                 chance(best.chance) if best else "",
             )
-        )
-    table = Table(
-        title="Answers",
-        note="",
-        columns=(
-            Column(header="job"),
-            Column(header="answer"),
-            Column(header="time of the best measured", is_number=True),
-            Column(header="$ of it", is_number=True),
-            Column(header="chance to be best", is_number=True),
+            for one in recommendations
+            for best in [one.best_measured]
         ),
-        rows=tuple(rows),
     )
     links = element(
         "p", "Go to: ", *(element("a", text(job), href=f"#{name}") + " " for job, name in names.items())

@@ -20,12 +20,8 @@ NOTE = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
-    """A setting, and its seconds of the job, or its dollars where these decide."""
-
-    one: RankedSetting
-    amount: Spread
+Cell = tuple[RankedSetting, Spread]
+"""A setting, and its seconds of the job, or its dollars where these decide."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +46,7 @@ def build_heat_map(recommendation: Recommendation) -> HeatMap | None:
     cells: dict[tuple[str, str], Cell] = {}
     for one in recommendation.standings:
         key, cell = (one.device, one.factors.get("precision", "")), _find_cell(one, recommendation)
-        if all(key) and cell and (key not in cells or cell.amount.median < cells[key].amount.median):
+        if all(key) and cell and (key not in cells or cell[1].median < cells[key][1].median):
             cells[key] = cell
     return HeatMap(reference=reference, cells=cells) if len(cells) >= _LEAST_CELLS else None
 
@@ -58,7 +54,7 @@ def build_heat_map(recommendation: Recommendation) -> HeatMap | None:
 def _find_cell(one: RankedSetting, recommendation: Recommendation) -> Cell | None:
     """Take a setting as a cell; None: costs decide, and it has no price, or one of 0 without ratios."""
     amount = one.usd if recommendation.is_by_cost else one.seconds
-    return Cell(one=one, amount=amount) if amount and amount.low > 0 else None
+    return (one, amount) if amount and amount.low > 0 else None
 
 
 def heat_map_markup(heat_map: HeatMap, *, named_by: str) -> str:
@@ -96,18 +92,19 @@ def heat_map_markup(heat_map: HeatMap, *, named_by: str) -> str:
 def _cell_markup(cell: Cell | None, reference: Cell) -> str:
     if cell is None:
         return element("td", UNKNOWN, class_="absent")
+    (one, amount), (_, own) = cell, reference
     if cell == reference:
-        return element("td", element("b", "1x, reference"), class_="best", title=cell.one.setting)
-    own, amount, provenance = reference.amount.median, cell.amount, cell.one.provenance
-    is_measured = provenance == "measured"
-    low, likely, high = (number(own / end, digits=2) for end in (amount.high, amount.median, amount.low))
-    tone = _choose_tone(amount, reference.amount)
+        return element("td", element("b", "1x, reference"), class_="best", title=one.setting)
+    is_measured = one.provenance == "measured"
+    ends = (amount.high, amount.median, amount.low)
+    low, likely, high = (number(own.median / end, digits=2) for end in ends)
+    tone = _choose_tone(amount, own)
     return element(
         "td",
         element("b", text(f"{likely}x")),
-        "" if is_measured else element("small", text(provenance)),
+        "" if is_measured else element("small", text(one.provenance)),
         class_=tone if is_measured else f"{tone} unmeasured",
-        title=f"{cell.one.setting}: {low}x to {high}x",
+        title=f"{one.setting}: {low}x to {high}x",
     )
 
 

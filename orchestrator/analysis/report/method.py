@@ -9,7 +9,7 @@ from orchestrator.analysis.formatting import counted, data_name, describe_proces
 from orchestrator.analysis.measurements.noise import NOISY
 from orchestrator.analysis.metrics.cost import COSTS
 from orchestrator.analysis.metrics.definitions import METRICS
-from orchestrator.analysis.table import Column, Table
+from orchestrator.analysis.table import Table, list_columns
 from orchestrator.analysis.tables.measurements import SHOWN
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.trial_spec import TimingSpec
@@ -111,7 +111,7 @@ def environment_table(records: Sequence[TrialRecord]) -> Table:
     return Table(
         title="Environment",
         note="",
-        columns=(Column(header="what"), Column(header="value")),
+        columns=list_columns("what", "value"),
         rows=tuple((name, _worded(values)) for name, values in trainers.items()),
     )
 

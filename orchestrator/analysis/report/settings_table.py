@@ -1,6 +1,5 @@
 """Every setting of a job: rate, cost and quality as interval plots, time and cost of the job beside them."""
 
-import math
 from collections.abc import Collection, Mapping, Sequence
 
 from orchestrator.analysis.figures.palette import choose_colour
@@ -24,7 +23,7 @@ from orchestrator.analysis.recommendation.answer.summary import (
 )
 from orchestrator.analysis.report.html import element, header_variables, sorted_by, text
 from orchestrator.analysis.report.interval_plot import Axis, axis_markup, axis_over, grid_style, plot_markup
-from orchestrator.core.interval import Spread, exactly
+from orchestrator.core.interval import Spread
 
 _FILTERS: Mapping[str, str] = {
     "device": "device",
@@ -99,7 +98,7 @@ def _find_axes(recommendation: Recommendation, standings: Sequence[RankedSetting
     found = {
         "rate": axis_over([one.samples_per_second for one in standings], is_log=True),
         "usd": axis_over(costs, is_log=True, unit="$"),
-        "quality": axis_over(filter(None, map(_find_quality, standings)), is_log=False)
+        "quality": axis_over([one.quality.spread for one in standings if one.quality], is_log=False)
         if recommendation.aim
         else None,
     }
@@ -112,19 +111,9 @@ def _compute_decimals(standings: Sequence[RankedSetting]) -> dict[str, int | Non
     return {
         "rate": shared_decimals((one.samples_per_second.median for one in standings), digits=3),
         "usd": shared_decimals(usd, digits=3),
-        "quality": shared_decimals(value.median for one in standings if (value := _find_quality(one))),
+        "quality": shared_decimals(one.quality.estimate for one in standings if one.quality),
         "job-usd": shared_decimals((one.usd.median for one in standings if one.usd), digits=3),
     }
-
-
-def _find_quality(one: RankedSetting) -> Spread | None:
-    """Give the quality; its ends where nothing bounds it are the estimate."""
-    quality = one.quality
-    if quality is None:
-        return None
-    if not math.isfinite(quality.high - quality.low):
-        return exactly(quality.estimate)
-    return Spread(median=quality.estimate, low=quality.low, high=quality.high)
 
 
 def _head(recommendation: Recommendation, axes: Mapping[str, Axis]) -> str:
@@ -169,7 +158,8 @@ def _row(
     row_id: str,
 ) -> str:
     rate = one.samples_per_second
-    values = {"rate": rate, "usd": one.usd_per_million_samples, "quality": _find_quality(one)}
+    quality = one.quality.spread if one.quality else None
+    values = {"rate": rate, "usd": one.usd_per_million_samples, "quality": quality}
     cells = [_setting_cell(one, recommendation)]
     cells += [
         _plotted_cell(values[name], axis, one, name=name, decimals=decimals[name])

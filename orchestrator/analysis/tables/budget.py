@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from orchestrator.analysis.formatting import about, counted, duration_parts, number
 from orchestrator.core.budget import BudgetStatus, CostEstimate, KnownBy
-from orchestrator.core.interval import Spread, exactly
+from orchestrator.core.interval import add_spreads, exactly
 
 
 def spent_line(balance: BudgetStatus) -> str:
@@ -44,7 +44,9 @@ def expected_line(quotes: Sequence[CostEstimate]) -> str:
     first = []
     if known:
         usd = _priced([(quote, expected.median) for quote, expected in known])
-        first = [f"about {_time([expected for _, expected in known])}{usd}, one trial after the other"]
+        first = [
+            f"about {about(add_spreads(expected for _, expected in known))}{usd}, one trial after the other"
+        ]
     return f"time and cost: {': '.join([*first, '; '.join(parts)])}"
 
 
@@ -58,13 +60,8 @@ def _parts_known_by(known_by: KnownBy, quotes: Sequence[CostEstimate]) -> Iterat
         ]
         if spreads:
             setup = ", set-up not included" if is_without_setup else ""
-            yield f"{counted(len(spreads), 'trial')} {_time(spreads)} {_KNOWN_BY[known_by]}{setup}"
-
-
-def _time(spreads: Iterable[Spread]) -> str:
-    ends = [(one.median, one.low, one.high) for one in spreads]
-    median, low, high = (sum(values) for values in zip(*ends, strict=True))
-    return about(Spread(median=median, low=low, high=high))
+            time = about(add_spreads(spreads))
+            yield f"{counted(len(spreads), 'trial')} {time} {_KNOWN_BY[known_by]}{setup}"
 
 
 def _priced(timed: Sequence[tuple[CostEstimate, float]]) -> str:

@@ -1,7 +1,8 @@
 """Measurements as a table; units stand in its headers only."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 
 from orchestrator.analysis.formatting import UNKNOWN, Number, counted, data_name, marks, number, spread
 from orchestrator.analysis.measurements.measured import RESUMED, WHERE_KNOWN, Measurement, marks_of_repeats
@@ -12,13 +13,15 @@ from orchestrator.analysis.metrics.definitions import METRICS
 from orchestrator.analysis.metrics.quality import quality_words
 from orchestrator.analysis.table import Column, Rank, Table
 
-SHOWN = (
-    "steady_samples_per_second",
-    "step_seconds_median",
-    "first_step_seconds",
-    "setup_seconds",
-    "final_loss",
-)
+_CELLS: Mapping[str, Callable[[Measurement], str]] = {
+    "steady_samples_per_second": lambda one: spread(one.samples_per_second),
+    "step_seconds_median": lambda one: spread(one.step_seconds, factor=1000),
+    "first_step_seconds": lambda one: number(one.first_step_seconds.median),
+    "setup_seconds": lambda one: number(one.setup_seconds.median),
+    "final_loss": lambda one: spread(one.final_loss),
+}
+
+SHOWN = tuple(_CELLS)
 """Metrics that have a column in the table of measurements."""
 
 MEASURED = "Measured"
@@ -34,45 +37,51 @@ def measured_table(measured: Sequence[Measurement]) -> Table:
     """One row per setting; what is the same in all of them is shown once, in the note."""
     settings = [measurement.setting for measurement in measured]
     others = varying(settings, _IF_VARYING)
-    named = {**_ALWAYS, **{name: _IF_VARYING[name] for name in others}}
-    quality = tuple(dict.fromkeys(name for measurement in measured for name in measurement.quality))
-    columns = [
-        *(
-            Column(header=header, is_number=_is_count(settings, name), rank=Rank.SETTING)
-            for name, header in named.items()
-        ),
-        *(
-            Column(
-                header=METRICS[key].header,
-                is_number=True,
-                is_detail=key in _DETAILS,
-                rank=_RANKS.get(key, Rank.OTHER),
-            )
-            for key in SHOWN
-        ),
-    ]
-    qualities = tuple(
-        name for name in WHERE_KNOWN if any(name in measurement.where_known for measurement in measured)
-    )
-    columns += [Column(header=METRICS[key].header, is_number=True, is_detail=True) for key in qualities]
-    prices = tuple(dict.fromkeys(measurement.price for measurement in measured if measurement.price))
-    cost = Column(header=COSTS["usd_per_million_samples"].header, is_number=True, rank=Rank.COST)
-    # one price is shown once, in the note; of several, each row has its own
-    columns += (cost, Column(header="priced as", rank=Rank.DETAIL))[: min(len(prices), 2)]
-    headers = [column.header for column in columns]
-    columns += [
-        Column(header=_apart(name, headers), is_number=True, is_detail=name != quality[0], rank=Rank.QUALITY)
-        for name in quality
-    ]
+    columns: list[tuple[Column, Callable[[Measurement], str]]] = []
+    for name, header in {**_ALWAYS, **{name: _IF_VARYING[name] for name in others}}.items():
+        column = Column(header=header, is_number=_is_count(settings, name), rank=Rank.SETTING)
+        columns.append((column, partial(_show_field, name=name)))
+    for key, show in _CELLS.items():
+        rank = _RANKS.get(key, Rank.OTHER)
+        column = Column(header=METRICS[key].header, is_number=True, is_detail=key in _DETAILS, rank=rank)
+        columns.append((column, show))
+    for key in WHERE_KNOWN:
+        if any(key in measurement.where_known for measurement in measured):
+            column = Column(header=METRICS[key].header, is_number=True, is_detail=True)
+            columns.append((column, partial(_show_where_known, key=key)))
+    prices = dict.fromkeys(measurement.price for measurement in measured if measurement.price)
+    if prices:
+        column = Column(header=COSTS["usd_per_million_samples"].header, is_number=True, rank=Rank.COST)
+        columns.append((column, lambda one: spread(one.usd_per_million_samples)))
+    if len(prices) > 1:  # one price is shown once, in the note
+        columns.append((Column(header="priced as", rank=Rank.DETAIL), lambda one: one.price or UNKNOWN))
+    headers = [column.header for column, _ in columns]
+    metrics = tuple(dict.fromkeys(name for measurement in measured for name in measurement.quality))
+    for name in metrics:
+        header, is_detail = _apart(name, headers), name != metrics[0]
+        column = Column(header=header, is_number=True, is_detail=is_detail, rank=Rank.QUALITY)
+        columns.append((column, partial(_show_quality, metric=name)))
+    columns.append((Column(header="over", rank=Rank.REPEATS), _describe_basis))
     return Table(
         title=MEASURED,
         note=" ".join(_measured_notes(measured, same=_same_in_all(settings, apart_from=others))),
-        columns=(*columns, Column(header="over", rank=Rank.REPEATS)),
-        rows=tuple(
-            _measured_row(measurement, named=named, qualities=qualities, prices=prices, quality=quality)
-            for measurement in measured
-        ),
+        columns=tuple(column for column, _ in columns),
+        rows=tuple(tuple(show(measurement) for _, show in columns) for measurement in measured),
     )
+
+
+def _show_field(measurement: Measurement, *, name: str) -> str:
+    return _format_field(measurement.setting, name)
+
+
+def _show_where_known(measurement: Measurement, *, key: str) -> str:
+    known = measurement.where_known.get(key)
+    return number(known.median) if known else UNKNOWN
+
+
+def _show_quality(measurement: Measurement, *, metric: str) -> str:
+    quality = measurement.quality.get(metric)
+    return quality_words(quality) if quality else UNKNOWN
 
 
 def _is_count(settings: Sequence[Setting], name: str) -> bool:
@@ -106,34 +115,6 @@ def _measured_notes(measured: Sequence[Measurement], *, same: str) -> Iterator[s
     if idle:
         yield f"Not compared, because it trains nothing: {', '.join(idle)}."
     yield same
-
-
-def _measured_row(
-    measurement: Measurement,
-    *,
-    named: Iterable[str],
-    qualities: Iterable[str],
-    prices: Sequence[str],
-    quality: Iterable[str],
-) -> tuple[str, ...]:
-    return (
-        *(_format_field(measurement.setting, name) for name in named),
-        spread(measurement.samples_per_second),
-        spread(measurement.step_seconds, factor=1000),
-        number(measurement.first_step_seconds.median),
-        number(measurement.setup_seconds.median),
-        spread(measurement.final_loss),
-        *(
-            number(measurement.where_known[name].median) if name in measurement.where_known else UNKNOWN
-            for name in qualities
-        ),
-        *(spread(measurement.usd_per_million_samples), measurement.price or UNKNOWN)[: min(len(prices), 2)],
-        *(
-            quality_words(measurement.quality[name]) if name in measurement.quality else UNKNOWN
-            for name in quality
-        ),
-        _describe_basis(measurement),
-    )
 
 
 def _describe_basis(measurement: Measurement) -> str:

@@ -14,7 +14,7 @@ from orchestrator.analysis.measurements.noise import (
 )
 from orchestrator.analysis.measurements.setting import DETAILS, Namer, build_setting, format_label, varying
 from orchestrator.analysis.metrics.definitions import collect_metrics
-from orchestrator.analysis.table import Column, Table
+from orchestrator.analysis.table import Table, list_columns
 from orchestrator.core.errors import FailureKind
 from orchestrator.core.placement import Cached, Skipped
 from orchestrator.core.result import TrialRecord
@@ -45,9 +45,8 @@ def rehearsed_table(records: Sequence[TrialRecord]) -> Table:
             "These devices are not here. A few steps of the same code ran on the CPU, to find errors before "
             "money is spent. Their times mean nothing and are not shown."
         ),
-        columns=tuple(
-            Column(header=text)
-            for text in ("workload", "device", "trainer", "precisions", "outcome", "in place of the device")
+        columns=list_columns(
+            "workload", "device", "trainer", "precisions", "outcome", "in place of the device"
         ),
         rows=tuple(
             (*key[:3], ", ".join(dict.fromkeys(precisions_of)), *key[3:])
@@ -62,10 +61,7 @@ def failed_table(records: Sequence[TrialRecord], build_name: Namer) -> Table:
     return Table(
         title=FAILED,
         note=_FAILED + (_OWN if needs_flag else ""),
-        columns=tuple(
-            Column(header=text)
-            for text in ("trial", "provenance", "attempt", "class", "cause", "to run it again", "log")
-        ),
+        columns=list_columns("trial", "provenance", "attempt", "class", "cause", "to run it again", "log"),
         rows=tuple(_failed_row(record, build_name) for record in records),
     )
 
@@ -76,11 +72,9 @@ def pruned_table(records: Sequence[TrialRecord], build_name: Namer) -> Table:
         title="Pruned",
         note=_PRUNED,
         columns=(
-            Column(header="trial"),
-            Column(header="steps", is_number=True),
-            Column(header="training s", is_number=True),
-            Column(header="why"),
-            Column(header="asked"),
+            *list_columns("trial"),
+            *list_columns("steps", "training s", is_number=True),
+            *list_columns("why", "asked"),
         ),
         rows=tuple(
             (
@@ -168,11 +162,7 @@ def _grouped(counted_things: str, groups: Mapping[str, Sequence[str]], *, title:
     return Table(
         title=title,
         note=note,
-        columns=(
-            Column(header=counted_things, is_number=True),
-            Column(header="reason"),
-            Column(header="which"),
-        ),
+        columns=(*list_columns(counted_things, is_number=True), *list_columns("reason", "which")),
         rows=tuple((count(len(names)), reason, _some(names)) for reason, names in ordered),
     )
 
@@ -205,12 +195,7 @@ def runs_table(runs: Sequence[TrialRecord], build_name: Namer) -> Table:
     return Table(
         title="Runs",
         note=_RUNS,
-        columns=(
-            Column(header="trial"),
-            Column(header="run s", is_number=True),
-            Column(header="exit code", is_number=True),
-            Column(header="$", is_number=True),
-        ),
+        columns=(*list_columns("trial"), *list_columns("run s", "exit code", "$", is_number=True)),
         rows=tuple(_run_row(record, build_name) for record in runs),
     )
 

@@ -5,9 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from orchestrator.analysis.formatting import count, counted, describe_processes, first_names
-from orchestrator.analysis.measurements.setting import Namer, names_in
-from orchestrator.analysis.measurements.short_names import ShortNames, short_names
-from orchestrator.analysis.table import Column, Rank, Table
+from orchestrator.analysis.measurements.setting import names_in, short_names
+from orchestrator.analysis.table import Column, Rank, Table, list_columns
 from orchestrator.core.estimate import CompiledStep, NotCompiled
 from orchestrator.core.memory_fit import NOT_COUNTED, NoFit, Verdict
 from orchestrator.core.placement import Cached, Failed, Placement, Plan, Skipped
@@ -24,46 +23,35 @@ def plan_frame(plan: Plan) -> "pd.DataFrame":
     """Build the rows of the table as a data frame, with the fields of every trial; empty for other points."""
     import pandas as pd
 
-    listed = zip(_list_trials(plan), plan_table(plan).rows, strict=True)
     rows = [
         (state, point, *(tuple(find_axes(trial).values()) if trial else (None,) * len(AXES)), note, trial_id)
-        for trial, (state, point, note, trial_id) in listed
+        for trial, (state, point, note, trial_id) in _list_points(plan)
     ]
     return pd.DataFrame(rows, columns=list(PLAN_COLUMNS)).convert_dtypes()
 
 
-def _list_trials(plan: Plan) -> Iterator[TrialSpec | None]:
-    yield from (placement.trial for placement in plan.placements)
-    yield from (cached_trial.trial for cached_trial in plan.cached)
-    yield from (failed_trial.trial for failed_trial in plan.failed)
-    yield from (skipped_point.trial for skipped_point in plan.skipped)
+def _list_points(plan: Plan) -> Iterator[tuple[TrialSpec | None, tuple[str, str, str, str]]]:
+    """Yield the trial of every point, and its row of the table."""
+    build_name = names_in(plan)
+    trials: tuple[Placement | Cached | Failed, ...] = (*plan.placements, *plan.cached, *plan.failed)
+    for one in trials:
+        state, note = _describe_state(one, plan)
+        yield one.trial, (state, build_name(one.trial), note, one.trial_id)
+    for skipped in plan.skipped:
+        yield skipped.trial, ("skip", skipped.point, skipped.reason, "")
 
 
 def plan_table(plan: Plan) -> Table:
     """One row per point: what becomes of it, its name, where it runs or why it does not, its trial."""
-    build_name = names_in(plan)
-    rows = [
-        *(
-            (_STATES[one.provenance], build_name(one.trial), where_or_why_not(one, plan.memory), one.trial_id)
-            for one in plan.placements
-        ),
-        *(_cached_row(cached_trial, build_name) for cached_trial in plan.cached),
-        *(
-            ("failed", build_name(failed.trial), where_or_why_not(failed, {}), failed.trial_id)
-            for failed in plan.failed
-        ),
-        *(("skip", skipped_point.point, skipped_point.reason, "") for skipped_point in plan.skipped),
-    ]
     return Table(
         title=f"Plan of {plan.sweep}",
         note="",
         columns=(
-            Column(header="", rank=Rank.SETTING),
-            Column(header="point", rank=Rank.SETTING),
+            *list_columns("", "point", rank=Rank.SETTING),
             Column(header="where, or why not", rank=Rank.DETAIL),
             Column(header="trial", rank=Rank.REPEATS),
         ),
-        rows=tuple(rows),
+        rows=tuple(row for _, row in _list_points(plan)),
     )
 
 
@@ -109,49 +97,40 @@ def file_lines(files: Mapping[str, Sequence[str]], *, list_all: bool) -> tuple[s
     )
 
 
-def where_or_why_not(trial: Placement | Failed, memory: Mapping[str, Verdict | NoFit]) -> str:
-    """Describe where a trial runs, with what a reader must know of it, or why it is not run again."""
-    if isinstance(trial, Failed):
-        return f"{trial.kind}: {trial.message}; --rerun-failed runs it again"
-    return _where(trial, memory)
-
-
-def _where(placement: Placement, memory: Mapping[str, Verdict | NoFit]) -> str:
-    nodes = f"{placement.num_hosts} x {placement.node}" if placement.num_hosts > 1 else placement.node
-    if placement.unequal and placement.pool:
-        nodes = " + ".join(str(part.pool) for part in placement.unequal)
-    where = f"{nodes}, {describe_processes(placement)} threads, {placement.start_method}"
-    fit = memory.get(placement.trial_id)
-    in_memory = [fit.words(placement.trial.device)] if isinstance(fit, Verdict) else []
-    return "; ".join([where, *placement.substitutions, *placement.warnings, *in_memory])
-
-
-def _cached_row(cached: Cached, build_name: Namer) -> tuple[str, ...]:
-    note = f"{cached.provenance} before"
-    if cached.stale is not None:
-        note += f", stale: {cached.stale}"
-    return "cached", build_name(cached.trial), note, cached.trial_id
-
-
 _STATES = {"measured": "measure", "rehearsed": "rehearse"}
+
+
+def _describe_state(trial: Placement | Cached | Failed, plan: Plan) -> tuple[str, str]:
+    """Name what becomes of a trial; describe where it runs, with what a reader must know, or why not."""
+    if isinstance(trial, Failed):
+        return "failed", f"{trial.kind}: {trial.message}; --rerun-failed runs it again"
+    if isinstance(trial, Cached):
+        stale = "" if trial.stale is None else f", stale: {trial.stale}"
+        return "cached", f"{trial.provenance} before{stale}"
+    nodes = f"{trial.num_hosts} x {trial.node}" if trial.num_hosts > 1 else trial.node
+    if trial.unequal and trial.pool:
+        nodes = " + ".join(str(part.pool) for part in trial.unequal)
+    where = f"{nodes}, {describe_processes(trial)} threads, {trial.start_method}"
+    fit = plan.memory.get(trial.trial_id)
+    in_memory = [fit.words(trial.trial.device)] if isinstance(fit, Verdict) else []
+    return _STATES[trial.provenance], "; ".join([where, *trial.substitutions, *trial.warnings, *in_memory])
 
 
 def plan_groups_table(plan: Plan) -> Table:
     """Make a row per setting and place of what is to run, and per setting and cause of what failed."""
     trials: tuple[Placement | Failed, ...] = (*plan.placements, *plan.failed)
     names = short_names(trial.trial for trial in trials)
-    groups = Counter(_build_row(trial, plan, names) for trial in trials)
+    groups = Counter((names.setting(trial.trial), *_describe_state(trial, plan)) for trial in trials)
     shared = f"All of them: {names.shared}. " if names.shared else ""
     return Table(
         title=f"Plan of {plan.sweep}",
         note=f"{shared}Seeds and repeats of a setting are one row; --all lists every trial with its id.",
         columns=(
-            Column(header="", rank=Rank.SETTING),
-            Column(header="setting", rank=Rank.SETTING),
+            *list_columns("", "setting", rank=Rank.SETTING),
             Column(header="trials", is_number=True, rank=Rank.REPEATS),
             Column(header="where, or why not", rank=Rank.OTHER),
         ),
-        rows=tuple((state, name, count(number), note) for (state, name, note), number in groups.items()),
+        rows=tuple((state, name, count(number), note) for (name, state, note), number in groups.items()),
     )
 
 
@@ -167,9 +146,3 @@ def skipped_groups_table(skipped: Iterable[Skipped]) -> Table:
         ),
         rows=tuple((count(number), reason) for reason, number in reasons.most_common()),
     )
-
-
-def _build_row(trial: Placement | Failed, plan: Plan, names: ShortNames) -> tuple[str, str, str]:
-    """Return state, setting and note of a trial."""
-    state = "failed" if isinstance(trial, Failed) else _STATES[trial.provenance]
-    return state, names.setting(trial.trial), where_or_why_not(trial, plan.memory)

@@ -11,7 +11,7 @@ from orchestrator.analysis.measurements.noise import describe_noise
 from orchestrator.analysis.measurements.setting import Namer
 from orchestrator.analysis.metrics.definitions import collect_metrics
 from orchestrator.analysis.metrics.metric import find_step_seconds
-from orchestrator.analysis.table import Column, Table
+from orchestrator.analysis.table import Table, list_columns
 from orchestrator.core.deciding import choose_deciding
 from orchestrator.core.interval import compute_spread
 from orchestrator.core.result import TrainResult, TrialRecord, find_variables, find_versions
@@ -35,10 +35,9 @@ def utilisation_table(records: Iterable[TrialRecord], build_name: Namer) -> Tabl
             "same processes computed with their framework."
         ),
         columns=(
-            Column(header="trial"),
-            Column(header="MFU %", is_number=True),
-            Column(header="peak TFLOP/s", is_number=True),
-            Column(header="the peak is"),
+            *list_columns("trial"),
+            *list_columns("MFU %", "peak TFLOP/s", is_number=True),
+            *list_columns("the peak is"),
         ),
         rows=tuple(
             (name, _over(values, "mfu", factor=100), _over(values, "peak", factor=1e-12), source)

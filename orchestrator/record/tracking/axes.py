@@ -1,7 +1,6 @@
 """Trials -> their parameters in MLflow, the values of a sweep's axes, and the names of runs. Pure."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import fields
 
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.trial_spec import TrialSpec, find_axes
@@ -35,17 +34,12 @@ def build_params(spec: TrialSpec) -> dict[str, str]:
     MLflow's pages compare runs by these: what is the same in nearly every run is a tag, and an option or a
     knob of the timing that has its default is left out.
     """
-    timing = {
-        field_.name: getattr(spec.timing, field_.name)
-        for field_ in fields(spec.timing)
-        if getattr(spec.timing, field_.name) != field_.default
-    }
     axes = {
         **find_axes(spec),
         **{f"workload.{name}": value for name, value in spec.workload_options.items()},
         **{f"trainer.{name}": value for name, value in spec.trainer_options.items()},
         **spec.memory_settings.chosen,
-        **{f"measure.{name}": value for name, value in timing.items()},
+        **{f"measure.{name}": value for name, value in spec.timing.chosen.items()},
     }
     keys = keys_of_names(axes)
     return {keys[name]: format_value(value) for name, value in axes.items()}

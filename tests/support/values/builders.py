@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from orchestrator.analysis.measurements.setting import Setting
 from orchestrator.core.inventory import HostUsage
 from orchestrator.core.placement import Placement
 from orchestrator.core.result import DeviceFacts, TrainResult, TrialRecord
@@ -25,6 +26,21 @@ def trial_spec(**changes: Any) -> TrialSpec:
         "timing": TimingSpec(min_blocks=6, max_blocks=6),
     }
     return TrialSpec(**usual | changes)
+
+
+def setting(**changes: Any) -> Setting:
+    """A setting of one worker on the CPU."""
+    usual = {
+        "workload": "mnist_cnn",
+        "device": "cpu",
+        "trainer": "torch_ddp",
+        "precision": "fp32",
+        "num_workers": 1,
+        "num_hosts": "",
+        "replicas": "",
+        "global_batch_size": 64,
+    }
+    return Setting(**{**usual, **changes})
 
 
 def placement(trial: TrialSpec | None = None, **changes: Any) -> Placement:

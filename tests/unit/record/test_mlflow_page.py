@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from orchestrator.analysis.metrics.units import TRACKED
 from orchestrator.record.tracking.page import VIEW, VIEW_TAG, page_lines
 from orchestrator.record.tracking.tracker import JOB_METRICS
+from orchestrator.record.tracking.units import TRACKED
 
 PAGE = "/#/experiments/3/runs?workflowType=machine_learning&viewStateShareKey=fastest"
 CHARTS = f"{PAGE}&compareRunsMode=CHART"

@@ -86,19 +86,14 @@ class RankedSetting:
         """Steady rate: mean and range of the runs that decide; without one, the rate of a step."""
         if self.rates:
             return compute_spread(self.rates)
-        return Spread(
-            median=self.batch_size / self.likely,
-            low=self.batch_size / self.high,
-            high=self.batch_size / self.low,
-        )
+        return Spread(median=self.likely, low=self.low, high=self.high).dividing(self.batch_size)
 
     @property
     def usd_per_million_samples(self) -> Spread | None:
         """Cost of a million samples at that rate, steps alone; None: no price is known."""
         if self.usd_per_second is None:
             return None
-        usd, rate = self.usd_per_second * _MILLION, self.samples_per_second
-        return Spread(median=usd / rate.median, low=usd / rate.high, high=usd / rate.low)
+        return self.samples_per_second.dividing(self.usd_per_second * _MILLION)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,6 @@ and together hold a good one with that confidence. Otherwise it is *not settled*
 all of these chances. Settings about which nothing is known keep the answer open.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,16 +16,8 @@ from orchestrator.analysis.recommendation.answer.answer import AnswerState
 from orchestrator.analysis.recommendation.model.acquisition import Assessment, judge
 from orchestrator.analysis.recommendation.model.candidate import Job
 from orchestrator.analysis.recommendation.model.criteria import Criteria, compute_loss
-from orchestrator.analysis.recommendation.model.model import (
-    INDEPENDENT,
-    Level,
-    Model,
-    assumed_quality,
-    job_level,
-)
+from orchestrator.analysis.recommendation.model.model import INDEPENDENT, Model, assumed_quality, job_level
 from orchestrator.analysis.recommendation.model.posterior import FloatArray
-from orchestrator.core.estimate import ErrorModel
-from orchestrator.core.interval import Spread
 
 SHOWN = 0.025
 """One-sided: a rival that is better with a lower chance is shown not to be."""
@@ -162,26 +153,3 @@ def _best_quality(among: Sequence[int], model: Model, job: Job) -> list[int]:
         for one, quality in qualities.items()
         if not shown_better(best, quality, higher_is_better=aim.higher_is_better)
     ]
-
-
-def compare_runner_up(
-    chosen: int, model: Model, assessment: Assessment, job: Job, criteria: Criteria, *, errors: ErrorModel
-) -> tuple[str, Spread | None]:
-    """Compare the choice with the next best measured setting, by cost if that is the goal, else by time."""
-    levels = {
-        index: level
-        for index, one in enumerate(model.judged)
-        if (level := job_level(one, job, errors)) is not None
-    }
-    others = [index for index in levels if index != chosen]
-    others = [index for index in others if assessment.chances[index]] or others
-    if not others:
-        return "", None
-    other = min(others, key=lambda index: float(np.median(assessment.value[:, index])))
-    difference = levels[other].mean - levels[chosen].mean
-    if criteria.objective.goal == "cheapest":
-        if 0 in (model.judged[chosen].usd_per_second, model.judged[other].usd_per_second):
-            return model.judged[other].label, None  # a reserved device has no ratio of costs
-        difference += float(model.objective.log_usd[other] - model.objective.log_usd[chosen])
-    deviation = math.hypot(levels[other].deviation, levels[chosen].deviation)
-    return model.judged[other].label, Level(mean=difference, deviation=deviation).spread

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from orchestrator.analysis.formatting import about, number
-from orchestrator.analysis.predictions.forecasts import scaled
 from orchestrator.analysis.predictions.spot import (
     LEAST_SHOWN_SECONDS,
     SpotCost,
@@ -58,7 +57,7 @@ class JobCost:
             return None
         return predict_spot_cost(
             self.price,
-            training=scaled(self.seconds, 1 / (1 + self.checkpoint_share)),
+            training=self.seconds.times(1 / (1 + self.checkpoint_share)),
             setup_seconds=self.setup_seconds or 0.0,
             checkpoint_seconds=self.checkpoint_seconds,
         )

@@ -6,13 +6,9 @@ from collections.abc import Sequence, Set
 from dataclasses import replace
 from statistics import median
 
-from orchestrator.analysis.formatting import counted
-from orchestrator.analysis.recommendation.answer.answer import (
-    AnswerState,
-    ExcludedSetting,
-    NextStep,
-    NextTrial,
-)
+from orchestrator.analysis.formatting import counted, first_names
+from orchestrator.analysis.recommendation.answer.answer import NextStep, NextTrial
+from orchestrator.analysis.recommendation.answer.judgement import Judgement
 from orchestrator.analysis.recommendation.model.candidate import CandidateSetting, Job
 from orchestrator.analysis.tables.machine_start import describe_start
 from orchestrator.core.price import Price, find_regions, rented
@@ -20,7 +16,6 @@ from orchestrator.core.printable import command_text
 from orchestrator.plan.cache import OWN_DOING
 
 _ENOUGH_RUNS = 5
-_MOST_NAMES = 4
 _ITSELF = ("it", "it there", "this point", "the whole training")
 """Names of a measurement that an excluded setting needs, if it is the setting itself."""
 
@@ -59,17 +54,15 @@ def command_for(
 
 
 def choose_next_step(
-    state: AnswerState,
+    view: Judgement,
     job: Job,
-    excluded: Sequence[ExcludedSetting],
     trials: Sequence[NextTrial],
     *,
-    chosen: str | None,
-    tied: Sequence[str],
     besides_seconds: float | None,
     is_by_quality: bool,
 ) -> NextStep | None:
     """Choose what to do next; None: nothing needs to be done, or nothing is known to help."""
+    state, chosen = view.decision.state, view.decision.chosen
     if state == "settled":
         return None
     if state == "none":
@@ -79,24 +72,28 @@ def choose_next_step(
         )
     by_label = {one.label: one for one in job.candidates}
     if state == "tie":
-        return _more_runs([by_label[label] for label in tied], job, of_seeds=is_by_quality)
-    open_ = [one for one in excluded if one.may_be_best]
-    unfinished = [by_label[one.setting] for one in open_ if by_label[one.setting].num_failed]
-    if unfinished:
+        tied = [view.candidates[index] for index in view.decision.tied]
+        return _more_runs(tied, job, of_seeds=is_by_quality)
+    open_ = [one for one in view.excluded if one.may_be_best]
+    open_settings = [by_label[one.setting] for one in open_]
+    if unfinished := [one for one in open_settings if one.num_failed]:
         return _after_failure(unfinished[0], job)
-    missing = [by_label[one.setting] for one in open_ if by_label[one.setting].num_missing]
-    if missing:
-        return _run_rest(missing, job)
+    if missing := [one for one in open_settings if one.num_missing]:
+        names = first_names([one.label for one in missing], separator="; ")
+        return NextStep(
+            why=f"run the rest of the sweep with the command that began it: {names}",
+            command=_command_of_sweep(job),
+        )
     in_doubt = {*(one.setting for one in open_), *(one.setting for one in trials[:1])}
     if counting := _count_memory(job, in_doubt):
         return counting
     if trials:
         return _measure(trials, by_label[trials[0].setting], is_without_setup=besides_seconds is None)
-    unclear = [by_label[one.setting] for one in open_ if by_label[one.setting].has_unclear_runs]
-    if unclear:
+    if unclear := [one for one in open_settings if one.has_unclear_runs]:
         return _more_runs(unclear, job, of_seeds=False, why=_AGAIN, replaces_unclear=True)
-    if not open_ and chosen:
-        return _more_runs([by_label[chosen]], job, of_seeds=is_by_quality, why="measure more repeats of it")
+    if not open_ and chosen is not None:
+        again = [view.candidates[chosen]]
+        return _more_runs(again, job, of_seeds=is_by_quality, why="measure more repeats of it")
     for one in open_:
         to_do = f"measure {one.to_measure}" if one.to_measure else "give it a price"
         if one.to_measure not in _ITSELF:
@@ -106,15 +103,6 @@ def choose_next_step(
         command = command_for([itself], job, more=[])
         return NextStep(why=f"{to_do} ({one.setting}){where}", command=command, is_here=False)
     return None
-
-
-def _run_rest(missing: Sequence[CandidateSetting], job: Job) -> NextStep:
-    names = "; ".join(one.label for one in missing[:_MOST_NAMES])
-    more = f" and {len(missing) - _MOST_NAMES:,} more" if len(missing) > _MOST_NAMES else ""
-    return NextStep(
-        why=f"run the rest of the sweep with the command that began it: {names}{more}",
-        command=_command_of_sweep(job),
-    )
 
 
 def _count_memory(job: Job, labels: Set[str]) -> NextStep | None:

@@ -8,12 +8,14 @@ from statistics import fmean, median, stdev
 import numpy as np
 
 from orchestrator.analysis.metrics.quality import shown_better
-from orchestrator.analysis.predictions.forecasts import scaled
 from orchestrator.analysis.recommendation.answer.answer import RankedSetting
+from orchestrator.analysis.recommendation.answer.judgement import Judgement
 from orchestrator.analysis.recommendation.model.acquisition import Assessment
 from orchestrator.analysis.recommendation.model.candidate import Job
+from orchestrator.analysis.recommendation.model.criteria import Criteria
 from orchestrator.analysis.recommendation.model.factors import find_factors
 from orchestrator.analysis.recommendation.model.model import (
+    Level,
     Model,
     assumed_checkpoint_share,
     assumed_fixed_seconds,
@@ -51,14 +53,36 @@ def _compare_low(one: Spread | None, other: Spread | None) -> int:
     return (one.high < other.low) - (other.high < one.low)
 
 
-def rank_settings(
-    model: Model, assessment: Assessment, job: Job, errors: ErrorModel, *, first: int | None
-) -> tuple[RankedSetting, ...]:
-    """Rank the settings of a model by their chance.
+def compare_runner_up(view: Judgement, job: Job, criteria: Criteria) -> tuple[str, Spread | None]:
+    """Compare the choice with the next best measured setting, by cost if that is the goal, else by time."""
+    model, assessment, chosen = view.model, view.assessment, view.decision.chosen
+    if model is None or assessment is None or chosen is None:
+        return "", None
+    levels = {
+        index: level
+        for index, one in enumerate(model.judged)
+        if (level := job_level(one, job, view.errors)) is not None
+    }
+    others = [index for index in levels if index != chosen]
+    others = [index for index in others if assessment.chances[index]] or others
+    if not others:
+        return "", None
+    other = min(others, key=lambda index: float(np.median(assessment.value[:, index])))
+    difference = levels[other].mean - levels[chosen].mean
+    if criteria.objective.goal == "cheapest":
+        if 0 in (model.judged[chosen].usd_per_second, model.judged[other].usd_per_second):
+            return model.judged[other].label, None  # a reserved device has no ratio of costs
+        difference += float(model.objective.log_usd[other] - model.objective.log_usd[chosen])
+    deviation = math.hypot(levels[other].deviation, levels[chosen].deviation)
+    return model.judged[other].label, Level(mean=difference, deviation=deviation).spread
 
-    Args:
-        first: the setting that leads the list at any chance; None: no setting does.
-    """
+
+def rank_settings(view: Judgement, job: Job) -> tuple[RankedSetting, ...]:
+    """Rank the judged settings by their chance, below the one to take or, while that is open, the leader."""
+    model, assessment, decision = view.model, view.assessment, view.decision
+    if model is None or assessment is None:
+        return ()
+    first = decision.chosen if decision.state in ("settled", "tie") else assessment.leader
     order = sorted(
         range(len(model.judged)),
         key=lambda index: (
@@ -67,7 +91,7 @@ def rank_settings(
             float(np.median(assessment.value[:, index])),
         ),
     )
-    return with_front([_standing(index, model, assessment, job, errors) for index in order], job.aim)
+    return with_front([_standing(index, model, assessment, job, view.errors) for index in order], job.aim)
 
 
 def _standing(
@@ -110,7 +134,7 @@ def _standing(
         chance=float(assessment.chances[index]),
         chance_within_limits=float(np.isfinite(assessment.value[:, index]).mean()),
         seconds=seconds,
-        usd=None if math.isnan(usd_per_second) else scaled(seconds, usd_per_second),
+        usd=None if math.isnan(usd_per_second) else seconds.times(usd_per_second),
         quality=assumed_quality(candidate, job) if candidate.runs else None,
         is_rented=candidate.is_rented,
         price=candidate.price,

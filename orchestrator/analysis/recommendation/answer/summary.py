@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
 
 from orchestrator.analysis.formatting import (
     Number,
@@ -11,6 +10,7 @@ from orchestrator.analysis.formatting import (
     counted_marks,
     digits_for,
     exact_percent,
+    first_names,
     format_duration,
     number,
     ratio,
@@ -18,9 +18,6 @@ from orchestrator.analysis.formatting import (
 )
 from orchestrator.analysis.recommendation.answer.answer import NextStep, RankedSetting, Recommendation
 from orchestrator.analysis.recommendation.answer.job_line import build_job_cost, describe_left_out
-
-CardKind = Literal["best", "next"]
-"""Subject of a card: the verdict, or the measurement that would confirm it."""
 
 _SURE = 0.995
 _MOST_REASONS = 4
@@ -77,10 +74,9 @@ class Card:
         command: command that does what the sentences ask for; empty if there is none.
     """
 
-    kind: CardKind
     title: str
-    headline: str
     sentences: tuple[str, ...]
+    headline: str = ""
     command: str = ""
 
 
@@ -91,8 +87,8 @@ def build_cards(recommendation: Recommendation) -> tuple[Card, Card]:
 
 def title_words(recommendation: Recommendation) -> str:
     """Show what is known: `cpu, bf16 is the best of what ran for mnist_cnn; t4 is probably 4.4x as fast`."""
-    job, best = recommendation.job, recommendation.best_measured
-    if recommendation.state == "none" or (best is None and not _unmeasured(recommendation)):
+    job, best, rival = recommendation.job, recommendation.best_measured, _find_rival(recommendation)
+    if recommendation.state == "none" or (best is None and rival is None):
         return f"{find_answer(recommendation)} for {job}"
     if recommendation.is_only_one or recommendation.state == "tie":
         return f"{find_answer(recommendation)} for {job}"
@@ -100,7 +96,6 @@ def title_words(recommendation: Recommendation) -> str:
         return f"{recommendation.chosen} is the best for {job}"
     nothing = "No measurement decides" if recommendation.num_trials else "Nothing is measured"
     here = f"{best.setting} is the best of what ran for {job}" if best else f"{nothing} for {job}"
-    rival = next(iter(_unmeasured(recommendation)), None)
     if rival is None:
         return f"{here}; not settled"
     times = _times(rival, recommendation)
@@ -114,15 +109,13 @@ def _build_verdict(recommendation: Recommendation) -> Card:
     if state == "none":
         nearest = _nearest(recommendation) if recommendation.standings else []
         sentences = (*nearest, *_reasons(recommendation))
-        return Card(kind="best", title="Nearest", headline="", sentences=sentences or (_NOTHING,))
+        return Card(title="Nearest", sentences=sentences or (_NOTHING,))
     is_answered = state in ("settled", "tie")
     open_ = () if is_answered else (*_probably(recommendation), *_reasons(recommendation))
     if best is None:
         none = "No setting is measured that decides." if recommendation.standings else _NOTHING
         return Card(
-            kind="best",
             title=_BEST,
-            headline="",
             sentences=(none, *open_, *recommendation.caveats, *_left_out(recommendation)),
         )
     outcome = describe_outcome(best, recommendation)
@@ -130,7 +123,6 @@ def _build_verdict(recommendation: Recommendation) -> Card:
     if usd := best.usd_per_million_samples:
         rate.append(f"${number(usd.median, digits=2)} per million samples")
     return Card(
-        kind="best",
         title=_RECOMMENDED if is_answered else _BEST,
         headline=best.setting,
         sentences=(
@@ -169,7 +161,7 @@ def _sure(best: RankedSetting, recommendation: Recommendation) -> str:
 
 def _probably(recommendation: Recommendation) -> list[str]:
     """Describe what the likeliest setting without a measurement takes, and how much better it may be."""
-    rival = next(iter(_unmeasured(recommendation)), None)
+    rival = _find_rival(recommendation)
     if rival is None:
         return []
     times = _times(rival, recommendation)
@@ -205,12 +197,12 @@ def _format_cost(one: RankedSetting) -> str:
     return f", ${number(one.usd.median, digits=2)}{f' ({marks})' if marks else ''}"
 
 
-def _unmeasured(recommendation: Recommendation) -> list[RankedSetting]:
-    """List settings that were not measured and may be the best, the likeliest first."""
-    rivals = [
+def _find_rival(recommendation: Recommendation) -> RankedSetting | None:
+    """Return the likeliest setting that was not measured and may be the best."""
+    rivals = (
         one for one in recommendation.standings if one.provenance != "measured" and one.chance >= 1 - _SURE
-    ]
-    return sorted(rivals, key=lambda one: -one.chance)
+    )
+    return max(rivals, key=lambda one: one.chance, default=None)
 
 
 def _times(rival: RankedSetting, recommendation: Recommendation) -> tuple[str, str, str, str] | None:
@@ -239,12 +231,10 @@ def _build_next(recommendation: Recommendation) -> Card:
             f"The answer is for {recommendation.basis}.",
             "`report.samples=N`, `report.goal` and `prices` ask for another one.",
         )
-        return Card(kind="next", title="To confirm it", headline=headline, sentences=sentences)
+        return Card(title="To confirm it", headline=headline, sentences=sentences)
     sentence = describe_next_step(step)
     return Card(
-        kind="next",
         title="To confirm it",
-        headline="",
         sentences=(f"{sentence[:1].upper()}{sentence[1:]}", *([step.start] if step.start else [])),
         command=step.command,
     )
@@ -255,10 +245,7 @@ def _left_out(recommendation: Recommendation) -> list[str]:
     if recommendation.state not in ("settled", "tie"):
         return []
     named = [f"{one.setting} ({one.reason})" for one in recommendation.left_out]
-    if not named:
-        return []
-    more = f" and {len(named) - _MOST_REASONS:,} more" if len(named) > _MOST_REASONS else ""
-    return [f"Left out: {'; '.join(named[:_MOST_REASONS])}{more}."]
+    return [f"Left out: {first_names(named, separator='; ')}."] if named else []
 
 
 def _ahead(recommendation: Recommendation) -> list[str]:
@@ -341,8 +328,7 @@ def noise_banner(recommendations: Iterable[Recommendation]) -> str:
         return ""
     trials = counted(sum(one.num_trials for one in answers), "trial")
     names = [left.setting for one in answers for left in one.left_out if left.is_noisy]
-    more = f" and {len(names) - _MOST_REASONS:,} more" if len(names) > _MOST_REASONS else ""
-    unjudged = f" Not judged: {'; '.join(names[:_MOST_REASONS])}{more}." if names else ""
+    unjudged = f" Not judged: {first_names(names, separator='; ')}." if names else ""
     return f"The host was busy: {noisy:,} of {trials} noisy. Noisy trials decide no recommendation.{unjudged}"
 
 

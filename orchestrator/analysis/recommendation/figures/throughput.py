@@ -80,7 +80,7 @@ def _figure(job: str, lines: Mapping[Line, Sequence[RankedSetting]], row_ids: Ro
             + left_out(len(found), _MOST_PANELS, "devices, the likeliest first")
         ),
         alternative=_describe(lines),
-        build_spec=lambda width: panels(names, spec, by="panel", width=width, height=_HEIGHT_PIXELS),
+        build_spec=lambda width: panels(names, spec, width=width, height=_HEIGHT_PIXELS),
     )
 
 
@@ -117,10 +117,10 @@ def _value(line: Line, group: Sequence[RankedSetting], *, row: str) -> dict[str,
 
 def _spec(values: Sequence[Mapping[str, Any]]) -> Spec:
     ends = [value[end] for value in values for end in ("low", "high")]
-    precision = colours([value["precision"] for value in values])
+    precision = colours(values)
     measured = {"test": "datum.measured", "field": "precision", "scale": precision["scale"]}
     low, rate = (log_axis(name, "samples/s", ends) for name in ("low", "rate"))
-    trainers = dashes([value["trainer"] for value in values], field="trainer")
+    trainers = dashes(values, field="trainer")
     return {
         "data": {"values": list(values)},
         "encoding": {

@@ -138,7 +138,7 @@ def _are_close(one: Mapping[str, Any], later: Mapping[str, Any]) -> bool:
 def _spec(values: Sequence[Mapping[str, Any]], unit: str) -> Spec:
     times = [value[end] for value in values for end in ("time_low", "time_high")]
     costs = [value[end] for value in values for end in ("usd_low", "usd_high")]
-    precision = colours([value["precision"] for value in values])
+    precision = colours(values)
     measured = {"test": "datum.known == 'measured'", "field": "precision", "scale": precision["scale"]}
 
     def x(field: str) -> Spec:

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator, Mapping
 
-from orchestrator.analysis.measurements.setting import timing_options
 from orchestrator.core.printable import quoted_value
 from orchestrator.core.sweep import Point
 from orchestrator.core.trial_spec import Option, TrialSpec
@@ -34,7 +33,7 @@ def list_words(asked: Point | TrialSpec, *, data_source: str, devices: tuple[str
         *asked.memory_settings.words.split(),
         f"steps={asked.steps}",
         f"seed={asked.seed}",
-        *_options("measure", timing_options(asked.timing)),
+        *_options("measure", asked.timing.chosen),
     )
 
 

@@ -1,7 +1,7 @@
 """(records and plan of a sweep) -> its jobs, each with all settings that could train it. Pure."""
 
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -9,9 +9,11 @@ from orchestrator.analysis.measurements.setting import (
     DETAILS,
     Setting,
     build_setting,
+    find_differing_facts,
     format_label,
     setting_of_job,
     varying,
+    with_environment,
 )
 from orchestrator.analysis.recommendation.jobs.command import list_words
 from orchestrator.analysis.recommendation.jobs.length import JobLength, job_length
@@ -31,7 +33,7 @@ from orchestrator.analysis.recommendation.model.model import INDEPENDENT
 from orchestrator.core.estimate import Estimate, Forecast, Refusal, StepPrior
 from orchestrator.core.objective import Objective
 from orchestrator.core.placement import Aim, Plan, task_name
-from orchestrator.core.result import TrialRecord, find_variables, find_versions
+from orchestrator.core.result import TrialRecord
 from orchestrator.core.trial_progress import Target
 from orchestrator.core.trial_spec import TrialSpec, point_id, trial_id
 
@@ -112,77 +114,52 @@ def _build_job(key: JobKey, draft: _Found, plan: Plan, objective: Objective, *, 
     return replace(job, epoch_samples=plan.count_epoch_samples(trial), input=described)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unnamed:
-    """A candidate with the setting that its label is made of."""
-
-    setting: Setting
-    candidate: CandidateSetting
-
-
-def measured_candidates(records: Iterable[TrialRecord], aim: Aim | None) -> list[Unnamed]:
+def measured_candidates(records: Iterable[TrialRecord], aim: Aim | None) -> list[CandidateSetting]:
     """Make one candidate of all runs of a setting."""
     candidates = []
     for group in grouped(records).values():
         runs = tuple(run for record in group if (run := read_run(record, aim)))
         if runs:
-            spec, ran_with = group[0].spec, {**find_versions(group[0]), **find_variables(group[0])}
-            setting = replace(
-                setting_of_job(spec),
-                ran_with="; ".join(f"{name} {value}" for name, value in ran_with.items()),
-            )
+            candidate = unmeasured(group[0].spec)
+            setting = with_environment(candidate.setting, group[0])
             newest = max(group, key=lambda record: record.ended_at)
-            candidate = replace(unmeasured(spec), runs=runs, price=newest.price)
-            candidates.append(Unnamed(setting=setting, candidate=candidate))
+            candidates.append(replace(candidate, setting=setting, runs=runs, price=newest.price))
     return candidates
 
 
 def unmeasured(spec: TrialSpec) -> CandidateSetting:
     """Make a candidate about which nothing but its trial is known."""
     return CandidateSetting(
-        label="",
-        precision=spec.precision,
-        batch_size=spec.global_batch_size,
+        setting=setting_of_job(spec),
         steps=spec.steps,
         words=list_words(spec, data_source=spec.data.partition(":")[0], devices=spec.devices),
     )
 
 
-def named(unnamed: Sequence[Unnamed]) -> tuple[CandidateSetting, ...]:
-    """Name candidates by the fields that differ."""
-    settings = [one.setting for one in unnamed]
+def named(candidates: Sequence[CandidateSetting]) -> tuple[CandidateSetting, ...]:
+    """Label candidates by the fields that differ."""
+    settings = [one.setting for one in candidates]
     distinct = varying(settings, [name for name in DETAILS if name not in (*_NOT_SHOWN, "ran_with")])
-    if len({one.setting.host for one in unnamed if one.setting.host}) < 2:
+    if len({setting.host for setting in settings if setting.host}) < 2:
         distinct = tuple(name for name in distinct if name != "host")
     names = ("device", "trainer", "precision", *distinct)
-    labels = [format_label(one.setting, _find_names(one, names)) for one in unnamed]
-    counts = Counter(labels)
-    return tuple(
-        replace(
-            one.candidate,
-            label=label if counts[label] == 1 else f"{label}, {_differing(one, label, unnamed, labels)}",
-        )
-        for one, label in zip(unnamed, labels, strict=True)
-    )
+    hardware_names = [name for name in names if name not in _OF_TRAINER]  # predictions are for all trainers
+    alike: dict[str, list[Setting]] = defaultdict(list)
+    for setting in settings:
+        alike[format_label(setting, names if setting.trainer else hardware_names)].append(setting)
+    labels = {}
+    for label, group in alike.items():
+        facts = [setting.ran_with for setting in group]
+        for setting, own in zip(group, facts, strict=True):
+            apart = "" if len(group) == 1 else f", {find_differing_facts(own, facts)}"
+            labels[setting] = f"{label}{apart}"
+    return tuple(replace(one, label=labels[one.setting]) for one in candidates)
 
 
-def _find_names(one: Unnamed, names: Iterable[str]) -> list[str]:
-    """Find the fields of names: predictions are the same for all trainers."""
-    has_trainer = bool(one.setting.trainer)
-    return [name for name in names if has_trainer or name not in _OF_TRAINER]
-
-
-def _differing(one: Unnamed, label: str, unnamed: Sequence[Unnamed], labels: Sequence[str]) -> str:
-    """Name the versions and variables that only this setting among those with its label ran with."""
-    alike = [other for other, others in zip(unnamed, labels, strict=True) if others == label]
-    common = set.intersection(*(set(other.setting.ran_with.split("; ")) for other in alike))
-    return "; ".join(fact for fact in one.setting.ran_with.split("; ") if fact not in common)
-
-
-def _candidates(draft: _Found, aim: Aim | None, plan: Plan) -> list[Unnamed]:
+def _candidates(draft: _Found, aim: Aim | None, plan: Plan) -> list[CandidateSetting]:
     """Make candidates of settings with trials here, and of hardware that is absent."""
     with_trials = build_candidates(draft.records, draft.pending, aim)
-    measured = {without_trainer(one.setting) for one in with_trials if one.candidate.runs}
+    measured = {without_trainer(one.setting) for one in with_trials if one.runs}
     tried = {replace(one.setting, ran_with="") for one in with_trials}
     elsewhere = [one for one in draft.forecasts if setting_of_job(one.trial) not in tried]
     absent = [one for one in elsewhere if without_trainer(setting_of_job(one.trial)) not in measured]
@@ -193,12 +170,11 @@ def _candidates(draft: _Found, aim: Aim | None, plan: Plan) -> list[Unnamed]:
 
     forecast = {setting_of_job(one.trial) for one in elsewhere}
 
-    def predicted(one: Unnamed) -> Unnamed:
+    def predicted(one: CandidateSetting) -> CandidateSetting:
         bare = replace(one.setting, ran_with="")
         first = firsts.get(bare, "")
-        prior, price = plan.step_priors.get(first), one.candidate.price or plan.prices.get(first)
-        is_rented = bare in draft.rented or bare in forecast
-        return replace(one, candidate=replace(one.candidate, prior=prior, price=price, is_rented=is_rented))
+        prior, price = plan.step_priors.get(first), one.price or plan.prices.get(first)
+        return replace(one, prior=prior, price=price, is_rented=bare in draft.rented or bare in forecast)
 
     own = list(map(predicted, (*with_trials, *unmeasured_trainers)))
     return [*own, *_predicted(absent, plan.step_priors)]
@@ -206,16 +182,15 @@ def _candidates(draft: _Found, aim: Aim | None, plan: Plan) -> list[Unnamed]:
 
 def build_candidates(
     records: Sequence[TrialRecord], pending: Sequence[TrialSpec], aim: Aim | None
-) -> list[Unnamed]:
+) -> list[CandidateSetting]:
     """Make candidates of settings that were measured, failed, or have trials without a record."""
-    failed = [record for record in records if not is_run(record) and not record.is_pruned]
     pruned: dict[Setting, list[PrunedRun]] = defaultdict(list)
+    failures: dict[Setting, list[TrialRecord]] = defaultdict(list)
     for record in records:
         if early := read_pruned_run(record):
             pruned[setting_of_job(record.spec)].append(early)
-    failures: dict[Setting, list[TrialRecord]] = defaultdict(list)
-    for record in failed:
-        failures[setting_of_job(record.spec)].append(record)
+        elif not is_run(record) and not record.is_pruned:
+            failures[setting_of_job(record.spec)].append(record)
     missing: dict[Setting, list[str]] = defaultdict(list)
     for spec in pending:
         missing[setting_of_job(spec)].append(trial_id(spec))
@@ -224,53 +199,43 @@ def build_candidates(
     specs = {
         setting_of_job(spec): spec for spec in (*(one.spec for one in records if not is_run(one)), *pending)
     }
-    candidates += [
-        Unnamed(setting=bare, candidate=unmeasured(spec))
-        for bare, spec in specs.items()
-        if bare not in measured
-    ]
+    candidates += [unmeasured(spec) for bare, spec in specs.items() if bare not in measured]
 
     # of equal settings that ran with other versions, the last one has the trials that are left
     owners = {replace(one.setting, ran_with=""): one for one in candidates}
 
-    def completed(one: Unnamed) -> Unnamed:
+    def completed(one: CandidateSetting) -> CandidateSetting:
         bare = replace(one.setting, ran_with="")
         of_setting = failures.get(bare, [])
         left = missing.get(bare, ()) if owners[bare] is one else ()
-        candidate = replace(
-            one.candidate,
+        return replace(
+            one,
             pruned=tuple(pruned.get(bare, ())) if owners[bare] is one else (),
             num_missing=len(left),
             trial_ids=tuple(left),
             num_failed=sum(not is_fatal(record) for record in of_setting),
             failure_kinds=frozenset(record.failure.kind for record in of_setting if record.failure),
-            fatal=fatal_failures(of_setting, len(of_setting) + len(one.candidate.runs)),
+            fatal=fatal_failures(of_setting, len(of_setting) + len(one.runs)),
         )
-        return replace(one, candidate=candidate)
 
     return list(map(completed, candidates))
 
 
-def _predicted(forecasts: Iterable[Forecast], priors: Mapping[str, StepPrior]) -> list[Unnamed]:
+def _predicted(forecasts: Iterable[Forecast], priors: Mapping[str, StepPrior]) -> list[CandidateSetting]:
     """Make one candidate of all trainers on the same hardware; a compiled step precedes predicted ones."""
-    by_setting: dict[Setting, Unnamed] = {}
+    by_setting: dict[Setting, CandidateSetting] = {}
     for forecast in sorted(forecasts, key=lambda forecast: not _is_compiled(forecast)):
         bare = without_trainer(setting_of_job(forecast.trial))
         refusal = _find_refusal(forecast)
-        prior = None if refusal else _find_prior(forecast, priors)
-        by_setting.setdefault(
-            bare,
-            Unnamed(
-                setting=bare,
-                candidate=replace(
-                    unmeasured(forecast.trial),
-                    price=forecast.price,
-                    is_rented=True,
-                    prior=prior,
-                    refusal=refusal,
-                ),
-            ),
+        candidate = replace(
+            unmeasured(forecast.trial),
+            setting=bare,
+            price=forecast.price,
+            is_rented=True,
+            prior=None if refusal else _find_prior(forecast, priors),
+            refusal=refusal,
         )
+        by_setting.setdefault(bare, candidate)
     return list(by_setting.values())
 
 

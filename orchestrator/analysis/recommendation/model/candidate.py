@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Literal
 
+from orchestrator.analysis.measurements.setting import Setting
 from orchestrator.core.deciding import find_deciding
 from orchestrator.core.errors import FailureKind
 from orchestrator.core.estimate import EstimateProvenance, Refusal, StepPrior
@@ -87,8 +88,9 @@ class CandidateSetting:
     """A setting that could train a job: device, workers, trainer, precision and batch size.
 
     Attributes:
-        batch_size: samples of a step, all replicas together.
+        setting: what its label is made of; its length and timing are left out, as of any setting of a job.
         steps: optimizer steps of one trial in the sweep.
+        label: a name that no other setting of the job has; empty until all of them are known.
         words: words of a command line that asks for this setting: `device=t4`.
         runs: measured trainings; empty: none.
         pruned: trials that a search ended early: no results, but measured steps.
@@ -105,10 +107,9 @@ class CandidateSetting:
         quiet: runs that nothing else disturbed and that agree with each other: these alone decide.
     """
 
-    label: str
-    precision: str
-    batch_size: int
+    setting: Setting
     steps: int
+    label: str = ""
     words: tuple[str, ...] = ()
     runs: tuple[Run, ...] = ()
     pruned: tuple[PrunedRun, ...] = ()
@@ -128,6 +129,16 @@ class CandidateSetting:
         decides = find_deciding(rates, [not run.is_noisy for run in self.runs])
         quiet = tuple(run for run, counts in zip(self.runs, decides, strict=True) if counts)
         object.__setattr__(self, "quiet", quiet)
+
+    @property
+    def precision(self) -> str:
+        """Its arithmetic."""
+        return self.setting.precision
+
+    @property
+    def batch_size(self) -> int:
+        """Samples of a step, all replicas together."""
+        return self.setting.global_batch_size
 
     @property
     def step_seconds(self) -> float | None:

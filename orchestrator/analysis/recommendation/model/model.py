@@ -96,11 +96,16 @@ def pooled_errors(job: Job, errors: ErrorModel) -> ErrorModel:
     return replace(errors, one_run=one_run, is_pooled=True)
 
 
-def compute_job_seconds(run: Run, job: Job, *, batch_size: int) -> float | None:
-    """Compute the seconds of the job if it went like this run; None: unknown, or the target was missed."""
+def compute_job_seconds(one: Run | CandidateSetting, job: Job, *, batch_size: int) -> float | None:
+    """Compute the seconds of the job if it went like this run, or with the numbers of this setting.
+
+    None: unknown, the target was missed, or a setting without a quiet run.
+    """
     if job.target is not None:
-        return run.seconds_to_target
-    return run.fixed_seconds + job.samples / batch_size * run.step_seconds * (1 + run.checkpoint_share)
+        return one.seconds_to_target
+    if one.step_seconds is None or one.fixed_seconds is None:
+        return None
+    return one.fixed_seconds + job.samples / batch_size * one.step_seconds * (1 + one.checkpoint_share)
 
 
 def job_level(candidate: CandidateSetting, job: Job, errors: ErrorModel) -> Level | None:
@@ -114,18 +119,8 @@ def job_level(candidate: CandidateSetting, job: Job, errors: ErrorModel) -> Leve
     if not finite or any(run.missed_target for run in candidate.quiet if job.target is not None):
         return None
     level = build_level(finite, errors)
-    middle = _setting_seconds(candidate, job)
+    middle = compute_job_seconds(candidate, job, batch_size=candidate.batch_size)
     return level if middle is None else replace(level, mean=math.log(middle))
-
-
-def _setting_seconds(candidate: CandidateSetting, job: Job) -> float | None:
-    """Compute the seconds of the job from the numbers of a setting; None: it has no quiet run."""
-    if job.target is not None:
-        return candidate.seconds_to_target
-    step, fixed = candidate.step_seconds, candidate.fixed_seconds
-    if step is None or fixed is None:
-        return None
-    return fixed + job.samples / candidate.batch_size * step * (1 + candidate.checkpoint_share)
 
 
 def least_log_seconds(

@@ -17,14 +17,14 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def figure(name="a", label="row:0-1\ntold"):
-    values = [{"name": name, "precision": "fp32", "x": x, "y": x**2, "label": label} for x in (1.0, 2.0)]
+    values = [{"panel": name, "precision": "fp32", "x": x, "y": x**2, "label": label} for x in (1.0, 2.0)]
     spec = {
         "data": {"values": values},
         "mark": {"type": "point", "aria": True},
         "encoding": {
             "x": axis("x", name),
             "y": axis("y", "y"),
-            "color": colours(["fp32"]),
+            "color": colours(values),
             "description": {"field": "label"},
         },
     }
@@ -32,7 +32,7 @@ def figure(name="a", label="row:0-1\ntold"):
         title="T",
         caption="",
         alternative="",
-        build_spec=lambda width: panels([name], spec, by="name", width=width, height=100),
+        build_spec=lambda width: panels([name], spec, width=width, height=100),
     )
 
 
@@ -116,8 +116,7 @@ def test_a_png_has_a_white_background_and_is_scaled():
 def test_panels_stand_below_each_other_where_there_is_no_room():
     spec = {"data": {"values": []}, "mark": "point"}
     columns = {
-        width: panels(["a", "b", "c"], spec, by="name", width=width, height=100)["columns"]
-        for width in (350, 700, 1200)
+        width: panels(["a", "b", "c"], spec, width=width, height=100)["columns"] for width in (350, 700, 1200)
     }
     assert columns == {350: 1, 700: 2, 1200: 3}
     assert single(spec, width=700, height=100)["height"] == 100

@@ -2,7 +2,7 @@
 
 from builders import trial_spec
 
-from orchestrator.analysis.measurements.short_names import short_names
+from orchestrator.analysis.measurements.setting import short_names
 
 
 def test_a_name_has_what_differs_and_the_rest_is_shared():

@@ -4,6 +4,7 @@ import math
 from dataclasses import replace
 from statistics import NormalDist
 
+import builders
 import numpy as np
 import pytest
 from price_builders import price, price_list
@@ -213,7 +214,7 @@ def candidate(*step_seconds, num_noisy=0, label="cpu, fp32", **changes):
         )
         for index, seconds in enumerate(step_seconds)
     )
-    base = CandidateSetting(label=label, precision="fp32", batch_size=64, steps=120, runs=runs)
+    base = CandidateSetting(setting=builders.setting(), label=label, steps=120, runs=runs)
     return replace(base, **changes)
 
 

@@ -3,6 +3,7 @@
 import math
 import shlex
 
+import builders
 import pytest
 from price_builders import price
 
@@ -21,9 +22,8 @@ def setting(name, *, seconds, doubt, is_rented=True, usd_per_hour=1.0):
         hardware=name, batch_size=8, log_seconds=math.log(seconds), device=0.1, network=0.1, doubt=doubt
     )
     return CandidateSetting(
+        setting=builders.setting(device=name, precision="bf16", global_batch_size=8),
         label=name,
-        precision="bf16",
-        batch_size=8,
         steps=100,
         words=(f"device={name}", "precision=bf16", "trainer=tensorflow", "trainer.compile=on"),
         prior=prior,

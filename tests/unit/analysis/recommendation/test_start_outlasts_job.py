@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 
+import builders
 import pytest
 from price_builders import price
 
@@ -32,9 +33,8 @@ def setting(name, *, step_seconds, is_rented=False, is_noisy=False, is_measured=
         is_noisy=is_noisy,
     )
     return CandidateSetting(
+        setting=builders.setting(device=name, global_batch_size=8),
         label=name,
-        precision="fp32",
-        batch_size=8,
         steps=100,
         words=(f"device={name}",),
         runs=(run,) if is_measured else (),

@@ -9,13 +9,13 @@ from report_builders import PRICE, forecast, measured, plan_of
 
 from orchestrator.analysis.findings import collect_findings
 from orchestrator.analysis.metrics.definitions import collect_metrics
-from orchestrator.analysis.metrics.units import in_tracked_units
 from orchestrator.analysis.recommendation.time_to_target import compute_times_to_target
 from orchestrator.analysis.report.settings_table import settings_table
 from orchestrator.core.objective import Objective
 from orchestrator.core.trial_spec import TimingSpec
 from orchestrator.pipeline.tracking import logged
 from orchestrator.record.tracking.summary import summarise_sweep
+from orchestrator.record.tracking.units import in_tracked_units
 
 BATCH, EPOCH, JOB = 64, 60_000, 15 * 60_000
 STEPS = {"torch_ddp": (0.011, 0.012, 0.0145, 0.0115), "tensorflow": (0.014, 0.0152), "torch_xla": (0.024,)}

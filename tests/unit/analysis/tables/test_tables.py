@@ -5,6 +5,8 @@ from builders import record, train_result, trial_spec
 from price_builders import price
 from report_builders import baseline_of, measured, plan_of, rehearsed, repeats, tpu_vs_gpu
 
+from orchestrator.analysis.comparison.speedup_matrix import find_matrices
+from orchestrator.analysis.comparison.step_cost import fit_step_costs
 from orchestrator.analysis.findings import collect_findings
 from orchestrator.analysis.formatting import UNKNOWN
 from orchestrator.analysis.report.headline import build_headline, list_sentences
@@ -264,8 +266,10 @@ def test_a_rehearsal_and_a_failure_are_in_no_comparison_matrix_scaling_or_choice
     sides = {side for group in found.compared for item in group for side in (item.first, item.second)}
     assert sides == {"fp32", "bf16"}
     assert len(found.against.compared) == 1
-    assert [set(matrice.cells) for matrice in found.matrices] == [{("cpu", "fp32"), ("cpu", "bf16")}]
-    assert (found.scaling, found.step_costs) == ((), ())
+    assert [set(matrice.cells) for matrice in find_matrices(found.measured, found.plan.baseline)] == [
+        {("cpu", "fp32"), ("cpu", "bf16")}
+    ]
+    assert (found.scaling, fit_step_costs(found.measured)) == ((), ())
     answer, failed = found.recommendations
     assert [(one.setting, one.num_runs) for one in answer.standings] == [
         ("cpu, torch_ddp, bf16", 1),

@@ -6,7 +6,7 @@ from price_builders import price
 
 from orchestrator.analysis.metrics.cost import COSTS
 from orchestrator.analysis.metrics.definitions import METRICS, collect_metrics
-from orchestrator.analysis.metrics.units import TRACKED, in_tracked_units
+from orchestrator.record.tracking.units import TRACKED, in_tracked_units
 
 
 def test_metrics_have_a_section_and_one_unit_in_mlflow():
