@@ -118,7 +118,7 @@ def test_for_programs_each_row_shows_that_it_is_predicted(working_directory, cap
     [
         (
             WORDS,
-            f"predict split: no own trial of kernel_split of cifar10_cnn on cpu ({HERE}) in fp32 is "
+            "predict split: no own trial of kernel_split of cifar10_cnn on cpu in fp32 is "
             "recorded; measure some of these points, which calibrates: python -m orchestrator "
             "+sweep=paper_kernel_split_mini",
         ),

@@ -149,8 +149,10 @@ def _outlook(point: Point, machine: Platform, by_machine: Mapping[Platform, Plat
 
 
 def _unknown(point: Point, machine: Platform, platforms: Iterable[Platform]) -> Refusal:
-    there = f"{machine.workload} on {place_words(machine.device, machine.host)} in {machine.precision}"
     others = [str(platform.host) for platform in platforms if replace(platform, host=machine.host) == machine]
+    # one host alone needs no name, and a long one would leave no room for the command in an error's line
+    device = place_words(machine.device, machine.host) if others else machine.device
+    there = f"{machine.workload} on {device} in {machine.precision}"
     only = f", only of {' and '.join(others)}" if others else ""
     return Refusal(
         reason=f"no own trial of {point.trainer} of {there} is recorded{only}",
