@@ -42,7 +42,7 @@ def find_price(
     Args:
         today: `2026-11-21`.
         pool: pool of the trial; None: the hardware is not known to be rented.
-        num_hosts: nodes of that pool that it holds.
+        num_hosts: nodes that it holds; of 1, it holds as many as its devices take.
         instance: the device was asked for by its name, and it comes before cheaper ones; empty: by none.
         load_offers: reads the offers of all sellers, where a price needs them.
     """
@@ -120,10 +120,15 @@ def _find_listed_price(
     """Return the price of the list's row.
 
     They are rented as the instance that holds exactly as many; if none does, as several of the largest one
-    with a number that divides theirs. A trial on CPUs has one host for any number of workers. A trial in a
-    pool has its nodes whole, as they are rented there.
+    with a number that divides theirs. Over several hosts, each is the smallest instance that holds its part,
+    and is paid whole. A trial on CPUs has one instance a host for any number of workers. A trial in a pool
+    has its nodes whole, as they are rented there.
     """
-    rented = _in_pool(pool, num_hosts) if pool else _rented_on_request(device, count, prices=prices)
+    rented = (
+        _in_pool(pool, num_hosts)
+        if pool
+        else _rented_on_request(device, count, prices=prices, num_hosts=num_hosts)
+    )
     if isinstance(rented, Unpriced):
         return rented
     row = prices.rows.get(rented.region, {}).get(rented.instance)
@@ -170,14 +175,19 @@ def _in_pool(pool: Pool, num_hosts: int) -> RentedNodes:
     )
 
 
-def _rented_on_request(device: Device, count: int, *, prices: PriceList) -> RentedNodes | Unpriced:
-    count = 1 if device.kind == "cpu" else count
-    holding = [instance for instance in device.instances if count % instance == 0]
-    if not holding:
+def _rented_on_request(
+    device: Device, count: int, *, prices: PriceList, num_hosts: int
+) -> RentedNodes | Unpriced:
+    count = num_hosts if device.kind == "cpu" else count
+    part = math.ceil(count / num_hosts)
+    large = [size for size in device.instances if size >= part] if num_hosts > 1 else []
+    exact = [size for size in device.instances if count % size == 0 and count // size >= num_hosts]
+    if not large and not exact:
         return Unpriced(
-            reason=f"conf/device/{device.name}.yaml names no instance with {count} x {device.name}"
+            reason=f"conf/device/{device.name}.yaml names no instance with {part} x {device.name}"
         )
-    instance, nodes = device.instances[max(holding)], count // max(holding)
+    size, nodes = (min(large), num_hosts) if large else (max(exact), count // max(exact))
+    instance = device.instances[size]
     return RentedNodes(
         device=device.name,
         instance=instance,
@@ -185,6 +195,7 @@ def _rented_on_request(device: Device, count: int, *, prices: PriceList) -> Rent
         region=str(prices.region),
         provisioning=prices.provisioning,
         is_hypothetical=nodes > 1 or instance != prices.this_host,
+        unused_devices=nodes * size - count,
     )
 
 

@@ -58,6 +58,29 @@ def test_devices_are_rented_as_the_largest_instance_that_divides_them(count, ins
     assert (found.instance, found.nodes, found.usd_per_hour) == (instance, nodes, nodes * 3.0)
 
 
+@pytest.mark.parametrize(
+    ("count", "num_hosts", "instance", "nodes", "unused"),
+    [
+        (4, 2, "2xt4-box", 2, 0),
+        (4, 4, "t4-box", 4, 0),
+        (3, 2, "2xt4-box", 2, 1),  # each host holds two of them at most, and is paid whole
+        (6, 2, "4xt4-box", 2, 2),
+        (16, 2, "4xt4-box", 4, 0),  # no instance holds a host's part
+    ],
+)
+def test_devices_over_several_hosts_are_rented_as_one_instance_for_each(
+    count, num_hosts, instance, nodes, unused
+):
+    found = find_price(T4S, count, prices=price_list(), today=TODAY, num_hosts=num_hosts)
+    assert (found.instance, found.nodes, found.unused_devices) == (instance, nodes, unused)
+    assert found.usd_per_hour == nodes * 3.0
+
+
+def test_each_host_of_cpus_is_paid():
+    found = find_price(CPU, 8, prices=price_list(), today=TODAY, num_hosts=2)
+    assert found.usd_per_hour == 2 * of(CPU, 8).usd_per_hour
+
+
 def test_workers_on_cpus_share_one_host():
     assert of(CPU, 4).usd_per_hour == of(CPU, 1).usd_per_hour
 
