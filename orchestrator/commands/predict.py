@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 
 _DESCRIBING = "predicting; a model of billions of weights takes minutes to describe"
+_OF_ADVICE = ("report.goal", "report.deadline_hours", "report.budget_usd", "report.quality")
 _MOST_TRIALS = 3  # to measure next, of each job; --json has all
 
 
@@ -41,12 +42,19 @@ def predict(line: CommandLine, screen: Screen) -> int:
         predictions = ordered(predicted(rest, working_directory=Path.cwd()), order)
     if JSON.name in line.flags:
         return print_json(predictions_document(predictions))
-    for sentence in (*job_lines(predictions), *input_lines(predictions)):
+    for sentence in (*job_lines(predictions), *_describe_ignored(rest), *input_lines(predictions)):
         screen.line(sentence)
     screen.table(prediction_table(predictions))
     for sentence in note_lines(predictions):
         screen.line(sentence)
     return DONE
+
+
+def _describe_ignored(words: Sequence[str]) -> list[str]:
+    """Describe goals and limits among the words, which decide nothing in a table."""
+    given = {word.lstrip("+").partition("=")[0] for word in words}
+    ignored = [key for key in _OF_ADVICE if key in given]
+    return [f"{' and '.join(ignored)}: not regarded here, but by `predict advise`."] if ignored else []
 
 
 def explain(line: CommandLine, screen: Screen) -> int:

@@ -4,9 +4,10 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import compress
+from itertools import filterfalse
 from pathlib import Path
 
+from orchestrator.analysis.formatting import first_names
 from orchestrator.analysis.recommendation.answer.answer import Recommendation
 from orchestrator.analysis.recommendation.jobs.jobs_of_plan import in_phases
 from orchestrator.analysis.recommendation.jobs.length import JobLength, known_length
@@ -247,26 +248,37 @@ def advised(
     inputs = find_inputs(settings)
     errors = fit_error_model(inputs.models)
     jobs = group_jobs(settings.sweep.points, inputs.identity)
-    is_possible = (
-        unsuitable(point) is not None or reason_against(point, trainer_info(point.trainer)) is None
-        for point in settings.sweep.points
-    )
-    possible = group_jobs(compress(settings.sweep.points, is_possible), inputs.identity)
-    return tuple(
-        recommend(
-            build_job(
-                name,
-                _known_settings(possible.get(name, points), inputs),
-                objective=settings.objective,
-                sweep=settings.sweep.name,
-                repeated_words=find_repeated_words(settings),
-                words=list_command_words(settings),
-            ),
-            criteria,
-            errors,
+    possible = group_jobs(filterfalse(_find_obstacle, settings.sweep.points), inputs.identity)
+    found = []
+    for name, points in jobs.items():
+        job = build_job(
+            name,
+            _known_settings(possible.get(name, points), inputs),
+            objective=settings.objective,
+            sweep=settings.sweep.name,
+            repeated_words=find_repeated_words(settings),
+            words=list_command_words(settings),
         )
-        for name, points in jobs.items()
-    )
+        recommendation = recommend(job, criteria, errors)
+        left_out = _describe_impossible(points) if name in possible else ()
+        found.append(replace(recommendation, caveats=(*recommendation.caveats, *left_out)))
+    return tuple(found)
+
+
+def _find_obstacle(point: Point) -> str | None:
+    """Return why its trainer cannot train a point; None: it can, or the workload refuses the input itself."""
+    return None if unsuitable(point) else reason_against(point, trainer_info(point.trainer))
+
+
+def _describe_impossible(settings: Iterable[tuple[Point, ...]]) -> tuple[str, ...]:
+    """Describe the settings that no trainer of the sweep can train, in one sentence; empty: there are none."""
+    reasons = {
+        f"{points[0].device.name} in {points[0].precision} ({_find_obstacle(points[0])})": None
+        for points in settings
+        if all(map(_find_obstacle, points))
+    }
+    names = first_names(list(reasons), separator="; ")
+    return (f"Not compared, as no trainer of the sweep can train there: {names}.",) if reasons else ()
 
 
 def _known_settings(settings: Sequence[tuple[Point, ...]], inputs: PredictionInputs) -> list[KnownSetting]:

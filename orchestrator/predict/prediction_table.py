@@ -159,18 +159,37 @@ def ordered(predictions: Iterable[Prediction], order: Order | None) -> tuple[Pre
 
 
 def job_lines(predictions: Iterable[Prediction]) -> tuple[str, ...]:
-    """Describe time and cost of each job with a requested or declared length, the fastest setting first."""
-    jobs: dict[str, list[tuple[str, JobCost]]] = defaultdict(list)
+    """Describe time and cost of each job with a requested or declared length, the fastest setting first.
+
+    Settings that may not fit are left out beside others: they look cheap, because they need fewer devices.
+    """
+    jobs: dict[str, list[Prediction]] = defaultdict(list)
     for one in predictions:
-        if one.length is not None and one.job_cost is not None:
-            tokens = f", {counted(round(one.job_tokens), 'token')}" if one.job_tokens else ""
-            jobs[describe_job(one.point)].append((f"{one.length.label}{tokens}", one.job_cost))
+        if one.job_cost is not None:
+            jobs[describe_job(one.point)].append(one)
     lines = []
     for name, found in jobs.items():
-        costs = [cost for _, cost in found]
+        likely = [one for one in found if not (one.memory and one.memory.is_tight)]
+        costs = [cost for one in likely or found if (cost := one.job_cost)]
         fastest = min(costs, key=lambda one: (one.seconds.median, one.usd.median if one.usd else math.inf))
-        lines.append(job_line(found[0][0], fastest, costs, job=name if len(jobs) > 1 else ""))
+        line = job_line(_describe_length(found[0]), fastest, costs, job=name if len(jobs) > 1 else "")
+        lines.append(f"{line}{_describe_doubts(found, likely)}")
     return tuple(lines)
+
+
+def _describe_length(one: Prediction) -> str:
+    assert one.length is not None, "only a job with a length has a cost"
+    tokens = f", {counted(round(one.job_tokens), 'token')}" if one.job_tokens else ""
+    return f"{one.length.label}{tokens}"
+
+
+def _describe_doubts(found: Sequence[Prediction], likely: Sequence[Prediction]) -> str:
+    """Describe how many settings of a job may not fit; empty: none of them."""
+    if not likely:
+        return " Whether it fits is open: see the notes on memory."
+    number_of_doubts = len(found) - len(likely)
+    left_out = f" Left out: {counted(number_of_doubts, 'setting')} that may not fit, by the notes on memory."
+    return left_out if number_of_doubts else ""
 
 
 def input_lines(predictions: Iterable[Prediction]) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from orchestrator.core.interval import Spread
 from orchestrator.core.price import Price, Unpriced, find_regions
 
 _DIGITS = 2
+_MOST_SPOTS = 10
 _LEFT_OUT: Mapping[tuple[bool, bool], str] = {
     (False, False): "Evaluations, checkpoints and storage are not included.",
     (True, False): "One evaluation is included; further ones, checkpoints and storage are not.",
@@ -97,7 +98,24 @@ def job_line(
         sentences.append(f"Cheapest, {cheapest.setting}: {_cost(cheapest)}{_known_by(cheapest)}.")
     elif len(priced) > 1:
         sentences = [f"{named}, which is the cheapest."]
-    return " ".join(filter(None, (*sentences, left_out or _LEFT_OUT[False, False], cheapest.describe_spot())))
+    spot = (cheapest.describe_spot(), _describe_cheaper_spot(cheapest, priced))
+    return " ".join(filter(None, (*sentences, left_out or _LEFT_OUT[False, False], *spot)))
+
+
+def _describe_cheaper_spot(cheapest: JobCost, priced: Sequence[JobCost]) -> str:
+    """Describe another setting that is cheaper on spot machines than the cheapest on demand; empty: none.
+
+    Of the settings that cost least on demand alone, as each is a simulation of interruptions.
+    """
+    longer = [one for one in priced if one.usd and one.seconds.median >= LEAST_SHOWN_SECONDS]
+    first = sorted(longer, key=lambda one: one.usd.median if one.usd else math.inf)[:_MOST_SPOTS]
+    known = [(spot.usd.median, one, spot) for one in first if (spot := one.spot)]
+    usd, other, spot = min(known, key=lambda one: one[0], default=(math.inf, cheapest, None))
+    if spot is None or not math.isfinite(usd) or other.setting == cheapest.setting:
+        return ""
+    return (
+        f"Cheapest as a spot machine, {other.setting}: {about(spot.seconds)}, ${number(usd, digits=_DIGITS)}."
+    )
 
 
 def format_job_lines(recommendations: Sequence[Recommendation]) -> tuple[str, ...]:
