@@ -42,6 +42,7 @@ BasisOf = Callable[[TrialSpec], PublishedEstimate]
 
 Correction = Callable[[PublishedEstimate, str | None], PublishedEstimate]
 """(basis, trainer; None: any) -> the estimate, after own measurements were looked at."""
+_SETTINGS = ("precision", "num_workers", "global_batch_size", "num_hosts", "memory_settings", "host_cpu")
 _ROUNDS = 4
 _CLASSES = 4  # of shares
 
@@ -208,18 +209,10 @@ def build_bases(
         return build_published_estimate(query, models)
 
     def of_trial(trial: TrialSpec) -> PublishedEstimate:
-        return basis(
-            trial.workload,
-            tuple(sorted(trial.workload_options.items())),
-            trial.device,
-            precision=trial.precision,
-            num_workers=trial.num_workers,
-            global_batch_size=trial.global_batch_size,
-            num_hosts=trial.num_hosts,
-            memory_settings=trial.memory_settings,
-            host_cpu=trial.host_cpu,
-            is_compiled=trial.trainer_options.get("compile") == "on",
-        )
+        options = tuple(sorted(trial.workload_options.items()))
+        settings = {name: getattr(trial, name) for name in _SETTINGS}
+        is_compiled = trial.trainer_options.get("compile") == "on"
+        return basis(trial.workload, options, trial.device, is_compiled=is_compiled, **settings)
 
     return of_trial
 

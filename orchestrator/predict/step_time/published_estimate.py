@@ -146,8 +146,7 @@ def estimate_by(
             deviation = math.hypot(likely.whole, _deviation_of_batches(query))
             factor = math.exp(models.quantile * deviation) * _find_doubt(query, likely.parts)
             is_known = query.family is not None or kind == "counts"
-            is_rare = bool(_list_rarities(query) or _list_unpublished(query))
-            is_tested = query.calibration is None and not is_rare and is_known
+            is_tested = query.calibration is None and not _list_rarities(query) and is_known
             past = past_hits(kind) if is_tested else ""
             step = replace(around(likely.parts.seconds, factor=factor, source=source), past=past)
     assert step is not None, "steps without parts are refused"
@@ -252,22 +251,18 @@ def _name_source(query: StepQuery, kind: BasisKind, chosen: Sequence[StepLabels]
     precision = precision_label(query.arithmetic)
     published = describe_step_basis(kind, chosen, name=query.spec.name, precision=precision)
     calibrated = ["launches and peaks calibrated here"] if query.calibration else []
-    return "; ".join((published, *calibrated, *_list_rarities(query), *_list_unpublished(query)))
+    return "; ".join((published, *calibrated, *_list_rarities(query)))
 
 
 def _list_rarities(query: StepQuery) -> list[str]:
-    """Return what few published steps have, to which no effect is fitted."""
-    hosts = [f"{query.hosts} hosts at {query.network_gbps:g} Gb/s"] if query.is_over_network else []
-    pcie = ["PCIe, of which four machines were published"] if query.crosses_pcie else []
-    return [*hosts, *pcie, *(["float8 by 13 pairs with bf16"] if query.arithmetic != query.precision else [])]
-
-
-def _list_unpublished(query: StepQuery) -> list[str]:
-    """Return what such a step has that no published step of its family has."""
+    """Return what such a step has that few published steps of its family have, or none."""
+    few = [f"{query.hosts} hosts at {query.network_gbps:g} Gb/s"] if query.is_over_network else []
+    few += ["PCIe, of which four machines were published"] if query.crosses_pcie else []
+    few += ["float8 by 13 pairs with bf16"] if query.arithmetic != query.precision else []
     again = ["blocks computed again"] if query.recomputation != "none" else []
     if query.is_transformer:
         found = again if query.recomputation == "selective" else []
     else:
         divided = [f"sum of {query.passes} micro batches"] if query.passes > 1 else []
         found = [*divided, *again, *(["weights gathered from shards"] if query.shards > 1 else [])]
-    return [f"{what}, in no published step" for what in found]
+    return [*few, *(f"{what}, in no published step" for what in found)]

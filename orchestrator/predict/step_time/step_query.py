@@ -117,7 +117,7 @@ class StepQuery:
     def hosts(self) -> int:
         """Hosts of the replicas; of GPUs that train a transformer, at most eight on each."""
         is_spread = self.is_transformer and self.device.kind == "gpu"
-        return max(self.num_hosts, math.ceil(self.num_workers / _DEVICES_OF_HOST) if is_spread else 1)
+        return max(self.num_hosts, is_spread * math.ceil(self.num_workers / _DEVICES_OF_HOST))
 
     @property
     def is_over_network(self) -> bool:
