@@ -42,10 +42,9 @@ class Expected:
 
 _SHARDED, _CHECKPOINTED = "sharding=full", "activation_checkpointing=full"
 _ANSWERED, _NO_ROOM, _REFUSED = "answered", "does not fit", "refused"
-_NO_NVLINK = "a link without NVLink is in no published step of shards"
 _STATE = "weights, gradients and state take 16 bytes a parameter"
 _SHORTER = "published samples are shorter"
-_ONE_HOST = "published steps that fit it are of one host"
+_NO_NETWORK = "the network between hosts is unknown"
 _MILLION = 1e6
 
 _Row = tuple[str, str, str, int, int, int, str, str, str, float, float | None]
@@ -66,7 +65,7 @@ _ROWS: tuple[_Row, ...] = (
         16,
         f"{_SHARDED} {_CHECKPOINTED}",
         _REFUSED,
-        _ONE_HOST,
+        _NO_NETWORK,
         1000,
         None,
     ),
@@ -77,9 +76,9 @@ _ROWS: tuple[_Row, ...] = (
         64,
         8192,
         64,
-        f"{_SHARDED} {_CHECKPOINTED}",
-        _REFUSED,
-        _ONE_HOST,
+        f"{_SHARDED} {_CHECKPOINTED} cluster.network_gbps=3200",
+        _ANSWERED,
+        "",
         1000,
         None,
     ),
@@ -165,7 +164,7 @@ _ROWS: tuple[_Row, ...] = (
         38983,
     ),
     ("llama3_8b", "full", "b200", 8, 8192, 8, f"{_SHARDED} {_CHECKPOINTED}", _ANSWERED, "", 50, None),
-    ("llama3_8b", "full", "l40s", 8, 2048, 8, f"{_SHARDED} {_CHECKPOINTED}", _REFUSED, _NO_NVLINK, 50, None),
+    ("llama3_8b", "full", "l40s", 8, 2048, 8, f"{_SHARDED} {_CHECKPOINTED}", _ANSWERED, "", 50, None),
     (
         "llama3_8b",
         "full",
@@ -174,8 +173,8 @@ _ROWS: tuple[_Row, ...] = (
         2048,
         8,
         f"{_SHARDED} {_CHECKPOINTED}",
-        _REFUSED,
-        _NO_NVLINK,
+        _ANSWERED,
+        "",
         50,
         None,
     ),
@@ -338,8 +337,8 @@ _ROWS: tuple[_Row, ...] = (
         2048,
         16,
         f"{_SHARDED} {_CHECKPOINTED}",
-        _REFUSED,
-        _NO_NVLINK,
+        _ANSWERED,
+        "",
         50,
         None,
     ),

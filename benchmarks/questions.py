@@ -30,7 +30,13 @@ from fine_tuning_questions import Expected, fine_tuning_questions
 from imagenet_rates import NUM_CLASSES, RATES
 from transformer_rates import TRANSFORMER_RATES
 
-_SETTINGS = ("sharding=", "activation_checkpointing=", "micro_batch_size=", "global_batch_size=")
+_SETTINGS = (
+    "sharding=",
+    "activation_checkpointing=",
+    "micro_batch_size=",
+    "global_batch_size=",
+    "cluster.network_gbps=",
+)
 _LARGE = "workload.image_size=224 workload.num_classes=1000"
 _UNPUBLISHED = (
     f"workload=resnet50 {_LARGE} device=t4 precision=bf16 global_batch_size=64",

@@ -39,8 +39,33 @@ bits. All are in bf16, with fused attention, on full or packed sequences:
 - Google: AI-Hypercomputer/maxtext @30cd40a, MaxText/configs/a3/llama_2_7b/README.md, 492 TFLOP/s of each of
   8 H100 (1vm.sh), over 4.61e10 operations a token with attention of all pairs.
 
+`further_steps.csv` has rows that the effects are not fitted to. They say what float8, hosts and PCIe
+change, and check it (benchmarks/further_steps.py); `network_gbps` is the network of a host in each
+direction:
+
+- Answer.AI: the same file, shards over PCIe without offloading and with 2,048 tokens; "A6000 Ada" is taken
+  for an RTX 6000 Ada. Left out: batches of one on two RTX 3090, whose times the text gives otherwise.
+- IST Austria: IST-DASLab/llmq @b77d969, benchmarks/4090x1.md, H100x1.md, H100x8.md and Pro6000x{1,4,8}.md,
+  step 5 of runs without offloading; several devices shard the optimizer's state (ZeRO 1). Own kernels in
+  C++, with an optimizer in bf16; the head and attention stay in bf16. The 32B keeps its shards in bf16, and
+  computes its feed-forward layers again.
+- IBM: fms-fsdp as above, with the hosts and networks of its README: 128 A100 with 400 Gb/s, 96 H100 with
+  800.
+- Ant Group: intelligent-machine-learning/dlrover @11bf2fb, atorch/examples/llama2/README.md: FSDP on hosts
+  of 8 A100 with 800 Gb/s; fsdp_llama2_entry.sh @0ada810 has 4,096 tokens, checkpointing and rank 16.
+  TFLOP/s are over the operations of compute_llama2_training_flops (example_utils.py @358a3c9): 2.5062e14 a
+  sample, LoRA 1.8770e14.
+- Meta: pytorch/ao @36027d8, docs/source/workflows/training.md, Llama 3 8B on 8 H100 and on 8 B200 of
+  limited power, compiled, "per-op SAC", one scale a tensor, shards gathered in float8; the rate is of one
+  device.
+- NVIDIA: NVIDIA-NeMo/Megatron-Bridge @067f987, docs/performance-summary-archive.md, "25.11", DGX-B200,
+  FP8-CS; src/megatron/bridge/perf_recipes/llama/b200/llama3.py has no recomputation. Its H100 computes 5 of
+  32 blocks again, which is left out.
+
 Left out: tables that do not state the lengths of their texts (modelscope/ms-swift, LitGPT, PaddleNLP),
-tensor, pipeline and context parallelism (most rows of NVIDIA), fp8, and other makers' accelerators.
+tensor, pipeline and context parallelism (most rows of NVIDIA), weights or state kept on the host, hosts
+over a network of unknown bandwidth (Kempner's 13B but for its row, oumi-ai/oumi #213), and other makers'
+accelerators.
 """
 
 import csv
@@ -77,6 +102,32 @@ SIZES_BY_MODEL: Mapping[str, Size] = {
     "kempner_13b": replace(SIZES["8b"], layers=40, heads=40, units=5120, hidden=17_920),
     "mistral_7b": replace(SIZES["8b"], vocabulary=32_000),
     "llama3.2_3b": replace(SIZES["8b"], layers=28, heads=24, units=3072, hidden=8192, is_tied=True),
+    "qwen2.5_1.5b": replace(
+        SIZES["8b"],
+        layers=28,
+        heads=12,
+        kv_heads=2,
+        units=1536,
+        hidden=8960,
+        vocabulary=151_936,
+        is_tied=True,
+    ),
+    "qwen2.5_3b": replace(
+        SIZES["8b"],
+        layers=36,
+        heads=16,
+        kv_heads=2,
+        units=2048,
+        hidden=11_008,
+        vocabulary=151_936,
+        is_tied=True,
+    ),
+    "qwen2.5_32b": replace(
+        SIZES["8b"], layers=64, heads=40, kv_heads=8, units=5120, hidden=27_648, vocabulary=152_064
+    ),
+    "yi_34b": replace(
+        SIZES["8b"], layers=60, heads=56, kv_heads=8, units=7168, hidden=20_480, vocabulary=64_000
+    ),
     "powerlm_3b": replace(
         SIZES["7b"], layers=40, heads=36, units=2304, hidden=9216, vocabulary=49_152, is_tied=True
     ),
@@ -96,6 +147,7 @@ class LanguageStep:
         has_optimizer_shards: weights are whole, the state of the optimizer is sharded (ZeRO 1 and 2).
         global_batch_size: sequences of one update on all devices together.
         seconds: of one update.
+        network_gbps: of a host, in each direction; None: one host.
     """
 
     laboratory: str
@@ -107,11 +159,14 @@ class LanguageStep:
     has_optimizer_shards: bool
     global_batch_size: int
     seconds: float
+    precision: str = "bf16"
+    num_hosts: int = 1
+    network_gbps: float | None = None
 
 
-def language_steps() -> Iterator[LanguageStep]:
-    """Read the steps."""
-    with (Path(__file__).parent / "language_steps.csv").open(encoding="utf-8", newline="") as file:
+def language_steps(name: str = "language_steps.csv") -> Iterator[LanguageStep]:
+    """Read the steps of a file."""
+    with (Path(__file__).parent / name).open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             num_workers, length = int(row["num_workers"]), int(row["sequence_length"])
             batch_size = num_workers * int(row["micro_batch_size"]) * int(row["passes"])
@@ -126,11 +181,14 @@ def language_steps() -> Iterator[LanguageStep]:
                 memory_settings=MemorySettings(
                     micro_batch_size=int(row["micro_batch_size"]),
                     activation_checkpointing=row["activation_checkpointing"],
-                    sharding="full" if row["sharding"] == "full" else "none",
+                    sharding=row["sharding"] if row["sharding"] in ("full", "hybrid") else "none",
                 ),
                 has_optimizer_shards=row["sharding"] == "optimizer",
                 global_batch_size=batch_size,
                 seconds=batch_size * length / float(row["tokens_per_second"]),
+                precision=row.get("precision", "bf16"),
+                num_hosts=int(row.get("num_hosts", 1)),
+                network_gbps=float(row["network_gbps"]) if row.get("network_gbps") else None,
             )
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from imagenet_rates import NUM_CLASSES, RATES, PublishedRate
 from laboratory_rates import laboratory_devices, laboratory_rates
-from language_steps import language_steps
+from language_steps import LanguageStep, language_steps
 from published_networks import PublishedLatency, build_spec
 from recurrent_steps import recurrent_steps
 from step_options import build_options
@@ -190,18 +190,26 @@ def _of_recurrent_layers(devices: Mapping[str, Device]) -> Iterator[MeasuredStep
 def _of_language_models(devices: Mapping[str, Device]) -> Iterator[MeasuredStep]:
     for step in language_steps():
         yield MeasuredStep(
-            query=(_OptimizerShardsQuery if step.has_optimizer_shards else StepQuery)(
-                spec=step.spec,
-                device=devices[step.device],
-                precision="bf16",
-                num_workers=step.num_workers,
-                global_batch_size=step.global_batch_size,
-                memory_settings=step.memory_settings,
-            ),
+            query=query_of_language_model(step, devices[step.device]),
             laboratory=step.laboratory,
             software=step.software,
             seconds=step.seconds,
         )
+
+
+def query_of_language_model(step: LanguageStep, device: Device) -> StepQuery:
+    """Build the query of a step of a language model."""
+    return (_OptimizerShardsQuery if step.has_optimizer_shards else StepQuery)(
+        spec=step.spec,
+        device=device,
+        precision=step.precision,
+        num_workers=step.num_workers,
+        global_batch_size=step.global_batch_size,
+        num_hosts=step.num_hosts,
+        memory_settings=step.memory_settings,
+        network_gbps=step.network_gbps,
+        is_compiled=step.precision == "fp8",
+    )
 
 
 class _OptimizerShardsQuery(StepQuery):

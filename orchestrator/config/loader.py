@@ -221,7 +221,7 @@ def _settings(
         deadlines=Deadlines(**executor),
         cluster_address=reached["address"],
         cluster=cluster,
-        missing_device=reached["missing_device"],
+        **{key: reached[key] for key in ("missing_device", "network_gbps")},
         tracking_uri=plain["tracking"]["uri"],
         archive_url=_archive_url(plain["record"]["path"], sweep=name),
         backoff_seconds=plain["retry"]["backoff_seconds"],

@@ -219,10 +219,12 @@ class ClusterConf:
     Attributes:
         address: `local` is an embedded Ray, `fake` one with fake nodes; else the address of a cluster.
         missing_device: `rehearse` runs the code path on the CPU, `skip` leaves the point out, `fail` refuses.
+        network_gbps: bandwidth between a host and the others, for predictions over several; null: unknown.
     """
 
     address: str = "local"
     missing_device: str = _build_one("rehearse", MissingDevice)
+    network_gbps: float | None = None
 
 
 @dataclass

@@ -120,6 +120,7 @@ class Settings:
             pools of `cluster`.
         cluster: its declared pools; None: only this host is used.
         missing_device: treatment of a point on a device that is not available.
+        network_gbps: bandwidth between a host and the others in each direction; None: unknown.
         tracking_uri: URI of the MLflow server or store; None tracks nothing.
         archive_url: the folder in a bucket where the sweep's records lie too; None: in its ledger alone.
         retries: kind of failure -> number of further attempts.
@@ -157,6 +158,7 @@ class Settings:
     data_folder: Path | None
     archive_url: str | None = None
     cluster: Cluster | None = None
+    network_gbps: float | None = None
     checkpointing: Checkpointing | None = None
     objective: Objective = FASTEST
     report_source: ReportSource = "ledger"
@@ -174,6 +176,8 @@ class Settings:
                 raise ConfigError(f"retry.{kind}={count} must not be negative")
         if not 0 <= self.backoff_seconds < math.inf:
             raise ConfigError(f"retry.backoff_seconds={self.backoff_seconds} must be finite and not negative")
+        if not 0 < (self.network_gbps or 1) < math.inf or self.network_gbps == 0:
+            raise ConfigError(f"cluster.network_gbps={self.network_gbps} must be above 0 and finite")
         if self.sweep.order == "cheapest_first" and not self.prices.rows:
             raise ConfigError(
                 f"sweep.order=cheapest_first needs prices, and prices={self.prices.name} has none"

@@ -211,7 +211,8 @@ def _basis_and_own(
     from orchestrator.record.calibrations import host_calibrations
 
     devices = preflight.price_book.devices
-    basis = build_bases(devices, default_models(), host_calibrations(settings))
+    calibrations, network_gbps = host_calibrations(settings), settings.network_gbps
+    basis = build_bases(devices, default_models(), calibrations, network_gbps=network_gbps)
     return basis, step_measurements(preflight.records, devices=devices)
 
 

@@ -97,9 +97,9 @@ class PredictionInputs:
 
     def corrected_by(self, own: Iterable[StepMeasurement]) -> Correction:
         """Correct the published estimates by own measurements."""
-        return build_corrector(
-            build_bases(self.settings.sweep.devices, self.models, self.calibrations), own, self.models
-        )
+        settings, known = self.settings, (self.models, self.calibrations)
+        bases = build_bases(settings.sweep.devices, *known, network_gbps=settings.network_gbps)
+        return build_corrector(bases, own, self.models)
 
     def find_repeats(self, point: Point) -> tuple[StepMeasurement, ...]:
         """Return own measurements of exactly this step; of several trainers, those of the fastest."""
@@ -135,7 +135,8 @@ class PredictionInputs:
             return query
         host_cpu = self.find_host_cpu(point)
         calibration = self.calibrations.get(host_cpu or point.device.name)
-        return replace(query, calibration=calibration, host_cpu=host_cpu)
+        network_gbps = self.settings.network_gbps
+        return replace(query, calibration=calibration, host_cpu=host_cpu, network_gbps=network_gbps)
 
     def find_breakdown(self, point: Point, query: StepQuery) -> StepBreakdown | None:
         """Find the parts of the point's step; None: a peak or the operations are unknown."""
@@ -162,7 +163,7 @@ class PredictionInputs:
             point.workload,
             tuple(sorted(point.workload_options.items())),
             point.device.name,
-            point.precision,
+            (point.precision, point.precision == "fp8" and point.trainer_options.get("compile")),
             point.num_workers,
             count_hosts(point, slots),
             point.global_batch_size,
@@ -403,6 +404,7 @@ def _step_query(point: Point) -> StepQuery | Refusal:
         global_batch_size=point.global_batch_size,
         num_hosts=point.num_hosts or 1,
         memory_settings=point.memory_settings,
+        is_compiled=point.trainer_options.get("compile") == "on",
     )
 
 
@@ -487,7 +489,7 @@ def _identity_of_trial(trial: TrialSpec) -> Hashable:
         trial.workload,
         tuple(sorted(trial.workload_options.items())),
         trial.device,
-        trial.precision,
+        (trial.precision, trial.precision == "fp8" and trial.trainer_options.get("compile")),
         trial.num_workers,
         trial.num_hosts,
         trial.global_batch_size,

@@ -297,7 +297,7 @@ def find_notes(prediction: Prediction) -> tuple[str, ...]:
     )
     if isinstance(step, Refusal):
         return (step.reason, *([] if isinstance(price, Unpriced) else [priced]))
-    is_split = isinstance(price, Price) and price.nodes > 1
+    is_split = isinstance(price, Price) and price.nodes > 1 and "Gb/s" not in step.source
     left_out = ["the network between its machines is not in the time"] if is_split else []
     if prediction.point.trainer_options.get("compile") == "on":
         left_out.append("what trainer.compile=on saves is not in the time")

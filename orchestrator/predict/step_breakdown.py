@@ -36,12 +36,12 @@ def find_step_breakdown(query: StepQuery, models: DefaultModels) -> StepBreakdow
     """Return the parts with the coefficients of all published steps; None where a peak is unknown."""
     parts = query.parts(models.parts)
     terms = models.parts.terms(
-        query.demand, peaks=query.peaks, precision=query.precision, num_workers=query.num_workers
+        query.demand, peaks=query.peaks, precision=query.arithmetic, num_workers=query.num_workers
     )
     if parts is None or terms is None:
         return None
     compute, values, weights, of_layers, of_step = terms.tolist()
-    launch, step = host_seconds(of_layers, of_step, kind=query.peaks.kind, precision=query.precision)
+    launch, step = host_seconds(of_layers, of_step, kind=query.peaks.kind, precision=query.arithmetic)
     sequence = models.parts.sequence_seconds(query.demand, query.peaks)
     of_device = parts.device / (compute + values + weights + sequence)
     of_host = parts.host / (launch + step) if launch + step else 0.0

@@ -182,7 +182,7 @@ class Analytic:
             demand: of all devices together.
         """
         replicas = num_workers * peaks.replicas
-        exchanged = demand.count_exchanged_bytes(replicas)
+        exchanged = sum(demand.count_exchanges(replicas))
         terms = self.terms(demand, peaks=peaks, precision=precision, num_workers=num_workers)
         if terms is None or (exchanged and peaks.link_bytes_per_second is None):
             return None

@@ -15,11 +15,12 @@ from dataclasses import dataclass, replace
 from functools import cache
 from statistics import fmean
 from types import MappingProxyType
+from typing import Any
 
 from orchestrator.core.calibration import DeviceBenchmark
 from orchestrator.core.device import Device
 from orchestrator.core.estimate import Estimate, Refusal
-from orchestrator.core.trial_spec import MemorySettings, Option, TrialSpec
+from orchestrator.core.trial_spec import Option, TrialSpec
 from orchestrator.predict.step_time.analytic import StepParts, around
 from orchestrator.predict.step_time.basis import OwnKind
 from orchestrator.predict.step_time.bundled_models import DefaultModels, past_hits
@@ -41,6 +42,7 @@ BasisOf = Callable[[TrialSpec], PublishedEstimate]
 
 Correction = Callable[[PublishedEstimate, str | None], PublishedEstimate]
 """(basis, trainer; None: any) -> the estimate, after own measurements were looked at."""
+_SETTINGS = ("precision", "num_workers", "global_batch_size", "num_hosts", "memory_settings", "host_cpu")
 _ROUNDS = 4
 _CLASSES = 4  # of shares
 
@@ -181,6 +183,8 @@ def build_bases(
     devices: Mapping[str, Device],
     models: DefaultModels,
     calibrations: Mapping[str, DeviceBenchmark] = MappingProxyType({}),
+    *,
+    network_gbps: float | None = None,
 ) -> BasisOf:
     """Build a cached estimate from published data; trainers share it, because large networks take
     milliseconds.
@@ -188,36 +192,27 @@ def build_bases(
     Args:
         devices: name -> device, at least those of all requested trials.
         calibrations: name of a device, or of a CPU as `Node.host_cpu` -> what was measured of it.
+        network_gbps: bandwidth between a host and the others; None: unknown.
     """
 
     @cache
     def basis(
-        name: str,
-        options: tuple[tuple[str, Option], ...],
-        device: str,
-        precision: str,
-        workers: int,
-        batch: int,
-        memory_settings: MemorySettings,
-        host_cpu: str | None,
+        name: str, options: tuple[tuple[str, Option], ...], device: str, **settings: Any
     ) -> PublishedEstimate:
         query = StepQuery(
             spec=workload(name, dict(options)),
             device=devices[device],
-            precision=precision,
-            num_workers=workers,
-            global_batch_size=batch,
-            memory_settings=memory_settings,
-            calibration=calibrations.get(host_cpu or device),
-            host_cpu=host_cpu,
+            calibration=calibrations.get(settings["host_cpu"] or device),
+            network_gbps=network_gbps,
+            **settings,
         )
         return build_published_estimate(query, models)
 
     def of_trial(trial: TrialSpec) -> PublishedEstimate:
         options = tuple(sorted(trial.workload_options.items()))
-        work = (trial.workload, options, trial.device, trial.precision)
-        batch = trial.global_batch_size, trial.memory_settings
-        return basis(*work, trial.num_workers, *batch, trial.host_cpu)
+        settings = {name: getattr(trial, name) for name in _SETTINGS}
+        is_compiled = trial.trainer_options.get("compile") == "on"
+        return basis(trial.workload, options, trial.device, is_compiled=is_compiled, **settings)
 
     return of_trial
 

@@ -11,9 +11,13 @@ from orchestrator.predict.step_time.basis import BasisKind, describe_step_basis,
 from orchestrator.predict.step_time.bundled_models import DefaultModels, past_hits
 from orchestrator.predict.step_time.crossed_effects import CrossedEffects, EffectsPosterior, StepLabels
 from orchestrator.predict.step_time.refusals import find_refusal, sizes_refusal
-from orchestrator.predict.step_time.step_query import StepQuery, precision_label
+from orchestrator.predict.step_time.step_query import PCIE_SECONDS, StepQuery, precision_label
 from orchestrator.train.precision import PRECISIONS
 from workloads.cost import find_cost
+
+_SLOWEST_PCIE = 5.0  # times as long as the mean machine: 1.64 deviations of four
+_SLOWEST_NETWORK = 2.0  # times as long as at its bandwidth: an assumption
+_FLOAT8 = 1.2  # between the smallest and the largest saving of ten published pairs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,9 +144,9 @@ def estimate_by(
         source = _name_source(query, kind, chosen)
         if step is None:
             deviation = math.hypot(likely.whole, _deviation_of_batches(query))
-            factor = math.exp(models.quantile * deviation) * _find_overlap(query, likely.parts)
+            factor = math.exp(models.quantile * deviation) * _find_doubt(query, likely.parts)
             is_known = query.family is not None or kind == "counts"
-            is_tested = query.calibration is None and not _list_unpublished(query) and is_known
+            is_tested = query.calibration is None and not _list_rarities(query) and is_known
             past = past_hits(kind) if is_tested else ""
             step = replace(around(likely.parts.seconds, factor=factor, source=source), past=past)
     assert step is not None, "steps without parts are refused"
@@ -158,10 +162,15 @@ def estimate_by(
     )
 
 
-def _find_overlap(query: StepQuery, parts: StepParts) -> float:
-    """Return by which factor a step is shorter that hides all exchange of shards, or longer if slow."""
-    work = max(parts.seconds - parts.exchange, parts.exchange)
-    return parts.seconds / work if query.shards > 1 else 1.0
+def _find_doubt(query: StepQuery, parts: StepParts) -> float:
+    """Return by which factor a step is shorter that hides its exchange, or longer if it or float8 is slow."""
+    float8 = _FLOAT8 if query.arithmetic != query.precision else 1.0
+    if query.shards == 1 and query.hosts == 1:
+        return float8
+    work = parts.seconds - parts.exchange
+    hidden = max(work, parts.exchange / (PCIE_SECONDS if query.crosses_pcie else 1.0))
+    slowest = _SLOWEST_PCIE if query.crosses_pcie else _SLOWEST_NETWORK if query.is_over_network else 1.0
+    return float8 * max(parts.seconds / hidden, (work + slowest * parts.exchange) / parts.seconds)
 
 
 def _deviation_of_batches(query: StepQuery) -> float:
@@ -180,13 +189,13 @@ def _deviation_of_batches(query: StepQuery) -> float:
 def _ordered_parts(query: StepQuery, models: DefaultModels) -> OrderedParts | None:
     """Return the parts by the figures of the user's machine; of a published device, with its order."""
     parts = query.parts(models.parts)
-    if parts is None or PRECISIONS[query.precision].float8:
+    if parts is None or query.is_unpublished_float8:
         return None
     if query.calibration is not None:
         return OrderedParts(parts=parts, moved=0.0)
     device, host = models.effects.means(query.own_labels)
     asked = _contender(
-        query.peaks, query.precision, parts.times(device=math.exp(device), host=math.exp(host))
+        query.peaks, query.arithmetic, parts.times(device=math.exp(device), host=math.exp(host))
     )
     moved = ordered_seconds(asked, _contenders(query, models))
     return OrderedParts(
@@ -239,18 +248,21 @@ def _contender(peaks: DevicePeaks, precision: str, likely: StepParts) -> Contend
 
 def _name_source(query: StepQuery, kind: BasisKind, chosen: Sequence[StepLabels]) -> str:
     """Name the basis: a calibration of the user's device, and the published steps."""
-    precision = precision_label(query.precision)
+    precision = precision_label(query.arithmetic)
     published = describe_step_basis(kind, chosen, name=query.spec.name, precision=precision)
     calibrated = ["launches and peaks calibrated here"] if query.calibration else []
-    return "; ".join((published, *calibrated, *_list_unpublished(query)))
+    return "; ".join((published, *calibrated, *_list_rarities(query)))
 
 
-def _list_unpublished(query: StepQuery) -> list[str]:
-    """Return what such a step has that no published step of its family has."""
+def _list_rarities(query: StepQuery) -> list[str]:
+    """Return what such a step has that few published steps of its family have, or none."""
+    few = [f"{query.hosts} hosts at {query.network_gbps:g} Gb/s"] if query.is_over_network else []
+    few += ["PCIe, of which four machines were published"] if query.crosses_pcie else []
+    few += ["float8 by 13 pairs with bf16"] if query.arithmetic != query.precision else []
     again = ["blocks computed again"] if query.recomputation != "none" else []
     if query.is_transformer:
         found = again if query.recomputation == "selective" else []
     else:
         divided = [f"sum of {query.passes} micro batches"] if query.passes > 1 else []
         found = [*divided, *again, *(["weights gathered from shards"] if query.shards > 1 else [])]
-    return [f"{what}, in no published step" for what in found]
+    return [*few, *(f"{what}, in no published step" for what in found)]

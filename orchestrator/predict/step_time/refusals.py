@@ -1,6 +1,5 @@
 """Why a step cannot be predicted from measured ones: the request, the reason, the remedy. Pure."""
 
-import math
 from collections.abc import Sequence
 
 from orchestrator.core.estimate import Refusal
@@ -11,9 +10,8 @@ from orchestrator.predict.step_time.step_query import StepQuery
 from orchestrator.train.precision import PRECISIONS
 from workloads.cost import find_cost
 
-_MOST_WORKERS = 8  # of one host, in the published trainings
+_MOST_WORKERS = {"gpu": 128}  # in the published trainings; 8 of others
 _MOST_TOKENS = 8192  # of a sample, likewise
-_LEAST_LINK = 4e11  # bytes a second between shards of transformers, likewise: NVLink
 _CALIBRATE = f"`{PROGRAM} predict calibrate device=cpu`"
 
 
@@ -59,11 +57,11 @@ def _without_trainer(query: StepQuery) -> Refusal | None:
 
 
 def _without_published_steps(query: StepQuery, own: Sequence[StepQuery]) -> Refusal | None:
-    """Explain that no step of an AMD GPU or in float8 was fitted: other kernels, other shares of peaks."""
+    """Explain that no published step is of an AMD GPU, or is such a step in float8."""
     device = query.device
-    if PRECISIONS[query.precision].float8:
-        reason = f"no published step that was fitted is in {query.precision}; bf16 is predicted"
-        return Refusal(reason=reason, to_measure="this point")
+    if query.is_unpublished_float8:
+        reason = f"published steps in {query.precision} are compiled, and train all weights of transformers"
+        return Refusal(reason=f"{reason}; bf16 is predicted", to_measure="this point")
     if device.is_predictable or any(one.device.name == device.name for one in own):
         return None
     return Refusal(
@@ -105,36 +103,41 @@ def _instead(query: StepQuery, known: list[str]) -> str:
 
 
 def _too_many_workers(query: StepQuery, own: Sequence[StepQuery]) -> Refusal | None:
-    """Explain that transformers were measured on one host at most; None where own steps were on as many."""
-    if not query.is_transformer or query.num_workers <= _MOST_WORKERS:
+    """Explain that transformers were measured on so many at most; None where own steps were on as many."""
+    most = _MOST_WORKERS.get(query.device.kind, 8)
+    if not query.is_transformer or query.num_workers <= most:
         return None
     if any((one.device.name, one.num_workers) == (query.device.name, query.num_workers) for one in own):
         return None
     return Refusal(
-        reason=f"rates are of at most {_MOST_WORKERS} workers of one host, not {query.num_workers}",
+        reason=f"rates are of at most {most} workers, not {query.num_workers}",
         to_measure=f"a transformer there in {query.precision} with {query.num_workers} workers",
     )
 
 
 def _over_unknown_network(query: StepQuery, own: Sequence[StepQuery]) -> Refusal | None:
-    """Explain that no bandwidth between hosts is known, over which groups of shards average gradients."""
-    is_known = any((one.device.name, one.num_hosts) == (query.device.name, query.num_hosts) for one in own)
-    if query.shards in (1, query.replicas) or is_known:
+    """Explain that the network between hosts is unknown, or that none was published behind PCIe."""
+    is_known = any((one.device.name, one.hosts) == (query.device.name, query.hosts) for one in own)
+    is_alike = query.is_transformer and query.device.kind == "gpu"
+    if is_known or query.hosts == 1 or not (is_alike or query.shards not in (1, query.replicas)):
         return None
-    return Refusal(reason="the bandwidth between hosts is unknown", to_measure="this point")
+    if not query.is_over_network:
+        reason = "the network between hosts is unknown; cluster.network_gbps has the Gb/s of one host"
+    elif query.crosses_pcie:
+        reason = "no published step has several hosts without NVLink"
+    else:
+        return None
+    return Refusal(reason=reason, to_measure="this point")
 
 
 def _unlike_published_language(query: StepQuery, own: Sequence[StepQuery]) -> Refusal | None:
-    """Explain that no published step of a transformer has such weights, long samples or so slow a link."""
+    """Explain that no published step of a transformer has such long samples."""
     if not query.is_transformer or any(one.device.name == query.device.name for one in own):
         return None
-    tokens, link = query.spec.tokens_per_sample or 0, query.peaks.link_bytes_per_second or math.inf
-    if tokens > _MOST_TOKENS:
-        reason = f"samples have at most {_MOST_TOKENS:,} tokens in published steps, not {tokens:,.0f}"
-        return Refusal(reason=reason, to_measure="this point")
-    if query.shards == 1 or link >= _LEAST_LINK:
+    tokens = query.spec.tokens_per_sample or 0
+    if tokens <= _MOST_TOKENS:
         return None
-    reason = f"published shards are linked by {_LEAST_LINK:.0e} bytes a second (NVLink), these by {link:.2g}"
+    reason = f"samples have at most {_MOST_TOKENS:,} tokens in published steps, not {tokens:,.0f}"
     return Refusal(reason=reason, to_measure="this point")
 
 

@@ -53,8 +53,8 @@ class StepCost:
     frozen_bytes: float = 0.0
     unpacks: bool = False
 
-    def count_exchanged_bytes(self, replicas: int) -> float:
-        """Return the bytes that a replica sends and receives (Patarasuk and Yuan 2009).
+    def count_exchanges(self, replicas: int) -> tuple[float, float]:
+        """Return the bytes that a replica exchanges in its group and with others (Patarasuk and Yuan 2009).
 
         An all-reduce of the gradients is a reduction to shards and a gathering of them; shards of weights
         need the first alone.
@@ -63,7 +63,7 @@ class StepCost:
         scattered = self.gradient_bytes
         gathered = 2 * self.gathered_bytes or self.gradient_bytes
         summed = 2 * (1 - within / replicas) * self.gradient_bytes / within
-        return (within - 1) / within * (scattered + gathered) + summed
+        return (within - 1) / within * (scattered + gathered), summed
 
 
 def count_step_cost(
@@ -170,7 +170,7 @@ def build_roofline(demand: StepCost, device: Device, *, precision: str, count: i
     peaks = find_peaks(device, precision, count=count)
     replicas = count * device.replicas
     traffic = demand.value_bytes + demand.weight_bytes * replicas
-    exchanged = demand.count_exchanged_bytes(replicas)
+    exchanged = sum(demand.count_exchanges(replicas))
     return Roofline(
         compute_seconds=_seconds(demand.flops, peaks.flops_per_second if peaks else None),
         memory_seconds=_seconds(traffic, peaks.memory_bytes_per_second if peaks else None),

@@ -18,6 +18,7 @@ from orchestrator.predict.step_time.analytic import (
 from orchestrator.predict.step_time.crossed_effects import Family, StepLabels
 from orchestrator.predict.step_time.roofline import Roofline, StepCost, build_roofline, count_step_cost
 from orchestrator.train.precision import PRECISIONS
+from workloads.cost import find_cost
 from workloads.layers import Custom, Embedding, Rbm, Recurrent
 from workloads.sequence_layers import Attention
 from workloads.spec import Supervised, TokenPrediction, Workload
@@ -35,7 +36,11 @@ SMALL_LAYERS_OF_A_LAYER = 1.67
 
 _UNLIKE_ALL = (Custom, Rbm)
 _LANGUAGE_JOB = "causal_lm"
-_HALF = ("bf16", "fp16")
+_HALF = ("bf16", "fp16", "fp8")
+_DEVICES_OF_HOST = 8  # where it is not said over how many hosts they are
+SLOW_LINK = 4e11  # bytes a second below which a link is PCIe, and not NVLink
+PCIE_SECONDS = 3.8  # of an exchange over those at its bandwidth: mean of four machines with 1.5 to 9.4
+_FLOAT8_SAVING = 0.29  # of the time of linear layers, with the casts: mean of 13 published pairs
 _STEPS_OF_DOUBLING = 4
 _REFERENCE_BALANCE = 1.57e13 / 9e11  # operations per byte of a V100 in fp32
 
@@ -48,6 +53,8 @@ class StepQuery:
         spec: spec of the workload with its options.
         calibration: what was measured of the user's own device; None: nothing.
         host_cpu: model and number of cores of the host if its CPU computes; None: an accelerator does.
+        network_gbps: bandwidth between a host and the others, in each direction; None: unknown.
+        is_compiled: True if a compiler fuses casts to float8 with what is before them.
     """
 
     spec: Workload
@@ -59,6 +66,8 @@ class StepQuery:
     memory_settings: MemorySettings = DEFAULT_MEMORY
     calibration: DeviceBenchmark | None = None
     host_cpu: str | None = None
+    network_gbps: float | None = None
+    is_compiled: bool = False
 
     @property
     def family(self) -> Family | None:
@@ -102,7 +111,56 @@ class StepQuery:
     @property
     def shards(self) -> int:
         """Replicas over which the weights are sharded; 1: each has all of them."""
-        return self.memory_settings.count_shards(self.replicas, self.num_hosts)
+        return self.memory_settings.count_shards(self.replicas, self.hosts)
+
+    @property
+    def hosts(self) -> int:
+        """Hosts of the replicas; of GPUs that train a transformer, at most eight on each."""
+        is_spread = self.is_transformer and self.device.kind == "gpu"
+        return max(self.num_hosts, is_spread * math.ceil(self.num_workers / _DEVICES_OF_HOST))
+
+    @property
+    def is_over_network(self) -> bool:
+        """True if replicas exchange between hosts, over a network of known bandwidth."""
+        return self.hosts > 1 and self.network_gbps is not None
+
+    @property
+    def crosses_pcie(self) -> bool:
+        """True if shards are exchanged over PCIe, and its bandwidth was not measured here."""
+        is_measured = self.calibration is not None and self.calibration.exchange_bytes_per_second
+        link = math.inf if is_measured else self.device.link_bytes_per_second or math.inf
+        return self.is_transformer and self.shards > 1 and link < SLOW_LINK
+
+    def _find_link(self, link: float | None) -> float | None:
+        """Return the bandwidth of a replica's exchange, over its link or the network of its host."""
+        if not self.is_over_network or link is None:
+            return link
+        network = 2 * (self.network_gbps or 0) * 1e9 / 8  # both directions, as of a link
+        among, between = self.demand.count_exchanges(self.replicas)
+        of_host = self.replicas / self.hosts  # gather shards once together; each sums its own
+        slowest = link if 1 < self.shards <= of_host else min(link, network)
+        seconds = among / slowest + between * of_host / network
+        return (among + between) / seconds if seconds else link
+
+    @property
+    def arithmetic(self) -> str:
+        """Precision of the steps that this one resembles: float8 is bf16 with faster linear layers."""
+        return "bf16" if PRECISIONS[self.precision].float8 else self.precision
+
+    @property
+    def is_unpublished_float8(self) -> bool:
+        """True for float8 that no published step is like: casts are fused, and all weights trained."""
+        is_published = self.is_compiled and self.family == "transformer"
+        return PRECISIONS[self.precision].float8 and not is_published
+
+    @property
+    def _device_share(self) -> float:
+        """Share of the device's work that is left in float8."""
+        cost = find_cost(self.spec) if self.arithmetic != self.precision else None
+        if cost is None or cost.blocks is None:
+            return 1.0
+        linear = 3 * cost.blocks.product_flops_per_sample / cost.flops_per_sample  # forward, twice backward
+        return 1 - _FLOAT8_SAVING * linear
 
     @property
     def update_share(self) -> float:
@@ -153,21 +211,26 @@ class StepQuery:
     @property
     def roofline(self) -> Roofline:
         """Roofline bound of the step."""
-        bounds = build_roofline(self.demand, self.device, precision=self.precision, count=self.num_workers)
+        link = self._find_link(self.device.link_bytes_per_second)
+        device = replace(self.device, link_bytes_per_second=link)
+        bounds = build_roofline(self.demand, device, precision=self.precision, count=self.num_workers)
         return bounds.times(self.passes, exchanges=self._exchanges)
 
     @property
     def peaks(self) -> DevicePeaks:
         """Peaks of the device: those that are measured, else the published ones."""
         published = peaks_at_work(self.device)
-        return calibrated_peaks(published, self.calibration) if self.calibration else published
+        peaks = calibrated_peaks(published, self.calibration) if self.calibration else published
+        return replace(peaks, link_bytes_per_second=self._find_link(peaks.link_bytes_per_second))
 
     def parts(self, model: Analytic) -> StepParts | None:
         """Return the parts of the step before all effects; None: a peak or the operations are unknown."""
-        parts = self._parts_of_pass(self.peaks, self.precision, model)
+        parts = self._parts_of_pass(self.peaks, self.arithmetic, model)
         if parts is not None and self.calibration is not None:
             layers = launched_layers(self.demand, kind=self.device.kind, precision=self.precision)
             parts = calibrated_parts(parts, self.calibration, precision=self.precision, layers=layers)
+        slower = PCIE_SECONDS if self.crosses_pcie else 1.0
+        parts = parts and parts.times(device=self._device_share, host=1.0, exchange=slower)
         return self._sum_passes(parts)
 
     def parts_on(self, peaks: DevicePeaks, precision: str, model: Analytic) -> StepParts | None:
@@ -193,7 +256,7 @@ class StepQuery:
     @cached_property
     def own_labels(self) -> StepLabels:
         """Labels of the step on the user's machine."""
-        labels = self.labels(self.peaks, self.precision)
+        labels = self.labels(self.peaks, self.arithmetic)
         measured = self.calibration or DeviceBenchmark(driver_name="")  # nothing
         return replace(
             labels,

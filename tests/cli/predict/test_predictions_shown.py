@@ -73,8 +73,11 @@ def test_weights_that_cannot_fit_name_shards_that_may(words, possible, capsys):
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (("num_workers=16", "num_hosts=2"), "rates are of at most 8 workers of one host, not 16"),
-        (("num_workers=8", "num_hosts=2"), "the bandwidth between hosts is unknown"),
+        (
+            ("num_workers=16", "num_hosts=2"),
+            "the network between hosts is unknown; cluster.network_gbps has the Gb/s of one host",
+        ),
+        (("num_workers=8", "num_hosts=2"), "the network between hosts is unknown"),
     ],
 )
 def test_the_time_of_hybrid_shards_is_refused_with_the_command_that_measures_them(words, reason, capsys):

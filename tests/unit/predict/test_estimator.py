@@ -87,7 +87,9 @@ def test_a_step_in_fp8_is_refused_and_one_that_was_measured_moves_no_other():
     in_fp8 = replace(trial(device=FLOAT8, **VGG), precision="fp8")
     found = estimate(in_fp8)
     assert found == Refusal(
-        reason="no published step that was fitted is in fp8; bf16 is predicted", to_measure="this point"
+        reason="published steps in fp8 are compiled, and train all weights of transformers; "
+        "bf16 is predicted",
+        to_measure="this point",
     )
     in_bf16 = trial(device=FLOAT8, precision="bf16", **BIG)
     own = took(in_fp8, 3.0)

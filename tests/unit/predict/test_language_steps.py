@@ -103,16 +103,6 @@ def test_longer_samples_than_published_ones_are_refused():
     assert step.reason == "samples have at most 8,192 tokens in published steps, not 16,384"
 
 
-def test_shards_over_a_link_that_would_take_most_of_the_step_are_refused():
-    query = ask("rtx_4090", num_workers=8, sequence_length=2048)
-    parts = query.parts(MODELS.parts)
-    assert parts.exchange > 0.5 * parts.seconds  # all of it hidden or none: a factor of two and more
-    step = answer(query)
-    assert isinstance(step, Refusal)
-    assert step.reason == "published shards are linked by 4e+11 bytes a second (NVLink), these by 3.2e+10"
-    assert isinstance(answer(replace(query, num_workers=1, global_batch_size=1)), Estimate)
-
-
 def test_adapters_are_predicted_beside_weights_of_published_sizes_alone():
     llama3_405b = replace(
         SIZES_BY_MODEL["llama3_8b"], layers=126, heads=128, units=16_384, hidden=53_248, vocabulary=128_256

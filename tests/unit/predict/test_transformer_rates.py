@@ -33,15 +33,20 @@ def test_a_transformer_on_an_unmeasured_cpu_is_refused():
     assert step.reason.startswith("no CPU of this kind was measured")
 
 
-def test_more_workers_than_one_host_has_are_refused():
+def test_more_workers_than_one_host_has_are_refused_without_their_network():
     on_one_host, over_hosts = (
         build_published_estimate(query("gpt2", "h100", size="small", num_workers=count), MODELS).step
         for count in (8, 16)
     )
     assert isinstance(on_one_host, Estimate)
     assert isinstance(over_hosts, Refusal)
-    assert over_hosts.reason == "rates are of at most 8 workers of one host, not 16"
-    assert over_hosts.to_measure == "a transformer there in bf16 with 16 workers"
+    reason = "the network between hosts is unknown; cluster.network_gbps has the Gb/s of one host"
+    assert over_hosts.reason == reason
+    of_tpus = query("gpt2", "tpu_v5e_8", size="small", num_workers=16)
+    refusal = build_published_estimate(of_tpus, MODELS).step
+    assert isinstance(refusal, Refusal)
+    assert refusal.reason == "rates are of at most 8 workers, not 16"
+    assert refusal.to_measure == "a transformer there in bf16 with 16 workers"
 
 
 @pytest.mark.parametrize(
@@ -146,7 +151,10 @@ def test_hybrid_shards_gather_within_a_host_and_sum_their_gradients_between_host
     assert hybrid.roofline.exchange_seconds == pytest.approx(exchanged / link)
     refusal = build_published_estimate(hybrid, MODELS).step
     assert isinstance(refusal, Refusal)
-    assert refusal.reason == "the bandwidth between hosts is unknown"
+    assert refusal.reason.startswith("the network between hosts is unknown; cluster.network_gbps")
+    over_network = replace(hybrid, network_gbps=link * 8 / 2 / 1e9 / 4)  # a quarter of a link, of four
+    within, between = 3 / 4 * 3 * weights, 4 * 4 * 2 * (1 / 2) * weights / 4
+    assert over_network.roofline.exchange_seconds == pytest.approx((within + between) / link)
 
 
 def test_a_single_replica_has_nothing_to_gather():
