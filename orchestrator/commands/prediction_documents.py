@@ -9,7 +9,7 @@ from orchestrator.core import codec
 from orchestrator.core.estimate import Estimate, Refusal
 from orchestrator.core.price import Unpriced, find_marks
 from orchestrator.predict.memory_need import MemoryNeed
-from orchestrator.predict.prediction_table import Prediction
+from orchestrator.predict.prediction_table import Prediction, list_left_out
 
 
 def predictions_document(predictions: Iterable[Prediction]) -> dict[str, Any]:
@@ -39,6 +39,7 @@ def _prediction(prediction: Prediction) -> dict[str, Any]:
         **codec.to_nulls(point.memory_settings),
         **step_document(prediction.step),
         "interval_factor": prediction.interval_factor,
+        "left_out": [] if isinstance(prediction.step, Refusal) else list_left_out(prediction),
         "command": prediction.command,
         "memory": None if prediction.memory is None else _memory(prediction.memory),
         "parts_seconds": prediction.breakdown,
@@ -84,4 +85,6 @@ def step_document(step: Estimate | Refusal) -> dict[str, Any]:
 def _memory(need: MemoryNeed) -> dict[str, Any]:
     names = ("least_bytes", "capacity_bytes", "fits", "is_tight", "largest_batch", "added_bytes")
     parts = (f"{part}_bytes" for part in ("weight", "gradient", "slot", "activation", "gathered"))
-    return {"provenance": "predicted", **{name: getattr(need, name) for name in (*names, *parts)}}
+    known = {name: getattr(need, name) for name in (*names, *parts)}
+    largest = need.largest_batch if need.passes == 1 else None  # of a larger batch, more passes
+    return {"provenance": "predicted", **known, "largest_batch": largest}

@@ -53,6 +53,7 @@ from orchestrator.predict.step_time.own_records import (
     step_measurements,
 )
 from orchestrator.predict.step_time.published_estimate import build_published_estimate
+from orchestrator.predict.step_time.refusals import find_obstacle
 from orchestrator.predict.step_time.step_priors import fit_error_model, step_prior
 from orchestrator.predict.step_time.step_query import StepQuery
 from orchestrator.record.calibrations import host_calibrations
@@ -212,12 +213,13 @@ def predicted(overrides: Sequence[str], *, working_directory: Path) -> tuple[Pre
         memory = query.memory and replace(query.memory, counted=fit)
         if repeats := inputs.find_repeats(point):
             step = measured_step(repeats, models.prior)
-        elif not (step := _too_large(point, memory)):
+        elif not (step := find_obstacle(query) or _too_large(point, memory)):
             step = compiled or corrected(build_published_estimate(query, models), None).step
             step = inputs.loader_rates.limit(step, point)
         return answer(
             roofline=query.roofline,
             step=step,
+            knows_network=bool(repeats) or query.is_over_network,
             memory=memory,
             breakdown=inputs.find_breakdown(point, query),
             length=find_length(query.spec, point),
@@ -272,7 +274,7 @@ def _find_obstacle(point: Point) -> str | None:
 
 
 def _describe_impossible(settings: Iterable[tuple[Point, ...]]) -> tuple[str, ...]:
-    """Describe the settings that no trainer of the sweep can train, in one sentence; empty: there are none."""
+    """Describe the settings that no trainer of the sweep can train, in a sentence; empty: there are none."""
     reasons = {
         f"{points[0].device.name} in {points[0].precision} ({_find_obstacle(points[0])})": None
         for points in settings

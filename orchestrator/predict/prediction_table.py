@@ -23,7 +23,7 @@ from orchestrator.analysis.recommendation.jobs.length import JobLength
 from orchestrator.analysis.table import Column, Rank, Table
 from orchestrator.analysis.tables.machine_start import describe_start
 from orchestrator.analysis.tables.price_age import describe_age_together
-from orchestrator.core.estimate import Estimate, Refusal
+from orchestrator.core.estimate import Estimate, Misfit, Refusal
 from orchestrator.core.interval import Spread
 from orchestrator.core.memory_fit import Verdict
 from orchestrator.core.price import Price, Unpriced, find_marks, priced_as
@@ -64,6 +64,7 @@ class Prediction:
         step: seconds of one optimizer step, all replicas together.
         price: price of its devices.
         is_rented: a machine starts for it: a pool has its devices, or they are not here.
+        knows_network: True if the time has the network between its machines, should there be several.
         memory: least memory of a replica; None: its operations are unknown.
         breakdown: parts of the step; None: a peak or the operations are unknown.
         instance: name of the cloud instance that the device was asked for by; None: by its own name.
@@ -78,6 +79,7 @@ class Prediction:
     step: Estimate | Refusal
     price: Price | Unpriced
     is_rented: bool
+    knows_network: bool = False
     memory: MemoryNeed | None = None
     breakdown: StepBreakdown | None = None
     instance: str | None = None
@@ -91,6 +93,11 @@ class Prediction:
         """`t4`, `t4 (g4dn.xlarge)`."""
         name = self.point.device.name
         return name if self.instance is None else f"{name} ({self.instance})"
+
+    @property
+    def is_without_network(self) -> bool:
+        """True if it has several machines, and the network between them is not in its time."""
+        return isinstance(self.price, Price) and self.price.nodes > 1 and not self.knows_network
 
     @property
     def interval_factor(self) -> float | None:
@@ -138,6 +145,7 @@ class Prediction:
             usd=None if usd is None else usd.times(self.length.samples / _SAMPLES),
             provenance=self.step.provenance,
             is_without_setup=True,
+            is_without_network=self.is_without_network,
             is_rented=self.is_rented,
             price=self.price,
         )
@@ -297,13 +305,19 @@ def find_notes(prediction: Prediction) -> tuple[str, ...]:
     )
     if isinstance(step, Refusal):
         return (step.reason, *([] if isinstance(price, Unpriced) else [priced]))
-    is_split = isinstance(price, Price) and price.nodes > 1 and "Gb/s" not in step.source
-    left_out = ["the network between its machines is not in the time"] if is_split else []
+    return (step.source, *([step.past] if step.past else []), *list_left_out(prediction), priced)
+
+
+def list_left_out(prediction: Prediction) -> list[str]:
+    """Describe what is not in a predicted time, and a doubt on its memory."""
+    left_out = (
+        ["the network between its machines is not in the time"] if prediction.is_without_network else []
+    )
     if prediction.point.trainer_options.get("compile") == "on":
         left_out.append("what trainer.compile=on saves is not in the time")
-    if memory := prediction.memory:
-        left_out += [memory.describe_doubt(prediction.point.device.name)] if memory.is_tight else []
-    return (step.source, *([step.past] if step.past else []), *left_out, priced)
+    if (memory := prediction.memory) and memory.is_tight:
+        left_out.append(memory.describe_doubt(prediction.point.device.name))
+    return left_out
 
 
 def _how_to_measure(prediction: Prediction) -> str:
@@ -326,7 +340,7 @@ def _setting(prediction: Prediction) -> str:
 
 
 def _is_too_large(prediction: Prediction) -> bool:
-    return prediction.memory is not None and prediction.memory.fits is False
+    return isinstance(prediction.step, Misfit)
 
 
 def _verdict(prediction: Prediction) -> str:

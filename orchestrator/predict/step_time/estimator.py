@@ -162,9 +162,10 @@ def _find_basis(compared: Sequence[_Compared], *, device: str, network: str) -> 
 
 
 def describe_sources(own: Sequence[StepMeasurement]) -> str:
-    """`3 of sweep zoo`, `4 of sweeps smoke, zoo`."""
+    """`3 of sweep zoo`, `4 of sweeps smoke, zoo`; `1 of sweep zoo, noisy`."""
     sweeps = sorted({measurement.sweep for measurement in own})
-    return f"{len(own):,} of sweep{'s' if len(sweeps) > 1 else ''} {', '.join(sweeps)}"
+    noisy = ", noisy" if any(one.is_noisy for one in own) else ""
+    return f"{len(own):,} of sweep{'s' if len(sweeps) > 1 else ''} {', '.join(sweeps)}{noisy}"
 
 
 _NOT_ALIKE = Refusal(reason="devices that are not alike are not modelled", to_measure="this point")

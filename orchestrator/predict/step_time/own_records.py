@@ -3,7 +3,7 @@
 import math
 from collections import defaultdict
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from statistics import fmean
 from typing import TypeVar
 
@@ -37,11 +37,13 @@ class StepMeasurement:
     Attributes:
         step_seconds: median over its blocks.
         sweep: name of its sweep.
+        is_noisy: the host was busy, and no quiet repeat decides in its place.
     """
 
     trial: TrialSpec
     step_seconds: float
     sweep: str
+    is_noisy: bool = False
 
     @property
     def log_seconds(self) -> float:
@@ -61,16 +63,16 @@ def step_measurements(
         for record in records
         if is_run(record) and record.spec.device in devices and not record.spec.other_devices
     }
-    alike: dict[Hashable, list[tuple[StepMeasurement, bool]]] = defaultdict(list)
+    alike: dict[Hashable, list[StepMeasurement]] = defaultdict(list)
     for record in distinct.values():
         for own in _own(record):
             ran_with = tuple(find_versions(record).items())
-            alike[step_key(own.trial), ran_with].append((own, describe_noise(record) == ""))
+            alike[step_key(own.trial), ran_with].append(replace(own, is_noisy=describe_noise(record) != ""))
     return tuple(
         own
         for repeats in alike.values()
-        for own, _ in choose_deciding(
-            repeats, [1 / own.step_seconds for own, _ in repeats], [quiet for _, quiet in repeats]
+        for own in choose_deciding(
+            repeats, [1 / own.step_seconds for own in repeats], [not own.is_noisy for own in repeats]
         )
     )
 
@@ -85,6 +87,10 @@ def find_fastest(own: Iterable[StepMeasurement]) -> tuple[StepMeasurement, ...]:
         min(repeats, key=lambda measurements: fmean(one.log_seconds for one in measurements), default=())
     )
 
+
+_NOISE = 0.29
+"""Deviation of the logarithm of a noisy run: 9 of 10 lie within a factor of 1.6. Settings on a busy host took
+0.76 to 1.6 times as long a quarter of an hour later (docs/findings/search.md)."""
 
 _Item = TypeVar("_Item")
 
@@ -104,7 +110,8 @@ def of_source(
 def repeated(own: Sequence[StepMeasurement], prior: ErrorPrior) -> LogRatioPosterior:
     """Return the posterior of log seconds from repeats of one step, at least one."""
     logs = [measurement.log_seconds for measurement in own]
-    return learned_from(logs, device=math.inf, workload=prior.repeat, freedom=prior.freedom)
+    deviation = max(prior.repeat, _NOISE) if any(one.is_noisy for one in own) else prior.repeat
+    return learned_from(logs, device=math.inf, workload=deviation, freedom=prior.freedom)
 
 
 def _own(record: TrialRecord) -> Iterator[StepMeasurement]:

@@ -28,14 +28,18 @@ def find_refusal(query: StepQuery, models: DefaultModels, own: Sequence[StepQuer
             to_measure="this point",
         )
     return (
-        _without_trainer(query)
-        or _without_peaks(query)
+        find_obstacle(query)
         or _without_published_steps(query, own)
         or _too_many_workers(query, own)
         or _over_unknown_network(query, own)
         or _unlike_published_language(query, own)
         or sizes_refusal(query, models)
     )
+
+
+def find_obstacle(query: StepQuery) -> Refusal | None:
+    """Explain why no smaller step can be predicted there either; None: one may be."""
+    return _without_trainer(query) or _without_peaks(query)
 
 
 def sizes_refusal(query: StepQuery, models: DefaultModels) -> Refusal | None:

@@ -34,6 +34,7 @@ class JobCost:
     Attributes:
         usd: None: no price is known.
         is_without_setup: its steps alone.
+        is_without_network: the network between its machines is not in its time.
         is_rented: a machine starts for it; the boot is not in its time and cost.
         price: price of its hardware; None: none was looked up.
         setup_seconds, checkpoint_seconds: of the job; None: not measured.
@@ -45,6 +46,7 @@ class JobCost:
     usd: Spread | None
     provenance: TimeBasis
     is_without_setup: bool = False
+    is_without_network: bool = False
     is_rented: bool = False
     price: Price | Unpriced | None = None
     setup_seconds: float | None = None
@@ -165,5 +167,7 @@ def _cost(one: JobCost) -> str:
 
 
 def _known_by(one: JobCost) -> str:
-    left_out = [*(["set-up"] if one.is_without_setup else []), *(["boot"] if one.is_rented else [])]
-    return f" ({one.provenance}{', without ' if left_out else ''}{' and '.join(left_out)})"
+    parts = {"network": one.is_without_network, "set-up": one.is_without_setup, "boot": one.is_rented}
+    left_out = ", ".join(part for part, is_left_out in parts.items() if is_left_out)
+    before, _, last = left_out.rpartition(", ")
+    return f" ({one.provenance}{', without ' if last else ''}{' and '.join(filter(None, (before, last)))})"
