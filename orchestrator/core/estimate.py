@@ -133,6 +133,7 @@ class StepPrior:
 
     Attributes:
         hardware: equal for settings that differ in the batch size alone.
+        program: how the step is divided there: its sharding, micro batches and recomputation.
         batch_size: samples of a step, all replicas together.
         log_seconds: mean.
         device: deviation of the error that the hardware adds to every network.
@@ -148,6 +149,7 @@ class StepPrior:
     network: float
     provenance: EstimateProvenance = "predicted"
     doubt: MemoryDoubt = ""
+    program: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -153,7 +153,7 @@ def estimate_by(
     return PublishedEstimate(
         step=step,
         seconds=None if likely is None else likely.parts.seconds,
-        hardware=f"{query.host_cpu or query.device.name} {query.precision} {query.num_workers}",
+        hardware=f"{query.host_cpu or query.device.name} {query.precision} {query.num_workers} {query.hosts}",
         device=math.inf if likely is None else likely.common,
         workload=math.inf if likely is None else likely.own,
         source=source,

@@ -43,6 +43,7 @@ def step_prior(
     network = min(deviation, basis.workload)
     return StepPrior(
         hardware=basis.hardware,
+        program=basis.query.memory_settings.words,
         batch_size=basis.query.global_batch_size,
         log_seconds=math.log(step.likely),
         device=math.sqrt(deviation**2 - network**2),

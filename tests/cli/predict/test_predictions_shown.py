@@ -203,3 +203,73 @@ def test_a_refusal_of_several_devices_proposes_to_measure_the_one_that_is_here(c
     (line,) = [line for line in capsys.readouterr().out.splitlines() if "or measure it" in line]
     assert "; or measure it: " in line
     assert " device=cpu " in line
+
+
+@pytest.mark.parametrize("device", ["gaudi3", "trainium2"])
+def test_a_device_without_a_trainer_is_refused_beside_others(device, capsys):
+    refused, known = told(capsys, *RESNET, f"device={device},h100", "precision=bf16")
+    assert (refused["provenance"], known["provenance"]) == ("refused", "predicted")
+
+
+def test_arithmetic_that_a_device_lacks_is_refused_before_its_memory(capsys):
+    (found,) = told(capsys, *RESNET, "device=t4", "precision=bf16", "global_batch_size=512")
+    assert found["memory"]["fits"] is False
+    assert found["refusal"]["reason"].startswith("t4 has no bf16 arithmetic")
+
+
+def test_no_largest_batch_is_named_where_micro_batches_divide_it(capsys):
+    words = ("workload=gpt2", "device=t4", "precision=fp16", "global_batch_size=8")
+    whole, divided = told(capsys, *words, "micro_batch_size=0,2")
+    assert whole["memory"]["largest_batch"]
+    assert (divided["memory"]["fits"], divided["memory"]["largest_batch"]) == (True, None)
+
+
+def test_a_job_over_machines_is_shown_without_its_network(capsys):
+    words = (*RESNET, "device=h100", "precision=fp16", "global_batch_size=2048", "report.epochs=90")
+    one, several = told(capsys, *words, "num_workers=8,16")
+    assert one["left_out"] == []
+    assert several["left_out"] == ["the network between its machines is not in the time"]
+    assert main(["predict", *words, "num_workers=16"]) == 0
+    assert "(predicted, without network, set-up and boot)" in capsys.readouterr().out
+
+
+def test_settings_that_may_not_fit_are_no_cheapest_beside_others(capsys):
+    words = (*RESNET, "precision=fp16", "global_batch_size=2048", "report.epochs=90")
+    assert main(["predict", *words, "device=rtx_4090", "num_workers=4,8"]) == 0
+    line, *_ = capsys.readouterr().out.splitlines()
+    assert " on rtx_4090 in fp16, batch 2,048, 8 workers: " in line
+    assert "Left out: 1 setting that may not fit, by the notes on memory." in line
+    assert main(["predict", *words, "device=rtx_4090", "num_workers=4"]) == 0
+    line, *_ = capsys.readouterr().out.splitlines()
+    assert " 4 workers: " in line
+    assert line.endswith("Whether it fits is open: see the notes on memory.")
+
+
+def test_the_cheapest_spot_machine_is_named_where_it_is_another_than_on_demand(capsys):
+    words = (*RESNET, "precision=bf16", "global_batch_size=256", "report.epochs=90")
+    assert main(["predict", *words, "device=h100,tpu_v5e_8"]) == 0
+    line, *_ = capsys.readouterr().out.splitlines()
+    assert "Cheapest, h100 in bf16, batch 256: " in line
+    assert "Cheapest as a spot machine, tpu_v5e_8 in bf16, batch 256: " in line
+    assert main(["predict", *words, "device=h100,b200"]) == 0
+    assert "Cheapest as a spot machine" not in capsys.readouterr().out
+
+
+def test_a_goal_or_a_limit_is_said_to_decide_nothing_in_a_table(capsys):
+    words = (*RESNET, "device=h100", "precision=fp16", "report.epochs=90")
+    limits = ("report.goal=cheapest", "report.deadline_hours=20")
+    assert main(["predict", *words, *limits]) == 0
+    line = "report.goal and report.deadline_hours: not regarded here, but by `predict advise`."
+    assert line in capsys.readouterr().out.splitlines()
+    assert main(["predict", *words]) == 0
+    assert "not regarded" not in capsys.readouterr().out
+
+
+def test_advice_names_the_devices_that_no_trainer_can_use(capsys):
+    words = ("+sweep=single", *RESNET, "precision=bf16", "report.epochs=90")
+    assert main(["predict", "advise", *words, "device=h100,tpu_v5e_8,gaudi3"]) == 0
+    (line,) = (line for line in capsys.readouterr().out.splitlines() if "Not compared" in line)
+    assert "tpu_v5e_8 in bf16 (torch_ddp does not train on a TPU" in line
+    assert "gaudi3 in bf16 (gaudi3 trains with Intel's Gaudi software alone" in line
+    assert main(["predict", "advise", *words, "device=h100"]) == 0
+    assert "Not compared" not in capsys.readouterr().out

@@ -3,10 +3,13 @@
 from dataclasses import replace
 
 import pytest
-from builders import trial_spec
+from builders import record, train_result, trial_spec
 
+from orchestrator.core.result import TrialRecord
 from orchestrator.core.trial_spec import TrialSpec
-from orchestrator.predict.step_time.own_records import is_current, of_source
+from orchestrator.predict.step_time.bundled_models import default_models
+from orchestrator.predict.step_time.estimator import measured_step
+from orchestrator.predict.step_time.own_records import is_current, of_source, step_measurements
 from workloads.registry import cached_workload
 from workloads.script.command import EXAMPLES, version_with
 
@@ -50,3 +53,25 @@ def test_a_record_of_a_script_is_current_until_its_version_or_its_data_changes(t
     assert is_current(replace(one, data=cached_workload("script", named).data))
     assert not is_known(workload_version=spec.version + 1)
     assert not is_known(data="own:script:0")
+
+
+def measured(*, is_busy: bool, repeat: int) -> TrialRecord:
+    version = cached_workload("lenet5", {}).version
+    load = (9.0, 9.0) if is_busy else (0.5, 0.6)
+    spec = trial_spec(workload="lenet5", workload_version=version, repeat=repeat)
+    return record(spec=spec, result=train_result(load_average=load))
+
+
+def test_noisy_records_are_marked_and_known_less_well_unless_quiet_ones_decide():
+    prior = default_models().prior
+    noisy, quiet = measured(is_busy=True, repeat=0), measured(is_busy=False, repeat=1)
+    (one,) = step_measurements([noisy], devices=("cpu",))
+    assert one.is_noisy
+    marked = measured_step([one], prior)
+    assert marked.source.endswith(", noisy")
+    assert marked.high / marked.likely > 1.6
+    (deciding,) = step_measurements([noisy, quiet], devices=("cpu",))
+    assert not deciding.is_noisy
+    known = measured_step([deciding], prior)
+    assert "noisy" not in known.source
+    assert known.high / known.likely < 1.2

@@ -266,11 +266,11 @@ def _conditioned(judged: Sequence[CandidateSetting], job: Job, errors: ErrorMode
     mean, covariance = np.zeros(len(judged)), np.zeros((len(judged), len(judged)))
     if not with_prior:
         return GaussianPosterior(mean=mean, covariance=covariance)
-    measured: dict[tuple[str, int], tuple[int, Level]] = {}
+    measured: dict[tuple[str, str, int], tuple[int, Level]] = {}
     for index, (one, prior) in enumerate(with_prior):
         if one.quiet:
             level = build_level([run.step_seconds for run in one.quiet], errors)
-            key = (prior.hardware, prior.batch_size)
+            key = (prior.hardware, prior.program, prior.batch_size)
             if key not in measured or level.mean < measured[key][1].mean:
                 measured[key] = (index, level)
     posterior = compute_posterior([prior for _, prior in with_prior], errors.correlation)

@@ -353,3 +353,16 @@ def test_weights_are_in_any_unit():
         for unit in (0.5, 1.0, 64.0)
     }
     assert found == {(0.375, 0.125, 0.5)}
+
+
+def test_two_programs_of_one_step_do_not_err_exactly_alike():
+    whole, sharded = prior(), prior(program="sharding=full", log_seconds=-0.11)
+    found = compute_posterior([whole, sharded], CORRELATION)
+    advice = assess(found, fastest())
+    assert 0.6 < advice.chance < 0.95, "a tenth less time is no certainty"
+    assert (
+        assess(compute_posterior([whole, replace(sharded, program="")], CORRELATION), fastest()).chance > 0.99
+    )
+    measured = found.given({0: math.log(1.3)}, deviation=0.02)
+    assert measured.mean[1] == pytest.approx(0.95 * math.log(1.3) - 0.11, abs=0.01)
+    assert measured.deviation[1] < found.deviation[1] / 2, "it is known better by the other program"
