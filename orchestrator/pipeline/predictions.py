@@ -206,14 +206,16 @@ def predicted(overrides: Sequence[str], *, working_directory: Path) -> tuple[Pre
             instance=named.instances.get(point.device.name),
             command=_find_command(point, repeated_words=repeated),
         )
-        step: Estimate | Refusal | None
+        step: Estimate | Refusal
         if isinstance(query := inputs.build_query(point), Refusal):
             return answer(roofline=None, step=query)
         compiled, fit = inputs.find_answers(alike[inputs.identity(point)])
         memory = query.memory and replace(query.memory, counted=fit)
         if repeats := inputs.find_repeats(point):
             step = measured_step(repeats, models.prior)
-        elif not (step := find_obstacle(query) or _too_large(point, memory)):
+        elif misfit := _too_large(point, memory):
+            step = find_obstacle(query) or misfit  # a smaller step would be refused for it too
+        else:
             step = compiled or corrected(build_published_estimate(query, models), None).step
             step = inputs.loader_rates.limit(step, point)
         return answer(
