@@ -255,7 +255,7 @@ def test_the_cheapest_spot_machine_is_named_where_it_is_another_than_on_demand(c
     assert "Cheapest as a spot machine" not in capsys.readouterr().out
 
 
-def test_a_goal_or_a_limit_is_said_to_decide_nothing_in_a_table(capsys):
+def test_keys_of_goals_and_limits_are_named_as_ignored_in_a_table(capsys):
     words = (*RESNET, "device=h100", "precision=fp16", "report.epochs=90")
     limits = ("report.goal=cheapest", "report.deadline_hours=20")
     assert main(["predict", *words, *limits]) == 0
