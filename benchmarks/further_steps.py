@@ -20,7 +20,7 @@ from orchestrator.core.estimate import Estimate
 from orchestrator.predict.step_time.bundled_models import default_models
 from orchestrator.predict.step_time.crossed_effects import CrossedEffects
 from orchestrator.predict.step_time.published_estimate import build_published_estimate, estimate_by
-from orchestrator.predict.step_time.step_query import SLOW_LINK, StepQuery
+from orchestrator.predict.step_time.step_query import FASTEST_PCIE, StepQuery
 
 sys.path.append(str(Path(__file__).parents[1] / "tools"))
 
@@ -126,7 +126,7 @@ _FLOAT8_TOO = ("LLM.Q", "torchao")
 
 
 def _is_over_pcie(one: Held) -> bool:
-    return one.query.shards > 1 and (one.query.device.link_bytes_per_second or math.inf) < SLOW_LINK
+    return one.query.shards > 1 and (one.query.device.link_bytes_per_second or math.inf) < FASTEST_PCIE
 
 
 if __name__ == "__main__":

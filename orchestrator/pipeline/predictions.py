@@ -221,7 +221,8 @@ def predicted(overrides: Sequence[str], *, working_directory: Path) -> tuple[Pre
         return answer(
             roofline=query.roofline,
             step=step,
-            knows_network=bool(repeats) or query.is_over_network,
+            has_run=bool(repeats),
+            knows_network=query.is_over_network,
             memory=memory,
             breakdown=inputs.find_breakdown(point, query),
             length=find_length(query.spec, point),
@@ -304,7 +305,7 @@ def _known_setting(
     if isinstance(query, Refusal):
         refusal = query
     elif too_large := _too_large(point, memory):
-        refusal = too_large
+        refusal = find_obstacle(query) or too_large
     elif reason := reason_against(point, trainer_info(point.trainer)):
         refusal = Refusal(reason=reason, to_measure="it with another trainer or precision")
     else:

@@ -64,6 +64,7 @@ class Prediction:
         step: seconds of one optimizer step, all replicas together.
         price: price of its devices.
         is_rented: a machine starts for it: a pool has its devices, or they are not here.
+        has_run: True if the very step was measured.
         knows_network: True if the time has the network between its machines, should there be several.
         memory: least memory of a replica; None: its operations are unknown.
         breakdown: parts of the step; None: a peak or the operations are unknown.
@@ -79,6 +80,7 @@ class Prediction:
     step: Estimate | Refusal
     price: Price | Unpriced
     is_rented: bool
+    has_run: bool = False
     knows_network: bool = False
     memory: MemoryNeed | None = None
     breakdown: StepBreakdown | None = None
@@ -97,7 +99,13 @@ class Prediction:
     @property
     def is_without_network(self) -> bool:
         """True if it has several machines, and the network between them is not in its time."""
-        return isinstance(self.price, Price) and self.price.nodes > 1 and not self.knows_network
+        is_split = isinstance(self.price, Price) and self.price.nodes > 1
+        return is_split and not (self.has_run or self.knows_network)
+
+    @property
+    def may_not_fit(self) -> bool:
+        """True if its memory may not suffice."""
+        return self.memory is not None and self.memory.is_tight and not self.has_run
 
     @property
     def interval_factor(self) -> float | None:
@@ -177,7 +185,7 @@ def job_lines(predictions: Iterable[Prediction]) -> tuple[str, ...]:
             jobs[describe_job(one.point)].append(one)
     lines = []
     for name, found in jobs.items():
-        likely = [one for one in found if not (one.memory and one.memory.is_tight)]
+        likely = [one for one in found if not one.may_not_fit]
         costs = [cost for one in likely or found if (cost := one.job_cost)]
         fastest = min(costs, key=lambda one: (one.seconds.median, one.usd.median if one.usd else math.inf))
         line = job_line(_describe_length(found[0]), fastest, costs, job=name if len(jobs) > 1 else "")
@@ -313,10 +321,12 @@ def list_left_out(prediction: Prediction) -> list[str]:
     left_out = (
         ["the network between its machines is not in the time"] if prediction.is_without_network else []
     )
-    if prediction.point.trainer_options.get("compile") == "on":
+    point, memory = prediction.point, prediction.memory
+    is_compiled = point.trainer_options.get("compile") == "on"
+    if is_compiled and not prediction.has_run and point.precision != "fp8":
         left_out.append("what trainer.compile=on saves is not in the time")
-    if (memory := prediction.memory) and memory.is_tight:
-        left_out.append(memory.describe_doubt(prediction.point.device.name))
+    if memory and prediction.may_not_fit:
+        left_out.append(memory.describe_doubt(point.device.name))
     return left_out
 
 

@@ -110,8 +110,9 @@ def of_source(
 def repeated(own: Sequence[StepMeasurement], prior: ErrorPrior) -> LogRatioPosterior:
     """Return the posterior of log seconds from repeats of one step, at least one."""
     logs = [measurement.log_seconds for measurement in own]
-    deviation = max(prior.repeat, _NOISE) if any(one.is_noisy for one in own) else prior.repeat
-    return learned_from(logs, device=math.inf, workload=deviation, freedom=prior.freedom)
+    if any(one.is_noisy for one in own):  # what disturbs a host disturbs all repeats there
+        return learned_from([fmean(logs)], device=math.inf, workload=_NOISE, freedom=prior.freedom)
+    return learned_from(logs, device=math.inf, workload=prior.repeat, freedom=prior.freedom)
 
 
 def _own(record: TrialRecord) -> Iterator[StepMeasurement]:

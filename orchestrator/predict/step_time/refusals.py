@@ -6,7 +6,7 @@ from orchestrator.core.estimate import Refusal
 from orchestrator.core.printable import PROGRAM
 from orchestrator.predict.step_time.analytic import COUNTS, beyond
 from orchestrator.predict.step_time.bundled_models import DefaultModels
-from orchestrator.predict.step_time.step_query import StepQuery
+from orchestrator.predict.step_time.step_query import LEAST_NVLINK, StepQuery
 from orchestrator.train.precision import PRECISIONS
 from workloads.cost import find_cost
 
@@ -125,20 +125,25 @@ def _over_unknown_network(query: StepQuery, own: Sequence[StepQuery]) -> Refusal
     is_alike = query.is_transformer and query.device.kind == "gpu"
     if is_known or query.hosts == 1 or not (is_alike or query.shards not in (1, query.replicas)):
         return None
-    if not query.is_over_network:
-        reason = "the network between hosts is unknown; cluster.network_gbps has the Gb/s of one host"
-    elif query.crosses_pcie:
+    if query.crosses_pcie:
         reason = "no published step has several hosts without NVLink"
+    elif not query.is_over_network:
+        reason = "the network between hosts is unknown; cluster.network_gbps has the Gb/s of one host"
     else:
         return None
     return Refusal(reason=reason, to_measure="this point")
 
 
 def _unlike_published_language(query: StepQuery, own: Sequence[StepQuery]) -> Refusal | None:
-    """Explain that no published step of a transformer has such long samples."""
+    """Explain that no published step of a transformer has such long samples, or such a link."""
     if not query.is_transformer or any(one.device.name == query.device.name for one in own):
         return None
     tokens = query.spec.tokens_per_sample or 0
+    if query.has_unpublished_link:
+        reason = (
+            f"published shards are linked by NVLink from {LEAST_NVLINK:.0e} bytes a second on, or by PCIe"
+        )
+        return Refusal(reason=reason, to_measure="this point")
     if tokens <= _MOST_TOKENS:
         return None
     reason = f"samples have at most {_MOST_TOKENS:,} tokens in published steps, not {tokens:,.0f}"

@@ -38,7 +38,8 @@ _UNLIKE_ALL = (Custom, Rbm)
 _LANGUAGE_JOB = "causal_lm"
 _HALF = ("bf16", "fp16", "fp8")
 _DEVICES_OF_HOST = 8  # where it is not said over how many hosts they are
-SLOW_LINK = 4e11  # bytes a second below which a link is PCIe, and not NVLink
+FASTEST_PCIE = 1e11  # bytes a second in both directions, above those of 16 lanes of its fourth version
+LEAST_NVLINK = 4e11  # the slowest between shards of transformers in published steps
 PCIE_SECONDS = 3.8  # of an exchange over those at its bandwidth: mean of four machines with 1.5 to 9.4
 _FLOAT8_SAVING = 0.29  # of the time of linear layers, with the casts: mean of 13 published pairs
 _STEPS_OF_DOUBLING = 4
@@ -127,9 +128,19 @@ class StepQuery:
     @property
     def crosses_pcie(self) -> bool:
         """True if shards are exchanged over PCIe, and its bandwidth was not measured here."""
-        is_measured = self.calibration is not None and self.calibration.exchange_bytes_per_second
-        link = math.inf if is_measured else self.device.link_bytes_per_second or math.inf
-        return self.is_transformer and self.shards > 1 and link < SLOW_LINK
+        return self.exchanges_shards and (self.device.link_bytes_per_second or math.inf) < FASTEST_PCIE
+
+    @property
+    def has_unpublished_link(self) -> bool:
+        """True if shards are exchanged over a link between PCIe and the slowest published NVLink."""
+        link = self.device.link_bytes_per_second or math.inf
+        return self.exchanges_shards and FASTEST_PCIE <= link < LEAST_NVLINK
+
+    @property
+    def exchanges_shards(self) -> bool:
+        """True if a transformer's shards are exchanged, over a link that was not measured here."""
+        is_measured = self.calibration is not None and bool(self.calibration.exchange_bytes_per_second)
+        return self.is_transformer and self.shards > 1 and not is_measured
 
     def _find_link(self, link: float | None) -> float | None:
         """Return the bandwidth of a replica's exchange, over its link or the network of its host."""

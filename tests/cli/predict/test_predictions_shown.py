@@ -179,6 +179,7 @@ def test_own_records_of_a_step_go_before_the_count(working_directory, capsys):
         capsys, "workload=vgg16", "workload.image_size=32", "device=t4", "global_batch_size=65536"
     )
     assert known["step_seconds"]["median"] == pytest.approx(0.1)
+    assert known["left_out"] == [], "a step that has run fits"
 
 
 SCRIPT = (
@@ -253,6 +254,11 @@ def test_the_cheapest_spot_machine_is_named_where_it_is_another_than_on_demand(c
     assert "Cheapest as a spot machine, tpu_v5e_8 in bf16, batch 256: " in line
     assert main(["predict", *words, "device=h100,b200"]) == 0
     assert "Cheapest as a spot machine" not in capsys.readouterr().out
+    bert = ("workload=bert_base", "precision=fp16", "global_batch_size=32", "report.samples=2200000")
+    assert main(["predict", *bert, "device=h100,a100_40"]) == 0
+    line, *_ = capsys.readouterr().out.splitlines()
+    assert "which is the cheapest" in line
+    assert "Cheapest as a spot machine" not in line, "the longer job costs more as one than this on demand"
 
 
 def test_keys_of_goals_and_limits_are_named_as_ignored_in_a_table(capsys):

@@ -161,3 +161,10 @@ def test_float8_is_refused_where_no_published_step_is_like_it():
     assert refuse(adapters) == unlike
     older = replace(whole, device=CATALOGUE.devices["a100_80"], is_compiled=True)
     assert refuse(older).startswith("a100_80 has no fp8 arithmetic")
+
+
+@pytest.mark.parametrize(("device", "precision"), [("v100_32", "fp16"), ("tpu_v4_8", "bf16")])
+def test_shards_over_a_link_between_pcie_and_published_nvlink_are_refused(device, precision):
+    query = ask(device, 8, size="1b", precision=precision)
+    assert not query.crosses_pcie
+    assert refuse(query).startswith("published shards are linked by NVLink from 4e+11 bytes a second on")

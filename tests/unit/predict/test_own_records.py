@@ -70,6 +70,8 @@ def test_noisy_records_are_marked_and_known_less_well_unless_quiet_ones_decide()
     marked = measured_step([one], prior)
     assert marked.source.endswith(", noisy")
     assert marked.high / marked.likely > 1.6
+    several = step_measurements([measured(is_busy=True, repeat=one) for one in range(5)], devices=("cpu",))
+    assert measured_step(several, prior).high / marked.high == pytest.approx(1), "noise has one cause"
     (deciding,) = step_measurements([noisy, quiet], devices=("cpu",))
     assert not deciding.is_noisy
     known = measured_step([deciding], prior)

@@ -109,11 +109,13 @@ def _describe_cheaper_spot(cheapest: JobCost, priced: Sequence[JobCost]) -> str:
 
     Of the settings that cost least on demand alone, as each is a simulation of interruptions.
     """
-    longer = [one for one in priced if one.usd and one.seconds.median >= LEAST_SHOWN_SECONDS]
-    first = sorted(longer, key=lambda one: one.usd.median if one.usd else math.inf)[:_MOST_SPOTS]
+    first = sorted(priced, key=lambda one: one.usd.median if one.usd else math.inf)[:_MOST_SPOTS]
     known = [(spot.usd.median, one, spot) for one in first if (spot := one.spot)]
     usd, other, spot = min(known, key=lambda one: one[0], default=(math.inf, cheapest, None))
-    if spot is None or not math.isfinite(usd) or other.setting == cheapest.setting:
+    is_long = other.seconds.median >= LEAST_SHOWN_SECONDS
+    if spot is None or other.setting == cheapest.setting or not is_long:
+        return ""
+    if cheapest.usd is None or usd >= cheapest.usd.median:
         return ""
     return (
         f"Cheapest as a spot machine, {other.setting}: {about(spot.seconds)}, ${number(usd, digits=_DIGITS)}."

@@ -8,7 +8,7 @@ log(measured / estimate) is normal. It is the sum of two errors:
 
     covariance = d d' [same hardware] + w w' (1 if same hardware else r) exp(-|log2(b / c)| / l)
 
-Between two programs on the hardware, as with and without shards, it is multiplied by `_OF_PROGRAMS`.
+Between two programs, as with and without shards, it is multiplied by `_OF_PROGRAMS`.
 """
 
 from collections.abc import Mapping, Sequence
