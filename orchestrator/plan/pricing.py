@@ -254,9 +254,10 @@ class PriceBook:
         accelerators = {name: count for name, count in counts.items() if self.devices[name].kind != "cpu"}
         # the host of an accelerator has a processor
         rented = accelerators if trial.num_hosts == 1 and accelerators else counts
+        num_hosts = 1 if trial.other_devices else trial.num_hosts  # each kind of device has hosts of its own
         return price_together(
             [
-                self._find(self.devices[name], count, pool=pool, num_hosts=trial.num_hosts)
+                self._find(self.devices[name], count, pool=pool, num_hosts=num_hosts)
                 for name, count in rented.items()
             ]
         )

@@ -19,7 +19,7 @@ PREDICTION = {
     *("workload", "workload_options", "device", "instance", "precision", "num_workers", "num_hosts"),
     *("global_batch_size", "micro_batch_size", "activation_checkpointing", "sharding"),
     *("provenance", "step_seconds", "source", "past_hits"),
-    *("refusal", "interval_factor"),
+    *("refusal", "interval_factor", "left_out"),
     *("command", "input", "job"),
     *("memory", "parts_seconds", "roofline_seconds", "usd_per_million_samples", "price_marks", "price"),
     *("tokens_per_sample", "tokens_per_second", "usd_per_million_tokens"),

@@ -57,7 +57,7 @@ def test_several_cheaper_machines_are_shown_beside_one_that_holds_all_workers(ca
     assert main([*words, "num_hosts=1,2"]) == 0
     out = " ".join(capsys.readouterr().out.split())
     assert "on t4 in fp32, batch 64, 8 workers on 2 hosts: " in out
-    assert "$90 (predicted, without set-up and boot), which is the cheapest" in out
+    assert "$90 (predicted, without network, set-up and boot), which is the cheapest" in out
     assert "the network between its machines is not in the time" in out
 
 

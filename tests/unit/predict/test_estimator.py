@@ -57,9 +57,10 @@ def trial(**changes):
 
 
 def took(spec, seconds, **changes):
-    """Build the trial's record with that step time."""
+    """Build the trial's record with that step time, in which one core was busy."""
     blocks = (tuple([10 * seconds] * 6),)
-    return record(placement=placement(spec, **changes), result=train_result(block_seconds=blocks))
+    result = train_result(block_seconds=blocks, cpu_seconds=(60 * seconds,))
+    return record(placement=placement(spec, **changes), result=result)
 
 
 def slowed(factor, *, sweep="zoo", **changes):
