@@ -32,7 +32,7 @@ DRIVER_SHARE = 0.94
 
 
 MemoryVerdict = Literal["fits", "tight", "does not fit", "unknown"]
-"""Whether a step fits; `tight`: it may, and it is open whether all that is added to its tensors does too."""
+"""Verdict on a step; `tight`: its tensors may fit, and whether all that is added to them does is open."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

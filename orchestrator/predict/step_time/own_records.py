@@ -21,6 +21,10 @@ from workloads.spec import OWN_SOURCE
 _LENGTH_AND_CHANCE = ("steps", "seed", "repeat", "timing")
 _NAMES = tuple(field_.name for field_ in fields(TrialSpec) if field_.name not in _LENGTH_AND_CHANCE)
 
+_NOISE = 0.29
+"""Deviation of the logarithm of a noisy run: 9 of 10 lie within a factor of 1.6. Settings on a busy host took
+0.76 to 1.6 times as long a quarter of an hour later (docs/findings/search.md)."""
+
 Shape = Hashable
 
 
@@ -87,10 +91,6 @@ def find_fastest(own: Iterable[StepMeasurement]) -> tuple[StepMeasurement, ...]:
         min(repeats, key=lambda measurements: fmean(one.log_seconds for one in measurements), default=())
     )
 
-
-_NOISE = 0.29
-"""Deviation of the logarithm of a noisy run: 9 of 10 lie within a factor of 1.6. Settings on a busy host took
-0.76 to 1.6 times as long a quarter of an hour later (docs/findings/search.md)."""
 
 _Item = TypeVar("_Item")
 
