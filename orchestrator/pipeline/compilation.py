@@ -151,11 +151,8 @@ def find_compilers(settings: Settings, code_sha256: str, *, compiles: bool) -> C
         compiles=compiles,
         finds_largest=compiling.largest_batch,
     )
-    memory: dict[DeviceKind, MemoryCompiler] = {
-        "gpu": counter,
-        "tpu": NoCompiler(),
-        "accelerator": NoCompiler(),
-    }
+    none = NoCompiler()
+    memory: dict[DeviceKind, MemoryCompiler] = {"gpu": counter, "tpu": none, "accelerator": none}
     return Compilers(
         memory=memory | {compilers.kind: compilers.memory for compilers in added},
         time={compilers.kind: compilers.time for compilers in added},

@@ -164,7 +164,7 @@ class PredictionInputs:
             point.workload,
             tuple(sorted(point.workload_options.items())),
             point.device.name,
-            (point.precision, point.precision == "fp8" and point.trainer_options.get("compile")),
+            _name_arithmetic(point),
             point.num_workers,
             count_hosts(point, slots),
             point.global_batch_size,
@@ -206,16 +206,14 @@ def predicted(overrides: Sequence[str], *, working_directory: Path) -> tuple[Pre
             instance=named.instances.get(point.device.name),
             command=_find_command(point, repeated_words=repeated),
         )
-        step: Estimate | Refusal
+        step: Estimate | Refusal | None
         if isinstance(query := inputs.build_query(point), Refusal):
             return answer(roofline=None, step=query)
         compiled, fit = inputs.find_answers(alike[inputs.identity(point)])
         memory = query.memory and replace(query.memory, counted=fit)
         if repeats := inputs.find_repeats(point):
             step = measured_step(repeats, models.prior)
-        elif misfit := _too_large(point, memory):
-            step = find_obstacle(query) or misfit  # a smaller step would be refused for it too
-        else:
+        elif not (step := _too_large(point, query, memory)):
             step = compiled or corrected(build_published_estimate(query, models), None).step
             step = inputs.loader_rates.limit(step, point)
         return answer(
@@ -254,7 +252,7 @@ def advised(
     inputs = find_inputs(settings)
     errors = fit_error_model(inputs.models)
     jobs = group_jobs(settings.sweep.points, inputs.identity)
-    possible = group_jobs(filterfalse(_find_obstacle, settings.sweep.points), inputs.identity)
+    possible = group_jobs(filterfalse(_find_reason_against, settings.sweep.points), inputs.identity)
     found = []
     for name, points in jobs.items():
         job = build_job(
@@ -271,7 +269,7 @@ def advised(
     return tuple(found)
 
 
-def _find_obstacle(point: Point) -> str | None:
+def _find_reason_against(point: Point) -> str | None:
     """Return why its trainer cannot train a point; None: it can, or the workload refuses the input itself."""
     return None if unsuitable(point) else reason_against(point, trainer_info(point.trainer))
 
@@ -279,9 +277,9 @@ def _find_obstacle(point: Point) -> str | None:
 def _describe_impossible(settings: Iterable[tuple[Point, ...]]) -> tuple[str, ...]:
     """Describe the settings that no trainer of the sweep can train, in a sentence; empty: there are none."""
     reasons = {
-        f"{points[0].device.name} in {points[0].precision} ({_find_obstacle(points[0])})": None
+        f"{points[0].device.name} in {points[0].precision} ({_find_reason_against(points[0])})": None
         for points in settings
-        if all(map(_find_obstacle, points))
+        if all(map(_find_reason_against, points))
     }
     names = first_names(list(reasons), separator="; ")
     return (f"Not compared, as no trainer of the sweep can train there: {names}.",) if reasons else ()
@@ -304,8 +302,8 @@ def _known_setting(
     memory = None if isinstance(query, Refusal) else query.memory and replace(query.memory, counted=fit)
     if isinstance(query, Refusal):
         refusal = query
-    elif too_large := _too_large(point, memory):
-        refusal = find_obstacle(query) or too_large
+    elif too_large := _too_large(point, query, memory):
+        refusal = too_large
     elif reason := reason_against(point, trainer_info(point.trainer)):
         refusal = Refusal(reason=reason, to_measure="it with another trainer or precision")
     else:
@@ -413,11 +411,13 @@ def _step_query(point: Point) -> StepQuery | Refusal:
     )
 
 
-def _too_large(point: Point, need: MemoryNeed | None) -> Misfit | None:
-    """Explain that the step surely does not fit; None where it may fit."""
+def _too_large(point: Point, query: StepQuery, need: MemoryNeed | None) -> Refusal | None:
+    """Explain that the step surely does not fit, or why no smaller one is possible; None where it may fit."""
     misfit = need.describe_misfit(point.device.name) if need else ""
     if need is None or not misfit:
         return None
+    if obstacle := find_obstacle(query):
+        return obstacle
     smaller = _COUNTED_SMALLER if isinstance(need.counted, Verdict) else _find_smaller(need, point)
     return Misfit(reason=misfit, to_measure=smaller)
 
@@ -488,13 +488,18 @@ def _find_command(point: Point, *, repeated_words: Sequence[str]) -> str | None:
     return command_text([_NO_SWEEP, *repeated_words, *words])
 
 
+def _name_arithmetic(one: Point | TrialSpec) -> Hashable:
+    """Return the precision; of fp8 also whether a compiler fuses its casts, which decides its time."""
+    return one.precision, one.precision == "fp8" and one.trainer_options.get("compile")
+
+
 def _identity_of_trial(trial: TrialSpec) -> Hashable:
     """Return the identity of the point that the trial belongs to."""
     return (
         trial.workload,
         tuple(sorted(trial.workload_options.items())),
         trial.device,
-        (trial.precision, trial.precision == "fp8" and trial.trainer_options.get("compile")),
+        _name_arithmetic(trial),
         trial.num_workers,
         trial.num_hosts,
         trial.global_batch_size,
