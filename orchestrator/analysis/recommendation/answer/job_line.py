@@ -113,9 +113,8 @@ def _describe_cheaper_spot(cheapest: JobCost, priced: Sequence[JobCost]) -> str:
     known = [(spot.usd.median, one, spot) for one in first if (spot := one.spot)]
     usd, other, spot = min(known, key=lambda one: one[0], default=(math.inf, cheapest, None))
     is_long = other.seconds.median >= LEAST_SHOWN_SECONDS
-    if spot is None or other.setting == cheapest.setting or not is_long:
-        return ""
-    if cheapest.usd is None or usd >= cheapest.usd.median:
+    saves = cheapest.usd is not None and usd < cheapest.usd.median
+    if spot is None or other.setting == cheapest.setting or not (is_long and saves):
         return ""
     return (
         f"Cheapest as a spot machine, {other.setting}: {about(spot.seconds)}, ${number(usd, digits=_DIGITS)}."
