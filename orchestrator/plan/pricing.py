@@ -42,7 +42,7 @@ def find_price(
     Args:
         today: `2026-11-21`.
         pool: pool of the trial; None: the hardware is not known to be rented.
-        num_hosts: nodes that it holds; of 1, it holds as many as its devices take.
+        num_hosts: nodes that it asks for; where it asks for one, as many count as its devices take.
         instance: the device was asked for by its name, and it comes before cheaper ones; empty: by none.
         load_offers: reads the offers of all sellers, where a price needs them.
     """
@@ -124,11 +124,7 @@ def _find_listed_price(
     and is paid whole. A trial on CPUs has one instance a host for any number of workers. A trial in a pool
     has its nodes whole, as they are rented there.
     """
-    rented = (
-        _in_pool(pool, num_hosts)
-        if pool
-        else _rented_on_request(device, count, prices=prices, num_hosts=num_hosts)
-    )
+    rented = _in_pool(pool, num_hosts) if pool else _rented_on_request(device, count, prices, num_hosts)
     if isinstance(rented, Unpriced):
         return rented
     row = prices.rows.get(rented.region, {}).get(rented.instance)
@@ -176,7 +172,7 @@ def _in_pool(pool: Pool, num_hosts: int) -> RentedNodes:
 
 
 def _rented_on_request(
-    device: Device, count: int, *, prices: PriceList, num_hosts: int
+    device: Device, count: int, prices: PriceList, num_hosts: int
 ) -> RentedNodes | Unpriced:
     count = num_hosts if device.kind == "cpu" else count
     part = math.ceil(count / num_hosts)
