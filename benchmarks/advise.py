@@ -38,9 +38,9 @@ from orchestrator.analysis.recommendation.model.posterior import (
 )
 from orchestrator.config.cluster import load_cluster
 from orchestrator.core.estimate import ErrorCorrelation, StepPrior
+from orchestrator.extensions.predictions.step_time.bundled_models import default_models
+from orchestrator.extensions.predictions.step_time.error_model import ErrorPrior
 from orchestrator.extensions.profile_transfer.latency_data.read import read_latencies
-from orchestrator.predict.step_time.bundled_models import default_models
-from orchestrator.predict.step_time.error_model import ErrorPrior
 
 sys.path.append(str(Path(__file__).parents[1] / "tools"))
 

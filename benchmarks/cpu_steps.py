@@ -56,7 +56,12 @@ _JOBS = (
 _STEP_SECONDS, _CALIBRATION_SECONDS = 6.0, 2.0
 _MOST_STEPS = 30
 _PRODUCT_SIZE, _COPIED_BYTES = 1024, 2**27
-_SHALLOW, _DEEP, _WIDTH, _SAMPLES = 16, 64, 32, 8  # as of orchestrator.train.device_benchmark
+_SHALLOW, _DEEP, _WIDTH, _SAMPLES = (
+    16,
+    64,
+    32,
+    8,
+)  # as of predictions.device_benchmark
 _COLUMNS = ("device", "torch", "workload", "options", "global_batch_size", "precision", "step_seconds")
 
 

@@ -17,10 +17,13 @@ import numpy as np
 from orchestrator.config.cluster import load_cluster
 from orchestrator.core.device import Device
 from orchestrator.core.estimate import Estimate
-from orchestrator.predict.step_time.bundled_models import default_models
-from orchestrator.predict.step_time.crossed_effects import CrossedEffects
-from orchestrator.predict.step_time.published_estimate import build_published_estimate, estimate_by
-from orchestrator.predict.step_time.step_query import FASTEST_PCIE, StepQuery
+from orchestrator.extensions.predictions.step_time.bundled_models import default_models
+from orchestrator.extensions.predictions.step_time.crossed_effects import CrossedEffects
+from orchestrator.extensions.predictions.step_time.published_estimate import (
+    build_published_estimate,
+    estimate_by,
+)
+from orchestrator.extensions.predictions.step_time.step_query import FASTEST_PCIE, StepQuery
 
 sys.path.append(str(Path(__file__).parents[1] / "tools"))
 

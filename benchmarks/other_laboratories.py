@@ -1,6 +1,6 @@
 """Published steps of every laboratory, predicted by the others alone: errors and coverage.
 
-    python benchmarks/other_laboratories.py [--hits orchestrator/predict/step_time/data/past_hits.json]
+    python benchmarks/other_laboratories.py [--hits FILE]
 
 A laboratory is held out as a whole: all its machines, networks and frameworks. The coefficients of the parts
 and the deviations of the effects saw it; only PROFET and this project have the small steps that the former
@@ -21,15 +21,24 @@ from pathlib import Path
 import numpy as np
 
 from orchestrator.core import codec
-from orchestrator.predict.step_time.basis import BasisKind, HitTable, OwnKind, PastHits, nearest
-from orchestrator.predict.step_time.bundled_models import default_models
-from orchestrator.predict.step_time.crossed_effects import CrossedEffects, PublishedStep
+from orchestrator.extensions.predictions.step_time.basis import (
+    BasisKind,
+    HitTable,
+    OwnKind,
+    PastHits,
+    nearest,
+)
+from orchestrator.extensions.predictions.step_time.bundled_models import default_models
+from orchestrator.extensions.predictions.step_time.crossed_effects import CrossedEffects, PublishedStep
 
 sys.path.append(str(Path(__file__).parents[1] / "tools"))
 
 from effect_fitting import score
 
-_MADE_BY = "python benchmarks/other_laboratories.py --hits orchestrator/predict/step_time/data/past_hits.json"
+_MADE_BY = (
+    "python benchmarks/other_laboratories.py "
+    "--hits orchestrator/extensions/predictions/step_time/data/past_hits.json"
+)
 _SEED = 0
 _DRAWS = 4  # of a machine
 _LANGUAGE_MODELS = {"llama_style": "all weights", "causal_lm": "adapters"}

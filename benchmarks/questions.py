@@ -23,7 +23,7 @@ from pathlib import Path
 
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.estimate import Estimate
-from orchestrator.pipeline.predictions import predicted
+from orchestrator.extensions.predictions.predict_points import predicted
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
 from fine_tuning_questions import Expected, fine_tuning_questions

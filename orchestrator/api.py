@@ -21,15 +21,12 @@ from contextlib import contextmanager
 from dataclasses import replace
 from html import escape
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 from rich.console import Console
 
 from orchestrator.analysis.predictions.forecasts import list_predicted, predicted_table
-from orchestrator.analysis.recommendation.answer.answer import RankedSetting, Recommendation
-from orchestrator.analysis.recommendation.answer.job_line import format_job_lines
-from orchestrator.analysis.recommendation.answer.summary import format_sentence
-from orchestrator.analysis.recommendation.tables import build_tables
 from orchestrator.analysis.report.export import comparisons_frame, recommendations_frame
 from orchestrator.analysis.report.headline import build_headline
 from orchestrator.analysis.report.html import element, text
@@ -40,23 +37,12 @@ from orchestrator.analysis.tables.plan import plan_frame, plan_table
 from orchestrator.commands import sweep as verbs
 from orchestrator.commands.arguments import parsed_arguments
 from orchestrator.commands.doctor import load_diagnosis
-from orchestrator.commands.predict import split_order
-from orchestrator.commands.prediction_documents import prediction_document
 from orchestrator.core.errors import ConfigError
-from orchestrator.core.estimate import Refusal
 from orchestrator.core.placement import Plan
 from orchestrator.core.settings import Rerun, Settings
-from orchestrator.pipeline.predictions import advised, predicted
+from orchestrator.extension import load_parts
 from orchestrator.pipeline.report import SweepReport
 from orchestrator.plan.machine_state import Diagnosis
-from orchestrator.predict.prediction_table import (
-    Prediction,
-    input_lines,
-    job_lines,
-    note_lines,
-    ordered,
-    prediction_table,
-)
 from orchestrator.terminal.diagnosis import describe_machine
 from orchestrator.terminal.printing import display_path, print_line, summarise_totals
 
@@ -79,8 +65,13 @@ def format_html(table: Table) -> str:
     return element("table", element("caption", text(table.title)), head, body) + note
 
 
+def format_paragraphs(sentences: Iterable[str]) -> str:
+    """Write each sentence as a paragraph of HTML."""
+    return "".join(f"<p>{escape(sentence)}</p>" for sentence in sentences)
+
+
 _WIDTH = 160  # of lines of progress
-_MOST_ROWS = 100  # that are shown of one table; data frames have all
+MOST_ROWS = 100  # that are shown of one table; data frames have all
 
 
 class Planned:
@@ -109,13 +100,13 @@ class Planned:
 
     def _repr_html_(self) -> str:
         table = plan_table(self.plan)
-        if len(table.rows) > _MOST_ROWS:
-            note = f"The first {_MOST_ROWS} of {len(table.rows):,} rows; `points` has every one."
-            table = replace(table, rows=table.rows[:_MOST_ROWS], note=note)
+        if len(table.rows) > MOST_ROWS:
+            note = f"The first {MOST_ROWS} of {len(table.rows):,} rows; `points` has every one."
+            table = replace(table, rows=table.rows[:MOST_ROWS], note=note)
         predicted = predicted_table(list_predicted(self.plan.forecasts))
-        first = cut(predicted, most_rows=_MOST_ROWS, others="`plan.forecasts` has every one")
+        first = cut(predicted, most_rows=MOST_ROWS, others="`plan.forecasts` has every one")
         tables = [table, *([first] if predicted.rows else [])]
-        return "".join(map(format_html, tables)) + _paragraphs(repr(self).splitlines())
+        return "".join(map(format_html, tables)) + format_paragraphs(repr(self).splitlines())
 
 
 class Report:
@@ -161,11 +152,11 @@ class Report:
         tables = (
             [named[MEASURED]] if MEASURED in named else list(named.values())[:1]
         )  # the page has the others
-        drawn = "".join(format_html(cut(table, most_rows=_MOST_ROWS)) for table in tables)
-        sentences = _paragraphs((*self.headline, *self.outcome.remarks))
+        drawn = "".join(format_html(cut(table, most_rows=MOST_ROWS)) for table in tables)
+        sentences = format_paragraphs((*self.headline, *self.outcome.remarks))
         where = escape(display_path(self.page))
         written = f'<p>report: <a href="{where}">{where}</a></p>' if self.outcome.has_page else ""
-        return f"{drawn}{sentences}{written}{_paragraphs(self.outcome.unwritten)}"
+        return f"{drawn}{sentences}{written}{format_paragraphs(self.outcome.unwritten)}"
 
 
 class Sentences(tuple[str, ...]):
@@ -175,111 +166,6 @@ class Sentences(tuple[str, ...]):
 
     def __repr__(self) -> str:
         return "\n".join(self)
-
-
-class Predictions:
-    """Predictions of points, shown in a notebook.
-
-    Attributes:
-        points: the predictions as values.
-    """
-
-    def __init__(self, points: tuple[Prediction, ...]) -> None:
-        self.points = points
-
-    @property
-    def results(self) -> pd.DataFrame:
-        """One row a point: times in seconds with 90% intervals, their provenance, or the refusal."""
-        return pd.DataFrame(map(_predicted_row, self.points))
-
-    @property
-    def sentences(self) -> Sentences:
-        """Sentences on the time and cost of the jobs, and on the basis of the predictions."""
-        return Sentences((*job_lines(self.points), *input_lines(self.points), *note_lines(self.points)))
-
-    def __repr__(self) -> str:
-        columns = ["workload", "device", "precision", "global_batch_size", "provenance", "step_seconds"]
-        return f"{self.results[columns].to_string(index=False)}\n{self.sentences!r}"
-
-    def _repr_html_(self) -> str:
-        table = cut(prediction_table(self.points), most_rows=_MOST_ROWS, others="`results` has every one")
-        return format_html(table) + _paragraphs(self.sentences)
-
-
-def _predicted_row(one: Prediction) -> dict[str, object]:
-    document = prediction_document(one)
-    step, usd, job = (
-        document["step_seconds"] or {},
-        document["usd_per_million_samples"] or {},
-        document["job"],
-    )
-    names = ("workload", "device", "instance", "precision", "num_workers", "num_hosts", "global_batch_size")
-    return {
-        **{name: document[name] for name in names},
-        "provenance": document["provenance"],
-        "step_seconds": step.get("median"),
-        "step_seconds_low": step.get("low"),
-        "step_seconds_high": step.get("high"),
-        "usd_per_million_samples": usd.get("median"),
-        "job_samples": job and job["samples"],
-        "job_seconds": job and job["seconds"]["median"],
-        "job_usd": job and job["usd"] and job["usd"]["median"],
-        "source": document["source"],
-        "refusal": one.step.reason if isinstance(one.step, Refusal) else None,
-        "command": document["command"],
-    }
-
-
-class Advice:
-    """Answers for the jobs of a sweep, shown in a notebook.
-
-    Attributes:
-        answers: the recommendations as values.
-    """
-
-    def __init__(self, answers: tuple[Recommendation, ...]) -> None:
-        self.answers = answers
-
-    @property
-    def recommendations(self) -> pd.DataFrame:
-        """One row a job, as `Report.recommendations`."""
-        return recommendations_frame(self.answers)
-
-    @property
-    def settings(self) -> pd.DataFrame:
-        """One row a judged setting of a job, the leader first."""
-        return pd.DataFrame(
-            [_standing_row(answer, one) for answer in self.answers for one in answer.standings]
-        )
-
-    @property
-    def sentences(self) -> Sentences:
-        """Sentences on the time and cost of each job, and the answers."""
-        return Sentences((*format_job_lines(self.answers), *map(format_sentence, self.answers)))
-
-    def __repr__(self) -> str:
-        return repr(self.sentences)
-
-    def _repr_html_(self) -> str:
-        tables = (cut(table, most_rows=_MOST_ROWS) for table in build_tables(self.answers))
-        return "".join(map(format_html, tables)) + _paragraphs(self.sentences)
-
-
-def _standing_row(answer: Recommendation, one: RankedSetting) -> dict[str, object]:
-    return {
-        "job": answer.job,
-        "setting": one.setting,
-        "provenance": one.provenance,
-        "chance": one.chance,
-        "seconds": one.seconds.median,
-        "seconds_low": one.seconds.low,
-        "seconds_high": one.seconds.high,
-        "usd": one.usd.median if one.usd else None,
-        "price_marks": one.price_marks,
-        "samples_per_second": one.samples_per_second.median,
-        "quality": one.quality.estimate if one.quality else None,
-        **{name: value for name, value in one.factors.items() if name not in ("setting", "provenance")},
-    }
 
 
 class Health:
@@ -323,36 +209,6 @@ class Health:
         return f"<pre>{escape(repr(self))}</pre>"
 
 
-def predict(*words: str) -> Predictions:
-    """Predict times and costs of points; no trial starts.
-
-    Args:
-        words: as after `python -m orchestrator predict`: `"workload=resnet50", "device=t4,h100"`.
-
-    Raises:
-        OrchestratorError: the request is invalid or cannot be satisfied.
-    """
-    order, rest = split_order(words)
-    with _parsed(rest) as overrides:
-        return Predictions(ordered(predicted(overrides, working_directory=Path.cwd()), order))
-
-
-def advise(*words: str, confidence: float | None = None) -> Advice:
-    """Recommend a setting for every job of a sweep from all records and predictions; no trial starts.
-
-    Args:
-        words: as after `python -m orchestrator predict advise`.
-        confidence: probability above which an answer is settled; None: that of the search.
-
-    Raises:
-        OrchestratorError: the request is invalid or cannot be satisfied.
-    """
-    if confidence is not None and not 0 < confidence < 1:
-        raise ConfigError(f"confidence={confidence} must be a number between 0 and 1")
-    with _parsed(words) as overrides:
-        return Advice(advised(overrides, confidence=confidence, working_directory=Path.cwd()))
-
-
 def doctor(*words: str) -> Health:
     """Diagnose what this machine can train on, and what a sweep lacks on it.
 
@@ -362,7 +218,7 @@ def doctor(*words: str) -> Health:
     Raises:
         OrchestratorError: the request is invalid.
     """
-    with _parsed(words) as overrides:
+    with parse_words(words) as overrides:
         return Health(load_diagnosis(overrides))
 
 
@@ -416,6 +272,15 @@ def report(*words: str) -> Report:
         return Report(verbs.report(settings, console=console))
 
 
+def __getattr__(name: str) -> Any:
+    """Return a function of an extension: `predict` and `advise` are those of the predictions."""
+    # `import` asks for `__path__` while an extension is being imported that imports this module
+    for functions in () if name.startswith("_") else load_parts("functions"):
+        if name in functions:
+            return functions[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 def _build_rerun(failed: bool, trial_ids: str | Iterable[str]) -> Rerun:
     ids = [trial_ids] if isinstance(trial_ids, str) else trial_ids
     return Rerun(failed=failed, trial_ids=frozenset(ids))
@@ -425,7 +290,7 @@ def _build_rerun(failed: bool, trial_ids: str | Iterable[str]) -> Rerun:
 def _requested(words: tuple[str, ...]) -> Iterator[tuple[Settings, Console]]:
     """Yield the settings and a plain console: a notebook does not render live tables and colours."""
     logging.getLogger("ray.widgets").setLevel(logging.ERROR)  # ray 2.60, imported here, asks for ipywidgets
-    with _parsed(words) as overrides:
+    with parse_words(words) as overrides:
         yield (
             verbs.load_settings(overrides),
             Console(force_terminal=False, force_jupyter=False, width=_WIDTH),
@@ -433,14 +298,10 @@ def _requested(words: tuple[str, ...]) -> Iterator[tuple[Settings, Console]]:
 
 
 @contextmanager
-def _parsed(words: Sequence[str]) -> Iterator[list[str]]:
+def parse_words(words: Sequence[str]) -> Iterator[list[str]]:
     """Yield the words for Hydra. Raises ConfigError: one of them is a command or a flag."""
     with parsed_arguments(words) as overrides:
         for word in overrides:
             if "=" not in word and not word.startswith("~"):
                 raise ConfigError(f"{word!r} is not KEY=VALUE; commands and flags are for the command line")
         yield overrides
-
-
-def _paragraphs(sentences: Iterable[str]) -> str:
-    return "".join(f"<p>{escape(sentence)}</p>" for sentence in sentences)

@@ -17,8 +17,7 @@ from types import FrameType
 from rich.console import Console
 
 from orchestrator.commands.catalogue import shared_flags
-from orchestrator.commands.catalogue.catalogue import list_commands
-from orchestrator.commands.catalogue.predictions import TOOLS
+from orchestrator.commands.catalogue.catalogue import TOOLS, list_commands
 from orchestrator.commands.command_line import DONE, INTERRUPTED, WRONG_REQUEST, Command, CommandLine, parse
 from orchestrator.commands.help_text import format_help, help_text, overview
 from orchestrator.config.places import config_folders, options_in, place_words, split_places

@@ -21,7 +21,7 @@ GROUP = "orchestrator.extensions"
 VARIABLE = "ORCHESTRATOR_EXTENSIONS"
 """Environment variable with these values, for processes in environments without the distributions."""
 
-Hook = Literal["trainers", "commands", "report_section", "step_compilers"]
+Hook = Literal["trainers", "commands", "functions", "report_section", "predictor", "step_compilers"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +31,9 @@ class Extension:
     Attributes:
         trainers: tuple of `core.trainer.TrainerInfo`.
         commands: tuple of `commands.command_line.Command`.
+        functions: mapping of names to functions that `orchestrator.api` has for notebooks.
+        predictor: function of `Settings` and `pipeline.preflight.PreflightState` that returns a
+            `pipeline.planning.Predictor`.
         report_section: function of measurements and records that returns an `analysis.section.ReportSection`.
         step_compilers: function of `compile.compilers.CompilerSettings` that returns its `StepCompilers`.
     """
@@ -38,6 +41,8 @@ class Extension:
     name: str
     trainers: str = ""
     commands: str = ""
+    functions: str = ""
+    predictor: str = ""
     report_section: str = ""
     step_compilers: str = ""
 

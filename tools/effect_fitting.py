@@ -24,15 +24,20 @@ from numpy.typing import NDArray
 from published_steps import PROFET, PROJECT, MeasuredStep
 from scipy.optimize import brentq, least_squares, minimize
 
-from orchestrator.extensions.profile_transfer.models.conformal import compute_quantile
-from orchestrator.extensions.profile_transfer.models.pairs import Floats
-from orchestrator.predict.step_time.analytic import LAUNCHES, Analytic, find_parts, performed_flops
-from orchestrator.predict.step_time.crossed_effects import (
+from orchestrator.extensions.predictions.step_time.analytic import (
+    LAUNCHES,
+    Analytic,
+    find_parts,
+    performed_flops,
+)
+from orchestrator.extensions.predictions.step_time.crossed_effects import (
     DEVICE_EFFECTS,
     HOST_EFFECTS,
     CrossedEffects,
     PublishedStep,
 )
+from orchestrator.extensions.profile_transfer.models.conformal import compute_quantile
+from orchestrator.extensions.profile_transfer.models.pairs import Floats
 
 _START = (0.5, 2.0, 2.0, 15.0, 0.5)
 _START_DEVIATION = 1.5

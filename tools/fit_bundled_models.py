@@ -2,7 +2,7 @@
 
     python tools/fit_bundled_models.py $ORCHESTRATOR_DATA/profet > default_models.json
 
-The package reads the file from orchestrator/predict/step_time/data/.
+The package reads the file from orchestrator/extensions/predictions/step_time/data/.
 """
 
 import json
@@ -22,9 +22,9 @@ from orchestrator.config.cluster import load_cluster
 from orchestrator.core import codec
 from orchestrator.core.device import Device
 from orchestrator.core.errors import ConfigError
+from orchestrator.extensions.predictions.step_time.analytic import COUNTS, peaks_at_work
+from orchestrator.extensions.predictions.step_time.bundled_models import DefaultModels, PublishedSizes
 from orchestrator.extensions.profile_transfer.latency_data.table import LatencyTable
-from orchestrator.predict.step_time.analytic import COUNTS, peaks_at_work
-from orchestrator.predict.step_time.bundled_models import DefaultModels, PublishedSizes
 
 _NOTICE = (
     "Fitted to measurements published with PROFET (Lee, Hur, Park and Lee 2022), ddps-lab/profet @e69477f, "

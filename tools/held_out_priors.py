@@ -14,9 +14,9 @@ from published_steps import query_of_latency
 
 from orchestrator.core.device import Device
 from orchestrator.core.estimate import StepPrior
-from orchestrator.predict.step_time.bundled_models import DefaultModels
-from orchestrator.predict.step_time.published_estimate import build_published_estimate
-from orchestrator.predict.step_time.step_priors import step_prior
+from orchestrator.extensions.predictions.step_time.bundled_models import DefaultModels
+from orchestrator.extensions.predictions.step_time.published_estimate import build_published_estimate
+from orchestrator.extensions.predictions.step_time.step_priors import step_prior
 
 
 def held_out_priors(

@@ -19,9 +19,9 @@ from scipy.optimize import nnls
 
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.estimate import ErrorCorrelation
+from orchestrator.extensions.predictions.step_time.error_model import ErrorPrior, learned_from
 from orchestrator.extensions.profile_transfer.models.conformal import compute_quantile, log_errors
 from orchestrator.extensions.profile_transfer.models.pairs import Floats
-from orchestrator.predict.step_time.error_model import ErrorPrior, learned_from
 
 _PULL = 0.03
 

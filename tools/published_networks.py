@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 
 from orchestrator.core.errors import ConfigError
+from orchestrator.extensions.predictions.step_time.analytic import find_parts
+from orchestrator.extensions.predictions.step_time.roofline import StepCost, count_step_cost
 from orchestrator.extensions.profile_transfer.latency_data.table import WORKLOAD, LatencyTable
 from orchestrator.extensions.profile_transfer.models.network_counts import CLASSES, WORKLOADS
-from orchestrator.predict.step_time.analytic import find_parts
-from orchestrator.predict.step_time.roofline import StepCost, count_step_cost
 from workloads.registry import workload
 from workloads.shapes import UnsuitableInputError
 from workloads.spec import Workload

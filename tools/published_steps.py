@@ -19,9 +19,9 @@ from orchestrator.core import codec
 from orchestrator.core.calibration import DeviceBenchmark
 from orchestrator.core.device import Device
 from orchestrator.core.errors import ConfigError
-from orchestrator.predict.step_time.analytic import Analytic, StepParts
-from orchestrator.predict.step_time.crossed_effects import Family, PublishedStep, StepLabels
-from orchestrator.predict.step_time.step_query import StepQuery
+from orchestrator.extensions.predictions.step_time.analytic import Analytic, StepParts
+from orchestrator.extensions.predictions.step_time.crossed_effects import Family, PublishedStep, StepLabels
+from orchestrator.extensions.predictions.step_time.step_query import StepQuery
 from workloads.registry import cached_workload
 
 PROFET = "PROFET"

@@ -108,6 +108,11 @@ def digits_for(value: Spread) -> int:
     return 2 if value.high - value.low > _WIDE * abs(value.median) else 3
 
 
+def format_spread(value: Spread) -> Number:
+    """Write an interval with as many digits as its width supports."""
+    return Number(spread(rounded(value), digits=digits_for(value)), value.median)
+
+
 def rounded(value: Spread) -> Spread:
     """Round an interval that is wider than a fifth to two digits, before the point too: 29,125 to 29,000."""
     digits = digits_for(value)

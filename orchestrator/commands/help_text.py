@@ -66,7 +66,7 @@ def help_text(
             *_two_columns((flag.usage, flag.summary) for flag in flags),
             "",
             "Examples",
-            *(line for example in _EXAMPLES for line in _format_example(example)),
+            *(line for example in _list_examples(commands) for line in _format_example(example)),
             "",
             *textwrap.wrap(_CODES, _WIDTH),
         )
@@ -92,6 +92,12 @@ def format_help(command: Command) -> str:
             f"Flags of every command, sweeps and config groups: {PROGRAM} --help",
         )
     )
+
+
+def _list_examples(commands: Iterable[Command]) -> Iterator[str]:
+    """Yield the examples without those of commands that no installed extension has."""
+    names = {command.name for command in commands}
+    return (one for one in _EXAMPLES if "=" in one.split()[0] or one.split()[0] in names)
 
 
 def _format_example(example: str) -> Iterator[str]:

@@ -15,7 +15,7 @@ from orchestrator.compile.compilers import CompilerSettings, MemoryCompiler, NoC
 from orchestrator.compile.step import StepProgram
 from orchestrator.compile.tensors import GpuTensorCounter
 from orchestrator.core.device import Device, DeviceKind
-from orchestrator.core.estimate import CompiledStep, Estimate, NotCompiled
+from orchestrator.core.estimate import CompiledStep, NotCompiled
 from orchestrator.core.memory_fit import NOT_COUNTED, NoFit, Verdict, choose_fit
 from orchestrator.core.placement import Plan
 from orchestrator.core.result import TrialRecord
@@ -97,7 +97,7 @@ def with_answers(record: TrialRecord, preflight: PreflightState) -> TrialRecord:
     )
 
 
-FindAnswers = Callable[[Iterable[Point]], tuple[Estimate | None, Verdict | NoFit | None]]
+FindAnswers = Callable[[Iterable[Point]], tuple[CompiledStep | None, Verdict | NoFit | None]]
 """Finds the compiled step, and the verdict on the memory, of points that differ in their trainer alone."""
 
 
@@ -105,13 +105,11 @@ def find_earlier_answers(settings: Settings) -> FindAnswers:
     """Return a function that uses what plans and sweeps compiled and counted earlier, and starts nothing."""
     if not settings.asks_compiler:
         return lambda _: (None, None)
-    from orchestrator.predict.step_time.compiled_estimate import compiled_estimate
-
     compilers = find_compilers(settings, hash_code(settings), compiles=False)
     environments = cache(partial(_build_environment, settings))
     origins = find_origins(settings)
 
-    def find_answers(points: Iterable[Point]) -> tuple[Estimate | None, Verdict | NoFit | None]:
+    def find_answers(points: Iterable[Point]) -> tuple[CompiledStep | None, Verdict | NoFit | None]:
         steps = [
             _build_program(point, point.device, environments(point.trainer), origins[point.workload])
             for point in points
@@ -127,7 +125,7 @@ def find_earlier_answers(settings: Settings) -> FindAnswers:
         fits = [
             compilers.memory[step.device.kind].find_fit(replace(step, list_lighter=tuple)) for step in steps
         ]
-        return compiled_estimate(compiled) if compiled else None, choose_fit(fits)
+        return compiled, choose_fit(fits)
 
     return find_answers
 

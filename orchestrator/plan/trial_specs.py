@@ -13,7 +13,7 @@ from orchestrator.core.trial_spec import TimingSpec, TrialSpec
 from workloads.registry import cached_workload
 from workloads.script.command import TORCH_DEVICES, version_with
 from workloads.shapes import UnsuitableInputError
-from workloads.spec import Workload, phase_steps
+from workloads.spec import OWN_SOURCE, Workload, phase_steps
 
 _USUAL = TimingSpec()
 
@@ -129,6 +129,18 @@ def find_version(spec: Workload, asked: Point | TrialSpec, *, device: str, kind:
         "torch_device": TORCH_DEVICES[kind],
     }
     return version_with(spec.version, spec.command, Path(spec.folder), values)
+
+
+def is_current(trial: TrialSpec) -> bool:
+    """Return whether the trial's workload still exists in that version, and has the same data of its own."""
+    try:
+        spec = cached_workload(trial.workload, trial.workload_options)
+    except ValueError:
+        return False
+    has_data = not spec.data_description or spec.find_data_key("") == (trial.data, OWN_SOURCE)
+    # a host's CPU is named where it computes; scripts do not run on TPUs
+    version = find_version(spec, trial, device=trial.device, kind="cpu" if trial.host_cpu else "gpu")
+    return has_data and version == trial.workload_version
 
 
 def _build_timing(spec: Workload, point: Point) -> TimingSpec:

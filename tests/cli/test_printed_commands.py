@@ -15,7 +15,7 @@ from orchestrator.analysis.recommendation.answer.next_step import command_for
 from orchestrator.analysis.recommendation.model.candidate import CandidateSetting, Job
 from orchestrator.cli import main
 from orchestrator.config.loader import load
-from orchestrator.predict.advised_jobs import list_overrides
+from orchestrator.extensions.predictions.advised_jobs import list_overrides
 
 HERE = ("trainer=noop", "executor=inline", "tracking=none", "outputs=my results", "compile=off")
 _COMMAND = re.compile(r"python -m orchestrator (?:'[^']*'|[^\s'`<]+| )+")

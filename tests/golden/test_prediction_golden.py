@@ -12,10 +12,10 @@ import pytest
 from rich.console import Console
 
 from orchestrator.core.estimate import Estimate
-from orchestrator.pipeline.predictions import predicted
-from orchestrator.predict.breakdown_table import breakdown_sentence, breakdown_table
-from orchestrator.predict.prediction_table import describe_basis, note_lines, prediction_table
-from orchestrator.predict.step_breakdown import StepBreakdown
+from orchestrator.extensions.predictions.breakdown_table import breakdown_sentence, breakdown_table
+from orchestrator.extensions.predictions.predict_points import predicted
+from orchestrator.extensions.predictions.prediction_table import describe_basis, note_lines, prediction_table
+from orchestrator.extensions.predictions.step_breakdown import StepBreakdown
 from orchestrator.terminal.screen import Screen
 
 FOLDER = Path(__file__).with_name("terminal")

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from orchestrator.core import codec
+from orchestrator.extensions.predictions.step_time.bundled_models import DefaultModels, default_models
 from orchestrator.extensions.profile_transfer.latency_data.bundled import default_profiles
 from orchestrator.extensions.profile_transfer.latency_data.read import read_latencies
 from orchestrator.extensions.profile_transfer.latency_data.table import device_ops
 from orchestrator.extensions.profile_transfer.models.profet import build_clusters
 from orchestrator.extensions.profile_transfer.models.scalers import build_curves, held_out_errors
-from orchestrator.predict.step_time.bundled_models import DefaultModels, default_models
 
 DATA = Path(os.environ.get("ORCHESTRATOR_DATA", "unset")) / "profet"
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="ORCHESTRATOR_DATA has no folder `profet`")

@@ -7,8 +7,8 @@ from statistics import fmean, median
 import pytest
 from effect_fitting import score
 
-from orchestrator.predict.step_time.bundled_models import default_models
-from orchestrator.predict.step_time.crossed_effects import CrossedEffects, StepLabels
+from orchestrator.extensions.predictions.step_time.bundled_models import default_models
+from orchestrator.extensions.predictions.step_time.crossed_effects import CrossedEffects, StepLabels
 
 MODELS = default_models()
 STEPS = [step for step in MODELS.steps if step.labels.family == "recurrent" and step.labels.kind == "gpu"]

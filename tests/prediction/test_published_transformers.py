@@ -12,9 +12,9 @@ from shipped_devices import shipped_catalogue
 from transformer_rates import TRANSFORMER_RATES
 
 from orchestrator.core.estimate import Estimate
-from orchestrator.predict.step_time.bundled_models import default_models
-from orchestrator.predict.step_time.published_estimate import build_published_estimate
-from orchestrator.predict.step_time.step_query import network_label
+from orchestrator.extensions.predictions.step_time.bundled_models import default_models
+from orchestrator.extensions.predictions.step_time.published_estimate import build_published_estimate
+from orchestrator.extensions.predictions.step_time.step_query import network_label
 
 
 def errors_without_own_network() -> Mapping[str, list[tuple[float, float]]]:

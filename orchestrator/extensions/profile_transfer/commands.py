@@ -4,8 +4,7 @@ import sys
 from pathlib import Path
 
 from orchestrator.commands.command_line import DONE, CommandLine
-from orchestrator.commands.json_output import wants_json
-from orchestrator.commands.predict import print_json
+from orchestrator.commands.json_output import print_document, wants_json
 from orchestrator.core import codec
 from orchestrator.core.errors import ConfigError
 from orchestrator.extensions.profile_transfer.evaluation import tables
@@ -21,7 +20,7 @@ def transfer(line: CommandLine, screen: Screen) -> int:
     """Print latencies predicted from profiles on another GPU."""
     transfers = tuple(transferred(read_latencies(_find_data(line)), default_profiles()))
     if wants_json(line):
-        return print_json(build_document(transfers))
+        return print_document(build_document(transfers))
     screen.table(build_table(transfers))
     return DONE
 
@@ -31,7 +30,7 @@ def evaluate(line: CommandLine, screen: Screen) -> int:
     on_progress = screen.progress if sys.stderr.isatty() else _ignore
     evaluation = evaluate_predictors(read_latencies(_find_data(line)), on_progress=on_progress)
     if wants_json(line):
-        return print_json(codec.to_nulls(tables.convert_to_plain(evaluation)))
+        return print_document(codec.to_nulls(tables.convert_to_plain(evaluation)))
     for sentence in tables.format_sentences(evaluation):
         screen.line(sentence)
     for table in tables.build_tables(evaluation):

@@ -3,14 +3,13 @@
 from collections.abc import Iterable
 from typing import Any
 
-from orchestrator.analysis.formatting import UNKNOWN, number
+from orchestrator.analysis.formatting import UNKNOWN, format_spread, number
 from orchestrator.analysis.predictions.forecasts import find_origin
 from orchestrator.analysis.table import Column, Table
-from orchestrator.commands.prediction_documents import step_document
+from orchestrator.commands.documents import step_document
 from orchestrator.core import codec
 from orchestrator.core.estimate import Estimate
 from orchestrator.extensions.profile_transfer.models.transfer import Transfer
-from orchestrator.predict.prediction_table import format_milliseconds
 
 
 def build_document(transfers: Iterable[Transfer]) -> dict[str, Any]:
@@ -47,7 +46,9 @@ def build_table(transfers: Iterable[Transfer]) -> Table:
                 transfer.anchor,
                 number(1e3 * transfer.measured_seconds),
                 transfer.target,
-                format_milliseconds(transfer.step) if isinstance(transfer.step, Estimate) else UNKNOWN,
+                format_spread(transfer.step.spread.times(1e3))
+                if isinstance(transfer.step, Estimate)
+                else UNKNOWN,
                 find_origin(transfer.step),
             )
             for transfer in transfers

@@ -11,11 +11,12 @@ from builders import record, train_result, trial_spec
 from orchestrator.analysis.formatting import UNKNOWN
 from orchestrator.cli import main
 from orchestrator.core.estimate import Estimate, Refusal
+from orchestrator.extensions.predictions.advise import advised
+from orchestrator.extensions.predictions.predict_points import predicted
+from orchestrator.extensions.predictions.prediction_table import note_lines, prediction_table
+from orchestrator.extensions.predictions.step_time import bundled_models as defaults
+from orchestrator.extensions.predictions.step_time.bundled_models import default_models
 from orchestrator.extensions.profile_transfer.latency_data.bundled import default_profiles
-from orchestrator.pipeline.predictions import advised, predicted
-from orchestrator.predict.prediction_table import note_lines, prediction_table
-from orchestrator.predict.step_time import bundled_models as defaults
-from orchestrator.predict.step_time.bundled_models import default_models
 from orchestrator.record.ledger import Ledger
 from orchestrator.terminal.table_layout import compute_widths, fitted
 

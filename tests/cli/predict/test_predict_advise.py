@@ -9,7 +9,8 @@ from builders import record, train_result, trial_spec
 from orchestrator.analysis.recommendation.answer.summary import format_sentence
 from orchestrator.cli import main
 from orchestrator.execute.machine.inventory import local_node
-from orchestrator.pipeline.predictions import advised, predicted
+from orchestrator.extensions.predictions.advise import advised
+from orchestrator.extensions.predictions.predict_points import predicted
 from orchestrator.record.ledger import Ledger
 
 VGG = ("workload=vgg16", "workload.image_size=64", "precision=fp32", "device=t4,v100")

@@ -11,7 +11,7 @@ from fsspec.core import url_to_fs
 from s3_server import BUCKET, S3, SECRET, s3
 
 from orchestrator.core.errors import RecordError
-from orchestrator.pipeline.predictions import predicted
+from orchestrator.extensions.predictions.predict_points import predicted
 from orchestrator.record.bucket import BucketStore
 from orchestrator.record.ledger import Ledger
 from orchestrator.record.replicated_ledger import ReplicatedLedger

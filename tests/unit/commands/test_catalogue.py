@@ -8,8 +8,7 @@ from pkgutil import resolve_name
 
 import pytest
 
-from orchestrator.commands.catalogue.catalogue import list_commands
-from orchestrator.commands.catalogue.predictions import TOOLS
+from orchestrator.commands.catalogue.catalogue import TOOLS, list_commands
 from orchestrator.commands.catalogue.shared_flags import INSTEAD, SHARED_FLAGS
 from orchestrator.commands.command_line import Command, parse
 from orchestrator.config.cluster import load_cluster

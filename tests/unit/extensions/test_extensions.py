@@ -11,7 +11,8 @@ import pytest
 from plan_builders import TPU, planned, point
 from repository import ROOT
 
-from orchestrator import extension
+from orchestrator import api, extension
+from orchestrator.analysis.predictions.forecasts import PREDICTED
 from orchestrator.analysis.section import build_sections
 from orchestrator.analysis.tables.plan import memory_lines, plan_table
 from orchestrator.cli import main
@@ -28,7 +29,15 @@ from orchestrator.train.capture.request import CaptureRequest
 from orchestrator.train.registry import trainer_info, trainers
 
 NAMES = "from orchestrator.extension import find_extensions as f; print([one.name for one in f()])"
-SHIPPED = ["cluster_files", "kernel_split", "price_catalogues", "profile_transfer", "scripts", "tpu_compiler"]
+SHIPPED = [
+    "cluster_files",
+    "kernel_split",
+    "predictions",
+    "price_catalogues",
+    "profile_transfer",
+    "scripts",
+    "tpu_compiler",
+]
 STEP = StepProgram(
     trainer="torch_xla",
     options={},
@@ -141,8 +150,18 @@ def test_sweep_without_parts_of_extensions_is_planned_without_them(
 ) -> None:
     assert main(["plan", "+sweep=smoke", "device=cpu", "trainer=noop"]) == 0
     assert main(["predict", "split", "+sweep=smoke"]) == 2
-    assert "unknown command 'predict split'" in capsys.readouterr().err
+    assert "unknown command 'predict'" in capsys.readouterr().err
     assert build_sections((), ()) == ()
+
+
+@pytest.mark.usefixtures("without_extensions")
+def test_steps_that_nothing_predicts_have_no_time(capsys: pytest.CaptureFixture[str]) -> None:
+    assert not hasattr(api, "predict")
+    words = ["+sweep=gpt2_devices", "device=h100", "trainer=torch_ddp", "compile=off"]
+    assert main(["plan", *words]) == 0
+    out = capsys.readouterr().out
+    assert "rehearse" in out
+    assert PREDICTED not in out
 
 
 @pytest.mark.usefixtures("without_extensions")

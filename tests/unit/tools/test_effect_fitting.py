@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from effect_fitting import fit_deviations, fit_quantile, held_out_scores
 
-from orchestrator.predict.step_time.crossed_effects import PublishedStep, StepLabels
+from orchestrator.extensions.predictions.step_time.crossed_effects import PublishedStep, StepLabels
 
 LABORATORIES, DEVICES, NETWORKS = range(6), range(6), range(6)
 

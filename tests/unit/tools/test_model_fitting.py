@@ -9,8 +9,8 @@ from published_networks import PublishedLatency
 
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.estimate import Refusal
-from orchestrator.predict.step_time.analytic import COUNTS, beyond, find_parts
-from orchestrator.predict.step_time.roofline import StepCost
+from orchestrator.extensions.predictions.step_time.analytic import COUNTS, beyond, find_parts
+from orchestrator.extensions.predictions.step_time.roofline import StepCost
 
 TRUE = np.array((0.5, 3.0, 2.0, 1.0, 2.0))
 PEAKS = {"old": (4e12, 2e11), "new": (1.6e13, 9e11)}

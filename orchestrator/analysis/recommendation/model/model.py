@@ -31,7 +31,7 @@ INDEPENDENT = ErrorModel(
     correlation=ErrorCorrelation(devices=0.0, doublings=1.0), repeat=0.0256, quantile=1.72
 )
 """For plans that were stored without an error model: no measurement corrects the prediction of another
-setting. `repeat` and `quantile` are those of `orchestrator/predict/step_time/data/default_models.json`."""
+setting. `repeat` and `quantile` are those of the shipped predictions."""
 
 AS_LONG = 0.99
 """Share of the samples from which on two trainings count as equally long."""
