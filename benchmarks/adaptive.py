@@ -6,10 +6,10 @@
 A job is one of the published networks that are known here, at one image size; its settings are devices at one
 batch size, or devices and batch sizes together. A trial is 100 steps after a set-up, at the device's price.
 Its result is the median of the published repeats, with the spread of one repeat drawn around it. Every
-decision is the product's: `orchestrator.search.decision.next_trial`. It stops by itself: at a chance of 95%
-(`--confidence`) that its choice lies within 5% of the best. A first trial of a setting that cannot win is
-pruned by the product's rule (`orchestrator.search.pruning.find_pruning`) once the default protocol has timed
-two blocks of it; it costs its set-up and the steps until then.
+decision is the product's: `next_trial` in `orchestrator/extensions/adaptive_search/decision.py`. It stops by
+itself: at a chance of 95% (`--confidence`) that its choice lies within 5% of the best. A first trial of a
+setting that cannot win is pruned by the product's rule (`find_pruning` in `pruning.py` there) once the
+default protocol has timed two blocks of it; it costs its set-up and the steps until then.
 
 Three states of knowledge: `known`, the devices were measured with other networks; `new`, the devices were
 never seen; `cold`, nothing is predicted, as on a CPU with a job of one's own. Rules beside it see the same
@@ -43,8 +43,8 @@ from orchestrator.core.objective import Objective
 from orchestrator.core.price import Price
 from orchestrator.core.trial_progress import TrialProgress
 from orchestrator.core.trial_spec import TimingSpec
-from orchestrator.search.decision import Choice, Leader, next_trial
-from orchestrator.search.pruning import find_pruning
+from orchestrator.extensions.adaptive_search.decision import Choice, Leader, next_trial
+from orchestrator.extensions.adaptive_search.pruning import find_pruning
 
 TOLERANCE, CONFIDENCE = 0.05, 0.95
 KNOWLEDGE = ("known", "new", "cold")

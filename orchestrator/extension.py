@@ -21,7 +21,7 @@ GROUP = "orchestrator.extensions"
 VARIABLE = "ORCHESTRATOR_EXTENSIONS"
 """Environment variable with these values, for processes in environments without the distributions."""
 
-Hook = Literal["trainers", "commands", "functions", "report_section", "predictor", "step_compilers"]
+Hook = Literal["trainers", "commands", "functions", "predictor", "report_section", "search", "step_compilers"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +35,8 @@ class Extension:
         predictor: function of `Settings` and `pipeline.preflight.PreflightState` that returns a
             `pipeline.planning.Predictor`.
         report_section: function of measurements and records that returns an `analysis.section.ReportSection`.
+        search: function of `Settings`, `PreflightState` and a `Plan` that returns a
+            `pipeline.search.TrialSearch`.
         step_compilers: function of `compile.compilers.CompilerSettings` that returns its `StepCompilers`.
     """
 
@@ -44,6 +46,7 @@ class Extension:
     functions: str = ""
     predictor: str = ""
     report_section: str = ""
+    search: str = ""
     step_compilers: str = ""
 
 

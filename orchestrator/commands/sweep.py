@@ -141,9 +141,9 @@ def _unanswered(settings: Settings, preflight: PreflightState) -> tuple[str, ...
 
 
 def _outlook(settings: Settings, preflight: PreflightState, planned: Plan) -> tuple[str, ...]:
-    from orchestrator.pipeline.search import build_search, outlook_lines
+    from orchestrator.pipeline.search import build_search
 
-    return outlook_lines(build_search(settings, preflight, planned), planned)
+    return build_search(settings, preflight, planned).describe_outlook()
 
 
 def _unused(settings: Settings) -> tuple[str, ...]:

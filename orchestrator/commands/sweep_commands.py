@@ -148,7 +148,7 @@ def status(line: CommandLine, screen: Screen) -> int:
         now=time.time(),
     )
     if found.search:
-        from orchestrator.search.sentences import step_sentences
+        from orchestrator.pipeline.search import step_sentences
 
         for sentence in step_sentences(found.search):
             screen.line(sentence)

@@ -29,7 +29,7 @@ from orchestrator.pipeline.planning import (
 )
 from orchestrator.pipeline.preflight import PreflightState, find_origins
 from orchestrator.pipeline.report import SweepReport, write_all
-from orchestrator.pipeline.search import ReportingSearch, build_search, describe_search, outlook_lines
+from orchestrator.pipeline.search import ReportingSearch, build_search, describe_search
 from orchestrator.pipeline.search_progress import forget_search, progress_in
 from orchestrator.pipeline.stores import SweepStores, build_stores
 from orchestrator.pipeline.tracking import build_outline, list_predictions, logged, tracked_lines
@@ -182,7 +182,7 @@ def _show_prospect(
     for line in outdated_lines(todo):
         on_message(line)
     if settings.search.is_adaptive:
-        for line in outlook_lines(build_search(settings, preflight, todo), todo):
+        for line in build_search(settings, preflight, todo).describe_outlook():
             on_message(line)
     prospect = build_prospect(settings, preflight, todo)
     for line in describe_expected(settings, prospect):

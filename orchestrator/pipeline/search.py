@@ -1,65 +1,61 @@
-"""Adaptive search of a sweep: its data at the start, and its messages on the way."""
+"""Adaptive search of a sweep: its messages on the way. An extension has the search itself."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Protocol
 
+from orchestrator.analysis.formatting import counted, number
 from orchestrator.analysis.recommendation.answer.answer import Recommendation
+from orchestrator.analysis.recommendation.answer.summary import chance
 from orchestrator.core.codec import to_json
+from orchestrator.core.errors import ConfigError
 from orchestrator.core.placement import Plan
-from orchestrator.core.result import latest
 from orchestrator.core.search import JobProgress, SearchProgress
 from orchestrator.core.settings import Settings
 from orchestrator.core.trial_progress import Pruning, TrialProgress
-from orchestrator.execute.on_ray.learning_curves import stops_on_curve
-from orchestrator.execute.scheduling.queue import ObstacleOf
-from orchestrator.pipeline.planning import at_requested_prices, find_order, with_predictions
+from orchestrator.execute.scheduling.queue import ObstacleOf, TrialChooser
+from orchestrator.extension import load_parts
 from orchestrator.pipeline.preflight import PreflightState
 from orchestrator.pipeline.search_progress import FILE_NAME
-from orchestrator.plan.cache import without_outdated
-from orchestrator.search.sentences import end_sentence, outlook_sentence, step_sentences
-from orchestrator.search.sweep_search import SweepSearch
 from workloads.data.files import written_whole
 
-
-def build_search(settings: Settings, preflight: PreflightState, todo: Plan) -> SweepSearch:
-    """Collect what is known before the next trial: predictions, prices, and the records of all sweeps."""
-    predicted = with_predictions(todo, settings, preflight)
-    newest = latest(without_outdated(preflight.records, todo.outdated))
-    again = {  # the plan runs these: their old records answer nothing, but what a pruned one showed is known
-        one.trial_id
-        for one in todo.placements
-        if one.trial_id in newest and not newest[one.trial_id].is_pruned
-    }
-    standing = tuple(
-        newest[one.trial_id]
-        for one in predicted.asked
-        if one.trial_id in newest and one.trial_id not in again
-    )
-    return SweepSearch(
-        predicted,
-        settings.objective,
-        placements=find_order(settings, todo, preflight.price_book),
-        records=at_requested_prices(settings, standing, preflight.price_book),
-        stops_on_curve=stops_on_curve,
-    )
+_MINUTE, _HOUR = 60.0, 3600.0
 
 
-def outlook_lines(search: SweepSearch, plan: Plan) -> tuple[str, ...]:
-    """Describe what the search likely needs, and what it leaves alone."""
-    rehearsals = sum(one.provenance == "rehearsed" for one in plan.placements)
-    left = f"adaptive search: {rehearsals:,} rehearsals are left out, as they measure nothing"
-    whole = (
-        "adaptive search: nothing can be measured here; trials are rehearsed as if they ended as predicted"
+class TrialSearch(TrialChooser, Protocol):
+    """Search over the trials of a plan."""
+
+    @property
+    def progress(self) -> SearchProgress:
+        """State of every job after the last decision on it."""
+
+    def build_setting(self, trial_id: str) -> str:
+        """Name the job and the setting of a trial."""
+
+    def describe_outlook(self) -> tuple[str, ...]:
+        """Describe what the search likely needs, and what it leaves alone."""
+
+
+def build_search(settings: Settings, preflight: PreflightState, todo: Plan) -> TrialSearch:
+    """Build the search that an extension has.
+
+    Raises:
+        ConfigError: none has one.
+    """
+    for build in load_parts("search"):
+        search: TrialSearch = build(settings, preflight, todo)
+        return search
+    raise ConfigError(
+        f"search={settings.search.name} needs an extension that searches, and none is registered; "
+        "search=grid runs every trial"
     )
-    about = [whole] if search.is_rehearsal else [left] if rehearsals else []
-    return (*about, *(f"adaptive search: {outlook_sentence(one)}" for one in search.outlooks))
 
 
 class ReportingSearch:
     """Search that shows every decision on a screen, and keeps the last one for other terminals."""
 
-    def __init__(self, search: SweepSearch, *, folder: Path, on_message: Callable[[str], None]) -> None:
+    def __init__(self, search: TrialSearch, *, folder: Path, on_message: Callable[[str], None]) -> None:
         self._search = search
         self._path = folder / FILE_NAME
         self._on_message = on_message
@@ -85,6 +81,50 @@ class ReportingSearch:
         if pruning is not None:
             self._on_message(f"pruned: {self._search.build_setting(trial_id)}: {pruning.why}")
         return pruning
+
+
+def step_sentences(progress: SearchProgress) -> Iterator[str]:
+    """Describe what leads in every job, what is next, and why."""
+    for one in progress.jobs:
+        known = "" if one.is_measured else ", only predicted"
+        leads = f"{one.leader} leads with {chance(one.chance)}{known}; " if one.leader else ""
+        what = f"next: {one.next_setting}, {one.why}" if one.next_setting else one.why
+        yield f"{one.job}: {leads}{what}"
+
+
+def end_sentence(one: JobProgress, *, winner: str, goal: str) -> str:
+    """Describe what was measured, for what price, and which setting the report takes.
+
+    Args:
+        winner: setting that the report takes; empty: none.
+    """
+    spent = format_cost(one.seconds, one.usd).removeprefix(",").strip()
+    grid = format_cost(one.grid_seconds, one.grid_usd).removeprefix(",").strip()
+    of_grid = f" of {grid} for one trial of each" if grid else ""
+    counts = f"{one.num_measured:,} of {counted(one.num_settings, 'setting')} measured"
+    found = (
+        f"{winner} is the choice ({goal}); its chance to be good is {chance(one.chance)}"
+        if winner
+        else "none is recommended"
+    )
+    pruned = f", {one.num_pruned:,} more pruned" if one.num_pruned else ""
+    return (
+        f"{one.job}: {counts} in {counted(one.num_trials, 'trial')}{pruned} ({spent}{of_grid}); {found}. "
+        f"Stopped: {one.why}."
+    )
+
+
+def format_cost(seconds: float | None, usd: float | None) -> str:
+    """Write a time and dollars after a comma, as `, 12 min, $3.100`; empty: neither is known."""
+    parts = [] if seconds is None else [_duration(seconds)]
+    parts += [] if usd is None else [f"${number(usd)}"]
+    return f", {', '.join(parts)}" if parts else ""
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 2 * _MINUTE:
+        return f"{seconds:.0f} s"
+    return f"{seconds / _MINUTE:.0f} min" if seconds < 2 * _HOUR else f"{seconds / _HOUR:.1f} h"
 
 
 def _ended(job: JobProgress) -> JobProgress:

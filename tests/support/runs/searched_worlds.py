@@ -17,7 +17,7 @@ from orchestrator.core.search import Search
 from orchestrator.core.trial_progress import Evaluation, Target, TargetRun, TrialProgress
 from orchestrator.core.trial_spec import TimingSpec
 from orchestrator.execute.scheduling.queue import Queue
-from orchestrator.search.sweep_search import SweepSearch
+from orchestrator.extensions.adaptive_search.sweep_search import SweepSearch
 
 STEPS, LAUNCH = 100, 2.0
 

@@ -30,6 +30,7 @@ from orchestrator.train.registry import trainer_info, trainers
 
 NAMES = "from orchestrator.extension import find_extensions as f; print([one.name for one in f()])"
 SHIPPED = [
+    "adaptive_search",
     "cluster_files",
     "kernel_split",
     "predictions",
@@ -141,7 +142,7 @@ def test_sweep_of_an_absent_extension_is_refused_in_one_line(
     assert main(["plan", *words]) == 2
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1)
-    assert "extensions that are not registered: cluster_files, kernel_split" in err
+    assert "extensions that are not registered: adaptive_search, cluster_files" in err
 
 
 @pytest.mark.usefixtures("without_extensions")
@@ -155,13 +156,22 @@ def test_sweep_without_parts_of_extensions_is_planned_without_them(
 
 
 @pytest.mark.usefixtures("without_extensions")
-def test_steps_that_nothing_predicts_have_no_time(capsys: pytest.CaptureFixture[str]) -> None:
+def test_plan_without_a_predictor_has_no_times(capsys: pytest.CaptureFixture[str]) -> None:
     assert not hasattr(api, "predict")
     words = ["+sweep=gpt2_devices", "device=h100", "trainer=torch_ddp", "compile=off"]
     assert main(["plan", *words]) == 0
     out = capsys.readouterr().out
     assert "rehearse" in out
     assert PREDICTED not in out
+
+
+@pytest.mark.usefixtures("without_extensions")
+def test_absent_search_is_refused_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "+sweep=smoke", "device=cpu", "trainer=noop", "search=adaptive"]) == 2
+    assert capsys.readouterr().err.endswith(
+        "error: search=adaptive needs an extension that searches, and none is registered; "
+        "search=grid runs every trial\n"
+    )
 
 
 @pytest.mark.usefixtures("without_extensions")

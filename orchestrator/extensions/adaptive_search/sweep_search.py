@@ -25,11 +25,11 @@ from orchestrator.core.result import TrialRecord
 from orchestrator.core.search import JobProgress, SearchProgress
 from orchestrator.core.trial_progress import Pruning, TrialProgress
 from orchestrator.execute.scheduling.queue import ObstacleOf
-from orchestrator.search.costs import TrialCosts
-from orchestrator.search.decision import Choice, Stop, next_trial
-from orchestrator.search.expected_runs import with_expected_runs
-from orchestrator.search.outlook import Outlook, build_outlook
-from orchestrator.search.pruning import StopsOnCurve, find_pruning
+from orchestrator.extensions.adaptive_search.costs import TrialCosts
+from orchestrator.extensions.adaptive_search.decision import Choice, Stop, next_trial
+from orchestrator.extensions.adaptive_search.expected_runs import with_expected_runs
+from orchestrator.extensions.adaptive_search.outlook import Outlook, build_outlook, outlook_sentence
+from orchestrator.extensions.adaptive_search.pruning import StopsOnCurve, find_pruning
 
 
 def build_progress(job: Job, view: Judgement, decision: Choice | Stop) -> JobProgress:
@@ -80,6 +80,7 @@ def _sum(values: object) -> float | None:
 
 Decision = Choice | Stop
 
+_REHEARSED = "nothing can be measured here; trials are rehearsed as if they ended as predicted"
 _MOST_NOISY = 5
 _BUSY = f"the first {_MOST_NOISY} trials ran on a busy host; the same command goes on when it is quiet"
 
@@ -187,6 +188,15 @@ class SweepSearch:
             ),
             search=self._plan.search,
             is_rehearsal=self.is_rehearsal,
+        )
+
+    def describe_outlook(self) -> tuple[str, ...]:
+        """Describe what the search likely needs, and what it leaves alone."""
+        rehearsals = sum(one.provenance == "rehearsed" for one in self._plan.placements)
+        left = f"{rehearsals:,} rehearsals are left out, as they measure nothing"
+        about = [_REHEARSED] if self.is_rehearsal else [left] if rehearsals else []
+        return tuple(
+            f"adaptive search: {sentence}" for sentence in (*about, *map(outlook_sentence, self.outlooks))
         )
 
     @property

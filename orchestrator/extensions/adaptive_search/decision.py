@@ -22,8 +22,8 @@ from orchestrator.analysis.recommendation.model.criteria import Criteria
 from orchestrator.analysis.recommendation.model.factors import compute_features
 from orchestrator.analysis.recommendation.model.posterior import FloatArray
 from orchestrator.core.estimate import ErrorModel
-from orchestrator.search.costs import TrialCosts
-from orchestrator.search.expected_runs import with_expected_runs
+from orchestrator.extensions.adaptive_search.costs import TrialCosts
+from orchestrator.extensions.adaptive_search.expected_runs import with_expected_runs
 
 
 def next_of_design(

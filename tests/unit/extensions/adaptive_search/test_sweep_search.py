@@ -15,7 +15,8 @@ from orchestrator.core.errors import ConfigError
 from orchestrator.core.estimate import ErrorCorrelation, ErrorModel, StepPrior
 from orchestrator.core.objective import FASTEST, Objective
 from orchestrator.core.search import Search
-from orchestrator.search.sentences import end_sentence, outlook_sentence, step_sentences
+from orchestrator.extensions.adaptive_search.outlook import outlook_sentence
+from orchestrator.pipeline.search import end_sentence, step_sentences
 
 BEST = "cpu, torch_ddp, fp32, batch 1024"
 

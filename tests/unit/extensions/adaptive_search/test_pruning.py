@@ -12,7 +12,7 @@ from orchestrator.core import codec
 from orchestrator.core.objective import FASTEST, Objective
 from orchestrator.core.result import Failure, TrialRecord
 from orchestrator.core.trial_progress import TrialProgress
-from orchestrator.execute.on_ray.learning_curves import stops_on_curve
+from orchestrator.extensions.adaptive_search.learning_curves import stops_on_curve
 
 BEST = "cpu, torch_ddp, fp32, batch 1024"
 
