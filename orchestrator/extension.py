@@ -21,7 +21,16 @@ GROUP = "orchestrator.extensions"
 VARIABLE = "ORCHESTRATOR_EXTENSIONS"
 """Environment variable with these values, for processes in environments without the distributions."""
 
-Hook = Literal["trainers", "commands", "functions", "predictor", "report_section", "search", "step_compilers"]
+Hook = Literal[
+    "trainers",
+    "commands",
+    "functions",
+    "predictor",
+    "report_section",
+    "search",
+    "step_compilers",
+    "tracking_server",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +47,8 @@ class Extension:
         search: function of `Settings`, `PreflightState` and a `Plan` that returns a
             `pipeline.search.TrialSearch`.
         step_compilers: function of `compile.compilers.CompilerSettings` that returns its `StepCompilers`.
+        tracking_server: function of `tracking.uri` that returns a
+            `record.tracking.tracker.TrackingServer`.
     """
 
     name: str
@@ -48,6 +59,7 @@ class Extension:
     report_section: str = ""
     search: str = ""
     step_compilers: str = ""
+    tracking_server: str = ""
 
 
 class Named(Protocol):

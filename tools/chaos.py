@@ -74,7 +74,7 @@ class Damage:
 
 _JOURNAL = "orchestrator.record.journal:write_synced"
 _LEDGER = "orchestrator.record.ledger:write_synced"
-_STORE = "orchestrator.record.tracking.mlflow_store:MlflowStore"
+_STORE = "orchestrator.extensions.mlflow_tracking.mlflow_store:MlflowStore"
 _CLIENT = "mlflow:MlflowClient"
 
 # The journal's first call queues all; then come starting, running and ended of each trial. The ledger's first

@@ -30,7 +30,7 @@ from docsite.recording import Output, draw_svg, frames_of
 from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
-from orchestrator.record.tracking.page import page_lines
+from orchestrator.extensions.mlflow_tracking.page import page_lines
 
 ROOT = Path(__file__).parents[1]
 ASSETS = ROOT / "docs" / "assets"

@@ -47,7 +47,7 @@ class Figure:
 
 
 LIMITS: Mapping[str, tuple[float, float]] = {
-    "lines of orchestrator/ outside extensions/": (44_060, 43_000),
+    "lines of orchestrator/ outside extensions/": (43_000, 43_000),
     "functions named X_of": (1, 1),
     "functions of more than 50 lines": (5, 5),
     "functions used in one place, %": (30.5, 25),

@@ -19,7 +19,7 @@ from orchestrator.core.price import Price, Unpriced
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Settings
 from orchestrator.core.trial_spec import TrialSpec
-from orchestrator.pipeline.components import describe_variable, open_ledger, require_places
+from orchestrator.pipeline.components import find_tracking_server, open_ledger, require_places
 from orchestrator.pipeline.planning import (
     answers_so_far,
     build_prospect,
@@ -151,8 +151,9 @@ def _unused(settings: Settings) -> tuple[str, ...]:
 
 
 def print_tracking_variable(settings: Settings, console: Console) -> None:
-    """Print a line where MLflow's variable sets the tracking server."""
-    for line in describe_variable(settings):
+    """Print a line where an environment variable sets the tracking server."""
+    server = find_tracking_server(settings)
+    for line in server.describe_source() if server else ():
         print_line(console, line)
 
 

@@ -14,15 +14,14 @@ from orchestrator.core.errors import ConfigError
 from orchestrator.core.inventory import Inventory
 from orchestrator.core.printable import without_secrets
 from orchestrator.core.settings import Settings
+from orchestrator.extension import load_parts
 from orchestrator.pipeline.offer_files import load_known_offers, load_offers, locate_offers
 from orchestrator.plan.offer_prices import renew_rows, require_known_sellers
 from orchestrator.plan.pricing import PriceBook
 from orchestrator.record.journal import JOURNAL_NAME, Journal
 from orchestrator.record.ledger import FILE_NAME, Ledger
 from orchestrator.record.tracking.background import BackgroundTracker
-from orchestrator.record.tracking.mlflow_answer import explain_silence
-from orchestrator.record.tracking.mlflow_client import VARIABLE, find_database, name_source
-from orchestrator.record.tracking.tracker import NoTracker, Tracker
+from orchestrator.record.tracking.tracker import NoTracker, Tracker, TrackingServer
 
 if TYPE_CHECKING:
     from orchestrator.execute.executor import Executor
@@ -73,20 +72,25 @@ def require_places(settings: Settings) -> str | None:
         from orchestrator.execute.trial.checkpoints import require_place
 
         require_place(kept.url)
-    uri = settings.tracking_uri
-    silence = explain_silence(uri) if uri is not None else None
-    return silence and (
-        f"MLflow at {without_secrets(uri or '')} does not answer: {silence}; records are kept here, and "
-        f"`sync` sends them; tracking=none does without"
+    server = find_tracking_server(settings)
+    return server.explain_silence() if server else None
+
+
+def find_tracking_server(settings: Settings) -> TrackingServer | None:
+    """Find the server that the sweep is tracked on; None: `tracking=none`.
+
+    Raises:
+        ConfigError: no extension has one.
+    """
+    if settings.tracking_uri is None:
+        return None
+    for build in load_parts("tracking_server"):
+        server: TrackingServer = build(settings.tracking_uri)
+        return server
+    raise ConfigError(
+        "tracking.uri needs an extension that has a tracking server, and none is registered; "
+        "tracking=none does without"
     )
-
-
-def describe_variable(settings: Settings) -> tuple[str, ...]:
-    """Show that MLflow's variable sets where the sweep is tracked; nothing where it does not."""
-    uri = settings.tracking_uri
-    if uri is None or name_source(uri) != VARIABLE:
-        return ()
-    return (f"MLflow: {without_secrets(uri)}, set by {VARIABLE}",)
 
 
 def open_checkpoints(settings: Settings) -> "CheckpointStore | None":
@@ -111,21 +115,18 @@ def build_executor(settings: Settings, inventory: Inventory) -> "Executor":
 
 def build_tracker(settings: Settings) -> Tracker:
     """Build the tracker that copies records to the server."""
-    if settings.tracking_uri is None:
-        return NoTracker()
-    with optional_package("tracking", instead="tracking=none"):
-        from orchestrator.record.tracking.mlflow_store import MlflowStore
-    return MlflowStore(settings.tracking_uri)
+    server = find_tracking_server(settings)
+    return server.open_tracker() if server else NoTracker()
 
 
 def build_background_tracker(settings: Settings) -> Tracker:
     """Build the tracker for a run: its thread sends to a server at any time, and writes a database file
     before trials start.
     """
-    if settings.tracking_uri is None:
+    server = find_tracking_server(settings)
+    if server is None:
         return NoTracker()
-    is_on_this_host = find_database(settings.tracking_uri) is not None
-    return BackgroundTracker(build_tracker(settings), is_on_this_host=is_on_this_host)
+    return BackgroundTracker(server.open_tracker(), is_on_this_host=server.is_on_this_host)
 
 
 @contextmanager

@@ -1,6 +1,5 @@
 """State of this machine: its hardware, environments, folders and services. Read-only."""
 
-import http.client
 import os
 import platform
 import shutil
@@ -8,17 +7,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from orchestrator.core.device import Device
 from orchestrator.core.errors import ConfigError, PlacementError
-from orchestrator.core.printable import without_secrets
 from orchestrator.core.settings import Settings
 from orchestrator.execute.machine.cgroup import num_cores
 from orchestrator.execute.machine.environment_probe import trainer_environment
 from orchestrator.execute.machine.gpus import GpuReadings, gpu_readings, usable_gpus
 from orchestrator.execute.machine.inventory import find_slice_type
 from orchestrator.execute.trial.host_usage import host_use
+from orchestrator.pipeline.components import find_tracking_server
 from orchestrator.pipeline.leftovers import describe_leftovers
 from orchestrator.plan.compatibility import reason_against_card
 from orchestrator.plan.diagnosis import list_checks
@@ -30,12 +28,9 @@ from orchestrator.plan.machine_state import (
     ServiceState,
     TrainerState,
 )
-from orchestrator.record.tracking.mlflow_answer import require_address
 from orchestrator.train.environment import cpu_model
 from orchestrator.train.registry import trainer_info
 from workloads.data.sources import default_cache
-
-_SERVER_SECONDS = 5.0
 
 
 def diagnose(settings: Settings, devices: Mapping[str, Device]) -> Diagnosis:
@@ -48,7 +43,7 @@ def diagnose(settings: Settings, devices: Mapping[str, Device]) -> Diagnosis:
     names = [*(gpu.device for gpu in host.gpus if not gpu.is_split), host.slice_device]
     present = {name: devices[name] for name in dict.fromkeys(filter(None, names))}
     cpu = {name: device for name, device in devices.items() if name == "cpu"}
-    version = _find_version("ray")
+    version = find_package_version("ray")
     absent = version is None and settings.executor == "ray"
     failure = "Ray is not installed; pip install 'ray[tune]', or set executor=inline" if absent else None
     seen = Diagnosis(
@@ -60,7 +55,7 @@ def diagnose(settings: Settings, devices: Mapping[str, Device]) -> Diagnosis:
             _place("outputs", settings.outputs),
             _place("data cache", default_cache()),
         ),
-        services=(ServiceState(name="Ray", version=version, failure=failure), _mlflow(settings.tracking_uri)),
+        services=(ServiceState(name="Ray", version=version, failure=failure), _find_tracking_state(settings)),
         leftovers=describe_leftovers(),
     )
     return replace(seen, checks=list_checks(seen, devices))
@@ -153,36 +148,14 @@ def _place(purpose: str, path: Path) -> PlaceState:
     )
 
 
-def _mlflow(uri: str | None) -> ServiceState:
-    version = _find_version("mlflow")
-    if uri is None:
-        return ServiceState(name="MLflow", version=version)
-    require_address(uri)
-    if version is None:
-        failure = "MLflow is not installed; pip install 'mlflow>=3.17,<4', or set tracking=none"
-        return ServiceState(name="MLflow", version=None, failure=failure)
-    return ServiceState(name="MLflow", version=version, failure=_server_failure(uri))
+def _find_tracking_state(settings: Settings) -> ServiceState:
+    if server := find_tracking_server(settings):
+        return server.find_state()
+    return ServiceState(name="MLflow", version=find_package_version("mlflow"))
 
 
-def _server_failure(uri: str) -> str | None:
-    """Return why a tracking server does not answer; None for one that does, and for a database."""
-    parts = urlsplit(uri)
-    if parts.scheme not in ("http", "https"):
-        return None
-    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-    try:
-        connection = kind(parts.netloc.rpartition("@")[2], timeout=_SERVER_SECONDS)
-        connection.request("GET", f"{parts.path.rstrip('/')}/health")
-        status = connection.getresponse().status
-    except (OSError, http.client.HTTPException, ValueError) as error:
-        cause = type(error).__name__
-        return f"MLflow does not answer at {without_secrets(uri)} ({cause}); start it, or set tracking=none"
-    if status >= http.HTTPStatus.INTERNAL_SERVER_ERROR:
-        return f"MLflow at {without_secrets(uri)} answers {status}; look at its log, or set tracking=none"
-    return None
-
-
-def _find_version(package: str) -> str | None:
+def find_package_version(package: str) -> str | None:
+    """Find the version of an installed package; None: it is not installed."""
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:

@@ -26,9 +26,9 @@ from orchestrator.pipeline.components import (
     build_price_book,
     build_tracker,
     find_repeated_words,
+    find_tracking_server,
     list_command_words,
     open_ledger,
-    optional_package,
 )
 from orchestrator.pipeline.planning import at_requested_prices, with_predictions
 from orchestrator.pipeline.preflight import PreflightState
@@ -225,11 +225,10 @@ def report_tracked(settings: Settings) -> SweepReport:
     Raises:
         RecordError: the server cannot be read, or has no run of the sweep.
     """
-    if settings.tracking_uri is None:
+    server = find_tracking_server(settings)
+    if server is None:
         raise ConfigError("report.source=mlflow needs a tracking server; tracking=none sets none")
-    with optional_package("report.source=mlflow", instead="report.source=ledger"):
-        from orchestrator.record.tracking.mlflow_read import find_experiment_id, read_sweep
-    records, stored_plan = read_sweep(settings.tracking_uri, sweep=settings.sweep.name)
+    records, stored_plan = server.read_sweep(settings.sweep.name)
     if settings.reprices:
         price_book = build_price_book(settings)
         records, stored_plan = repriced(records, price_book), forecasts_repriced(stored_plan, price_book)
@@ -240,7 +239,7 @@ def report_tracked(settings: Settings) -> SweepReport:
         words=stored_plan.words or list_command_words(settings),
     )
     outcome = _written(folder, records, here, settings)
-    experiment_id = find_experiment_id(settings.tracking_uri, sweep=settings.sweep.name)
+    experiment_id = server.find_experiment_id(settings.sweep.name)
     return replace(outcome, tracked=tracked_lines(settings, experiment_id))
 
 

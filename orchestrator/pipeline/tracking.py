@@ -15,10 +15,16 @@ from orchestrator.core.placement import Plan
 from orchestrator.core.price import Price
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Settings
-from orchestrator.record.tracking.page import page_lines
-from orchestrator.record.tracking.prediction import Prediction
-from orchestrator.record.tracking.summary import NOISY, RATE
-from orchestrator.record.tracking.tracker import JOB_METRICS, PLAN_NAME, LoggedRecord, SweepOutline
+from orchestrator.pipeline.components import find_tracking_server
+from orchestrator.record.tracking.tracker import (
+    JOB_METRICS,
+    NOISY,
+    PLAN_NAME,
+    RATE,
+    LoggedRecord,
+    Prediction,
+    SweepOutline,
+)
 from orchestrator.record.tracking.units import in_tracked_units
 
 if TYPE_CHECKING:
@@ -150,7 +156,6 @@ def last_plan_in(folder: Path) -> Plan | None:
 
 
 def tracked_lines(settings: Settings, experiment_id: str | None) -> tuple[str, ...]:
-    """Return where MLflow shows the sweep; nothing if it is not tracked, or no server has answered."""
-    if settings.tracking_uri is None or experiment_id is None:
-        return ()
-    return page_lines(settings.tracking_uri, experiment_id=experiment_id)
+    """Return where the server shows the sweep; nothing if it is not tracked, or no server answered."""
+    server = find_tracking_server(settings)
+    return () if server is None or experiment_id is None else server.list_pages(experiment_id)

@@ -18,8 +18,8 @@ from orchestrator.core.codec import from_json, from_plain, to_json
 from orchestrator.core.errors import RecordError
 from orchestrator.core.placement import Plan
 from orchestrator.core.result import TrialRecord
+from orchestrator.extensions.mlflow_tracking.mlflow_run import load_points
 from orchestrator.record.ledger_lines import parse_lines
-from orchestrator.record.tracking.mlflow_run import load_points
 from orchestrator.train.checkpoints.format import (
     ARRAYS,
     META,

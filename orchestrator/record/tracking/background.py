@@ -7,8 +7,7 @@ from queue import SimpleQueue
 from threading import Condition, Thread
 
 from orchestrator.core.result import TrialRecord
-from orchestrator.record.tracking.prediction import Prediction
-from orchestrator.record.tracking.tracker import LoggedRecord, SweepOutline, Tracker
+from orchestrator.record.tracking.tracker import LoggedRecord, Prediction, SweepOutline, Tracker
 
 logger = logging.getLogger(__name__)
 

@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from orchestrator.core.estimate import EstimateProvenance
+from orchestrator.core.placement import Plan
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.trial_spec import TrialSpec
-from orchestrator.record.tracking.prediction import Prediction
+from orchestrator.plan.machine_state import ServiceState
 
 PAGE_NAME = "report.html"
 """The page of a report, for a browser."""
@@ -21,8 +23,33 @@ PLAN_NAME = "plan.json"
 JOB_METRICS = ("time/job_samples", "time/job_seconds", "cost/job_usd")
 """Metrics of a run that change with the length of the job that a command asks about."""
 
+RATE = "time/samples_per_second"
+"""Metric of an attempt with timed steps."""
+
+NOISY = "system/noisy"
+"""Metric of an attempt: 1 where something else disturbed its timing."""
+
 LoggedRecord = tuple[TrialRecord, Mapping[str, float]]
 """A record that is in the ledger, and the metrics that analysis makes of it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prediction:
+    """A setting of a job without a measured time.
+
+    Attributes:
+        job: workload and data in words, as in a report.
+        setting: fields that distinguish it from the other settings of the job: `t4, fp32`.
+        factors: its device, precision and so on by their command-line keys.
+        provenance: `predicted`, or `compiled` by the device's own compiler.
+        metrics: its numbers by their names on the server.
+    """
+
+    job: str
+    setting: str
+    factors: Mapping[str, str]
+    provenance: EstimateProvenance
+    metrics: Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +117,39 @@ class Tracker(Protocol):
         """Put a report in the place of the sweep's former one, with its predictions and the numbers of the
         records kept; whether the sweep runs stays as it is.
         """
+
+
+class TrackingServer(Protocol):
+    """A server or database that sweeps are tracked on; an extension has it."""
+
+    @property
+    def is_on_this_host(self) -> bool:
+        """Whether writing it takes time from a trial that is measured here."""
+
+    def open_tracker(self) -> Tracker:
+        """Open the tracker that copies records to it."""
+
+    def describe_source(self) -> tuple[str, ...]:
+        """Show that an environment variable sets its address; nothing where none does."""
+
+    def explain_silence(self) -> str | None:
+        """Explain why it does not answer now; None: it does.
+
+        Raises:
+            ConfigError, RecordError: it never can.
+        """
+
+    def find_state(self) -> ServiceState:
+        """Find the version of its package here, and why it does not answer. Raises as `explain_silence`."""
+
+    def read_sweep(self, sweep: str) -> tuple[tuple[TrialRecord, ...], Plan]:
+        """Read the records of a sweep, and the plan of its report. Raises RecordError."""
+
+    def find_experiment_id(self, sweep: str) -> str | None:
+        """Find the id by which `list_pages` shows a sweep. Raises RecordError."""
+
+    def list_pages(self, experiment_id: str) -> tuple[str, ...]:
+        """List the addresses of a sweep's pages."""
 
 
 class NoTracker:

@@ -19,6 +19,8 @@ from orchestrator.config.loader import devices_named, load
 from orchestrator.core.estimate import Refusal
 from orchestrator.core.result import Failure
 from orchestrator.core.trial_spec import trial_id
+from orchestrator.extensions.mlflow_tracking.mlflow_store import MlflowStore
+from orchestrator.extensions.mlflow_tracking.notes import NOTE_TAG
 from orchestrator.extensions.predictions.advise import advised
 from orchestrator.extensions.predictions.memory_need import count_memory_need
 from orchestrator.extensions.predictions.predict_points import predicted
@@ -26,8 +28,6 @@ from orchestrator.pipeline.components import build_price_book
 from orchestrator.pipeline.tracking import build_outline, logged
 from orchestrator.plan.pricing import priced
 from orchestrator.record.ledger import Ledger
-from orchestrator.record.tracking.mlflow_store import MlflowStore
-from orchestrator.record.tracking.notes import NOTE_TAG
 from workloads.registry import workload
 
 pytestmark = pytest.mark.filterwarnings(  # mlflow 3.17 uses what SQLAlchemy 2.1 deprecates

@@ -392,7 +392,7 @@ def test_a_profile_of_ones_own_is_carried_to_other_gpus_with_what_travels(workin
 
 
 def test_the_profiles_that_travel_with_the_code_are_small_and_have_their_licence_beside_them():
-    folder = Path(defaults.__file__).parents[2] / "extensions/profile_transfer/data"
+    folder = Path(defaults.__file__).parents[2] / "profile_transfer/data"
     assert "Copyright (c) 2021 anonymous-profet" in (folder / "default_profiles.LICENSE").read_text()
     assert 0 < sum(path.stat().st_size for path in folder.glob("default_*")) < 2e6
     assert default_profiles().profiled_devices == ("k80", "m60", "t4", "v100")

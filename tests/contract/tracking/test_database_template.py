@@ -13,9 +13,9 @@ from repository import ROOT
 
 pytest.importorskip("mlflow", reason="MLflow is not installed")
 
-from orchestrator.record.tracking import database_template
-from orchestrator.record.tracking.database_template import create_database
-from orchestrator.record.tracking.mlflow_client import open_client
+from orchestrator.extensions.mlflow_tracking import database_template
+from orchestrator.extensions.mlflow_tracking.database_template import create_database
+from orchestrator.extensions.mlflow_tracking.mlflow_client import open_client
 
 # mlflow 3.17 uses what SQLAlchemy 2.1 deprecates
 pytestmark = pytest.mark.filterwarnings(
@@ -91,7 +91,7 @@ def test_a_database_that_is_there_is_not_replaced(cache, tmp_path):
 
 def test_a_killed_creation_leaves_no_database_and_the_next_command_creates_it(cache, tmp_path):
     database = tmp_path / "mlflow.db"
-    code = f"from orchestrator.record.tracking.mlflow_client import open_client; open_client('sqlite:///{database}')"
+    code = f"from orchestrator.extensions.mlflow_tracking.mlflow_client import open_client; open_client('sqlite:///{database}')"
     half_made = f".mlflow.db-{16 * '[0-9a-f]'}"  # not its journal, which comes and goes
     ours = {**os.environ, "PYTHONPATH": str(ROOT)}
     with subprocess.Popen([sys.executable, "-c", code], env=ours, stderr=subprocess.DEVNULL) as process:

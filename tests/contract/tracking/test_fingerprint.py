@@ -15,8 +15,8 @@ pytest.importorskip("mlflow", reason="MLflow is not installed")
 
 from mlflow import MlflowClient
 
-from orchestrator.record.tracking.mlflow_store import MlflowStore
-from orchestrator.record.tracking.prediction import Prediction
+from orchestrator.extensions.mlflow_tracking.mlflow_store import MlflowStore
+from orchestrator.record.tracking.tracker import Prediction
 
 # mlflow 3.17 uses what SQLAlchemy 2.1 deprecates
 pytestmark = pytest.mark.filterwarnings(

@@ -10,9 +10,9 @@ from mlflow import MlflowClient
 
 from orchestrator.core.codec import to_json
 from orchestrator.core.placement import Plan
-from orchestrator.record.tracking.mlflow_read import read_sweep
-from orchestrator.record.tracking.mlflow_store import MlflowStore
-from orchestrator.record.tracking.prediction import Prediction
+from orchestrator.extensions.mlflow_tracking.mlflow_read import read_sweep
+from orchestrator.extensions.mlflow_tracking.mlflow_store import MlflowStore
+from orchestrator.record.tracking.tracker import Prediction
 
 # mlflow 3.17 uses what SQLAlchemy 2.1 deprecates
 pytestmark = pytest.mark.filterwarnings(

@@ -19,10 +19,10 @@ from orchestrator.core.errors import RecordError
 from orchestrator.core.objective import FASTEST, Objective
 from orchestrator.core.placement import Plan
 from orchestrator.core.result import TrialRecord
+from orchestrator.extensions.mlflow_tracking.mlflow_read import find_experiment_id, read_sweep
+from orchestrator.extensions.mlflow_tracking.mlflow_store import MlflowStore
 from orchestrator.pipeline.report import write_report
 from orchestrator.pipeline.tracking import logged
-from orchestrator.record.tracking.mlflow_read import find_experiment_id, read_sweep
-from orchestrator.record.tracking.mlflow_store import MlflowStore
 
 # mlflow 3.17 uses what SQLAlchemy 2.1 deprecates
 pytestmark = pytest.mark.filterwarnings(

@@ -27,9 +27,9 @@ from mlflow.entities import ViewType
 from orchestrator.core.codec import from_json
 from orchestrator.core.errors import RecordError
 from orchestrator.core.result import Failure, TrialRecord
+from orchestrator.extensions.mlflow_tracking.mlflow_store import MlflowStore
+from orchestrator.extensions.mlflow_tracking.page import VIEW, VIEW_TAG
 from orchestrator.record.tracking.background import BackgroundTracker
-from orchestrator.record.tracking.mlflow_store import MlflowStore
-from orchestrator.record.tracking.page import VIEW, VIEW_TAG
 from orchestrator.record.tracking.tracker import NoTracker, Tracker
 
 # mlflow 3.17 uses what SQLAlchemy 2.1 deprecates
@@ -546,7 +546,7 @@ def test_a_uri_of_another_kind_is_refused_with_what_is_possible(wrong):
 def test_a_first_start_prints_no_output(tmp_path):
     code = (
         "from pathlib import Path\n"
-        "from orchestrator.record.tracking.mlflow_store import MlflowStore\n"
+        "from orchestrator.extensions.mlflow_tracking.mlflow_store import MlflowStore\n"
         "from orchestrator.record.tracking.tracker import SweepOutline\n"
         "outline = SweepOutline(name='quiet', goal='fastest', folder=Path(), specs=())\n"
         "store = MlflowStore('sqlite:///mlflow.db'); store.begin(outline); store.finish([])"
@@ -560,5 +560,7 @@ def test_a_first_start_prints_no_output(tmp_path):
 
 @pytest.mark.more
 def test_mlflow_is_not_imported_before_a_store_is_made():
-    code = "import sys, orchestrator.record.tracking.mlflow_store; assert 'mlflow' not in sys.modules"
+    code = (
+        "import sys, orchestrator.extensions.mlflow_tracking.mlflow_store; assert 'mlflow' not in sys.modules"
+    )
     subprocess.run([sys.executable, "-c", code], check=True)

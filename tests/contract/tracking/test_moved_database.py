@@ -17,10 +17,10 @@ from mlflow.tracking._tracking_service import utils
 
 from orchestrator.core.codec import to_json
 from orchestrator.core.objective import Objective
+from orchestrator.extensions.mlflow_tracking.mlflow_client import open_client
+from orchestrator.extensions.mlflow_tracking.mlflow_read import find_experiment_id, read_sweep
+from orchestrator.extensions.mlflow_tracking.mlflow_store import MlflowStore
 from orchestrator.pipeline.tracking import logged
-from orchestrator.record.tracking.mlflow_client import open_client
-from orchestrator.record.tracking.mlflow_read import find_experiment_id, read_sweep
-from orchestrator.record.tracking.mlflow_store import MlflowStore
 
 # mlflow 3.17 uses what SQLAlchemy 2.1 deprecates
 pytestmark = pytest.mark.filterwarnings(

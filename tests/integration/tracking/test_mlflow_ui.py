@@ -24,9 +24,9 @@ from sweep_outlines import outline
 
 from orchestrator.core.objective import Objective
 from orchestrator.core.result import Failure
+from orchestrator.extensions.mlflow_tracking.mlflow_store import MlflowStore
+from orchestrator.extensions.mlflow_tracking.page import page_lines
 from orchestrator.pipeline.tracking import logged
-from orchestrator.record.tracking.mlflow_store import MlflowStore
-from orchestrator.record.tracking.page import page_lines
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 pytestmark = [

@@ -17,10 +17,10 @@ from orchestrator.core.placement import Attempt
 from orchestrator.core.price import Price, Unpriced, priced_as
 from orchestrator.execute.scheduling.capacity import fits_now
 from orchestrator.execute.scheduling.queue import Queue
+from orchestrator.extensions.mlflow_tracking.axes import build_params
+from orchestrator.extensions.mlflow_tracking.mlflow_run import build_tags
 from orchestrator.plan.pricing import PriceBook, find_node_prices
 from orchestrator.plan.spending import IdleNodes
-from orchestrator.record.tracking.axes import build_params
-from orchestrator.record.tracking.mlflow_run import build_tags
 
 
 def alone(name, seed=0):

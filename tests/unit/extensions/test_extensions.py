@@ -33,6 +33,7 @@ SHIPPED = [
     "adaptive_search",
     "cluster_files",
     "kernel_split",
+    "mlflow_tracking",
     "predictions",
     "price_catalogues",
     "profile_transfer",
@@ -149,7 +150,7 @@ def test_sweep_of_an_absent_extension_is_refused_in_one_line(
 def test_sweep_without_parts_of_extensions_is_planned_without_them(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert main(["plan", "+sweep=smoke", "device=cpu", "trainer=noop"]) == 0
+    assert main(["plan", "+sweep=smoke", "device=cpu", "trainer=noop", "tracking=none"]) == 0
     assert main(["predict", "split", "+sweep=smoke"]) == 2
     assert "unknown command 'predict'" in capsys.readouterr().err
     assert build_sections((), ()) == ()
@@ -158,7 +159,7 @@ def test_sweep_without_parts_of_extensions_is_planned_without_them(
 @pytest.mark.usefixtures("without_extensions")
 def test_plan_without_a_predictor_has_no_times(capsys: pytest.CaptureFixture[str]) -> None:
     assert not hasattr(api, "predict")
-    words = ["+sweep=gpt2_devices", "device=h100", "trainer=torch_ddp", "compile=off"]
+    words = ["+sweep=gpt2_devices", "device=h100", "trainer=torch_ddp", "compile=off", "tracking=none"]
     assert main(["plan", *words]) == 0
     out = capsys.readouterr().out
     assert "rehearse" in out
@@ -166,12 +167,27 @@ def test_plan_without_a_predictor_has_no_times(capsys: pytest.CaptureFixture[str
 
 
 @pytest.mark.usefixtures("without_extensions")
-def test_absent_search_is_refused_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["plan", "+sweep=smoke", "device=cpu", "trainer=noop", "search=adaptive"]) == 2
-    assert capsys.readouterr().err.endswith(
-        "error: search=adaptive needs an extension that searches, and none is registered; "
-        "search=grid runs every trial\n"
-    )
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            ["search=adaptive", "tracking=none"],
+            "search=adaptive needs an extension that searches, and none is registered; "
+            "search=grid runs every trial",
+        ),
+        (
+            [],
+            "tracking.uri needs an extension that has a tracking server, and none is registered; "
+            "tracking=none does without",
+        ),
+    ],
+    ids=["search", "tracking"],
+)
+def test_absent_part_is_refused_in_one_line(
+    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["plan", "+sweep=smoke", "device=cpu", "trainer=noop", *words]) == 2
+    assert capsys.readouterr().err.splitlines()[-1] == f"error: {message}"
 
 
 @pytest.mark.usefixtures("without_extensions")

@@ -11,6 +11,7 @@ from orchestrator.core.objective import Objective
 from orchestrator.core.placement import FullTraining
 from orchestrator.core.result import Failure
 from orchestrator.core.trial_spec import TimingSpec
+from orchestrator.extensions.mlflow_tracking.predicted_run import build_predicted_params, build_predicted_tags
 from orchestrator.pipeline.tracking import compute_tracked_metrics, list_predictions
 
 BATCH, JOB = 64, 15 * 60_000
@@ -80,11 +81,9 @@ def test_a_predicted_setting_has_numbers_that_follow_from_each_other_and_are_tho
     assert found["time/job_seconds"] == pytest.approx(standing.fixed_seconds + JOB / rate)
     assert found["cost/job_usd"] == pytest.approx(found["time/job_seconds"] * PRICE.usd_per_hour / 3600)
     assert found["cost/usd_per_million_samples"] == pytest.approx(1e6 / rate * PRICE.usd_per_hour / 3600)
-    assert (one.params["device"], one.tags["outcome"], one.tags["provenance"]) == (
-        "t4",
-        "predicted",
-        "predicted",
-    )
+    tags = build_predicted_tags(one)
+    assert (build_predicted_params(one)["device"], tags["outcome"]) == ("t4", "predicted")
+    assert tags["provenance"] == "predicted"
 
 
 def test_a_refused_setting_is_no_prediction_and_many_are_the_likeliest():

@@ -13,8 +13,8 @@ from orchestrator.analysis.recommendation.time_to_target import compute_times_to
 from orchestrator.analysis.report.settings_table import settings_table
 from orchestrator.core.objective import Objective
 from orchestrator.core.trial_spec import TimingSpec
+from orchestrator.extensions.mlflow_tracking.summary import summarise_sweep
 from orchestrator.pipeline.tracking import logged
-from orchestrator.record.tracking.summary import summarise_sweep
 from orchestrator.record.tracking.units import in_tracked_units
 
 BATCH, EPOCH, JOB = 64, 60_000, 15 * 60_000

@@ -12,14 +12,14 @@ from orchestrator.core.errors import OrchestratorError, RecordError
 from orchestrator.core.placement import Plan
 from orchestrator.core.printable import without_secrets
 from orchestrator.core.result import TrialRecord
-from orchestrator.record.tracking.mlflow_client import (
+from orchestrator.extensions.mlflow_tracking.mlflow_client import (
     absolute,
     find_cause,
     find_database,
     open_client,
 )
-from orchestrator.record.tracking.mlflow_run import RECORD_NAME
-from orchestrator.record.tracking.prediction import PREDICTED
+from orchestrator.extensions.mlflow_tracking.mlflow_run import RECORD_NAME
+from orchestrator.extensions.mlflow_tracking.predicted_run import PREDICTED
 from orchestrator.record.tracking.tracker import PLAN_NAME
 
 if TYPE_CHECKING:

@@ -8,22 +8,16 @@ from orchestrator.core.interval import compute_spread
 from orchestrator.core.placement import task_name
 from orchestrator.core.price import Price, priced_as
 from orchestrator.core.result import Outcome, TrialRecord, latest
-from orchestrator.record.tracking.keys import keys_of_names
-from orchestrator.record.tracking.tracker import LoggedRecord
+from orchestrator.extensions.mlflow_tracking.keys import keys_of_names
+from orchestrator.record.tracking.tracker import NOISY, RATE, LoggedRecord
 
 OUTCOMES: tuple[Outcome, ...] = ("measured", "rehearsed", "failed", "pruned")
-
-RATE = "time/samples_per_second"
-"""Metric of an attempt with timed steps."""
 
 _BEST = {
     RATE: ("best/samples_per_second", max),
     "cost/usd_per_million_samples": ("best/usd_per_million_samples", min),
 }
 """Metric of an attempt -> its best in the parent run, and the choice of the best."""
-
-NOISY = "system/noisy"
-"""Metric of an attempt: 1 where something else disturbed its timing."""
 
 _COST = "cost/usd"
 

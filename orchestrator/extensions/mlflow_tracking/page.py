@@ -4,7 +4,7 @@ import json
 from shlex import quote
 
 from orchestrator.core.printable import find_program, without_secrets
-from orchestrator.record.tracking.mlflow_client import find_database
+from orchestrator.extensions.mlflow_tracking.mlflow_client import find_database
 
 _LOCAL = "http://127.0.0.1:5000"  # where `mlflow ui` listens
 _PIXELS = {

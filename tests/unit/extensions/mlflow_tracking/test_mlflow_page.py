@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from orchestrator.record.tracking.page import VIEW, VIEW_TAG, page_lines
+from orchestrator.extensions.mlflow_tracking.page import VIEW, VIEW_TAG, page_lines
 from orchestrator.record.tracking.tracker import JOB_METRICS
 from orchestrator.record.tracking.units import TRACKED
 

@@ -8,7 +8,7 @@ from price_builders import price
 from report_builders import rehearsed
 
 from orchestrator.core.result import Failure
-from orchestrator.record.tracking.summary import prices_in, summarise_sweep
+from orchestrator.extensions.mlflow_tracking.summary import prices_in, summarise_sweep
 
 FAST = {"time/samples_per_second": 200.0, "cost/usd_per_million_samples": 9.0, "cost/usd": 2.0}
 CHEAP = {"time/samples_per_second": 100.0, "cost/usd_per_million_samples": 5.0, "cost/usd": 1.0}

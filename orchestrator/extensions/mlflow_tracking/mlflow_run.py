@@ -8,8 +8,8 @@ from orchestrator.core.inventory import HostUsage
 from orchestrator.core.memory_fit import NoFit
 from orchestrator.core.price import Price, priced_as
 from orchestrator.core.result import TrialRecord
-from orchestrator.record.tracking.axes import format_value
-from orchestrator.record.tracking.keys import LONGEST_TAG, keys_of_names
+from orchestrator.extensions.mlflow_tracking.axes import format_value
+from orchestrator.extensions.mlflow_tracking.keys import LONGEST_TAG, keys_of_names
 
 _LOSS_CURVE = "quality/training_loss"
 

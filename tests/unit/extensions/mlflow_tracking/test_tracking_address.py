@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.record.tracking.mlflow_client import absolute, find_database
+from orchestrator.extensions.mlflow_tracking.mlflow_client import absolute, find_database
 
 URIS = [
     "sqlite:///a.db?timeout=5",

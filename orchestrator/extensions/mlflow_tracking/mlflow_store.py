@@ -14,8 +14,8 @@ from orchestrator.core.codec import to_json
 from orchestrator.core.errors import RecordError
 from orchestrator.core.printable import without_secrets
 from orchestrator.core.result import TrialRecord
-from orchestrator.record.tracking.attempt_log import find_log_files, find_log_text
-from orchestrator.record.tracking.axes import (
+from orchestrator.extensions.mlflow_tracking.attempt_log import find_log_files, find_log_text
+from orchestrator.extensions.mlflow_tracking.axes import (
     build_params,
     format_value,
     name_run,
@@ -23,10 +23,14 @@ from orchestrator.record.tracking.axes import (
     values_in,
     varying_in,
 )
-from orchestrator.record.tracking.data_sets import find_data
-from orchestrator.record.tracking.fingerprint import FINGERPRINT_TAG, experiment_showing, hash_fingerprint
-from orchestrator.record.tracking.keys import LONGEST_TAG
-from orchestrator.record.tracking.mlflow_client import (
+from orchestrator.extensions.mlflow_tracking.data_sets import find_data
+from orchestrator.extensions.mlflow_tracking.fingerprint import (
+    FINGERPRINT_TAG,
+    experiment_showing,
+    hash_fingerprint,
+)
+from orchestrator.extensions.mlflow_tracking.keys import LONGEST_TAG
+from orchestrator.extensions.mlflow_tracking.mlflow_client import (
     absolute,
     find_cause,
     find_database,
@@ -34,7 +38,7 @@ from orchestrator.record.tracking.mlflow_client import (
     require_mlflow,
     source_tags,
 )
-from orchestrator.record.tracking.mlflow_run import (
+from orchestrator.extensions.mlflow_tracking.mlflow_run import (
     RECORD_NAME,
     RunKey,
     build_run_key,
@@ -42,7 +46,7 @@ from orchestrator.record.tracking.mlflow_run import (
     compute_milliseconds,
     load_points,
 )
-from orchestrator.record.tracking.notes import (
+from orchestrator.extensions.mlflow_tracking.notes import (
     EXPERIMENT_NOTE,
     NOTE_TAG,
     PREDICTED_NOTE,
@@ -50,10 +54,21 @@ from orchestrator.record.tracking.notes import (
     attempt_note,
     find_note,
 )
-from orchestrator.record.tracking.page import VIEW, VIEW_TAG
-from orchestrator.record.tracking.prediction import PREDICTED, Prediction
-from orchestrator.record.tracking.summary import prices_in, summarise_sweep
-from orchestrator.record.tracking.tracker import JOB_METRICS, MARKDOWN_NAME, LoggedRecord, SweepOutline
+from orchestrator.extensions.mlflow_tracking.page import VIEW, VIEW_TAG
+from orchestrator.extensions.mlflow_tracking.predicted_run import (
+    PREDICTED,
+    build_key,
+    build_predicted_params,
+    build_predicted_tags,
+)
+from orchestrator.extensions.mlflow_tracking.summary import prices_in, summarise_sweep
+from orchestrator.record.tracking.tracker import (
+    JOB_METRICS,
+    MARKDOWN_NAME,
+    LoggedRecord,
+    Prediction,
+    SweepOutline,
+)
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -285,7 +300,9 @@ class MlflowStore:
         """Show these predictions and no others, each as one run."""
         left = dict(sweep.predicted)
         for one in predictions:
-            first, *others = left.pop((one.key, one.provenance), ()) or (self._create_predicted(one, sweep),)
+            first, *others = left.pop((build_key(one), one.provenance), ()) or (
+                self._create_predicted(one, sweep),
+            )
             self._update(first, one.metrics)
             for other in others:  # made twice, by one that never heard of the first
                 self._discard(other.run_id)
@@ -295,10 +312,17 @@ class MlflowStore:
     def _create_predicted(self, one: Prediction, sweep: _SweepRun) -> _Shown:
         from mlflow.entities import Param
 
-        tags = {"mlflow.parentRunId": sweep.parent_id, NOTE_TAG: PREDICTED_NOTE, **source_tags(), **one.tags}
-        run = self._client.create_run(sweep.experiment_id, tags=tags, run_name=one.name)
+        tags = {
+            "mlflow.parentRunId": sweep.parent_id,
+            NOTE_TAG: PREDICTED_NOTE,
+            **source_tags(),
+            **build_predicted_tags(one),
+        }
+        run = self._client.create_run(
+            sweep.experiment_id, tags=tags, run_name=f"{one.setting} · {one.provenance}"
+        )
         run_id = str(run.info.run_id)
-        params = [Param(name, value) for name, value in one.params.items()]
+        params = [Param(name, value) for name, value in build_predicted_params(one).items()]
         self._client.log_batch(run_id, params=params)
         self._client.set_terminated(run_id)
         return _Shown(run_id=run_id, metrics={})

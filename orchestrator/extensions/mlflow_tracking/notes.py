@@ -4,7 +4,7 @@ import re
 
 from orchestrator.core.price import Price, priced_as
 from orchestrator.core.result import TrialRecord
-from orchestrator.record.tracking.data_sets import find_data
+from orchestrator.extensions.mlflow_tracking.data_sets import find_data
 from orchestrator.record.tracking.tracker import PAGE_NAME
 
 NOTE_TAG = "mlflow.note.content"

@@ -12,8 +12,8 @@ from urllib.parse import quote, unquote
 
 from orchestrator.core.errors import RecordError
 from orchestrator.core.printable import without_secrets
-from orchestrator.record.tracking.database_template import create_database
-from orchestrator.record.tracking.moved_artifacts import relocate_artifacts
+from orchestrator.extensions.mlflow_tracking.database_template import create_database
+from orchestrator.extensions.mlflow_tracking.moved_artifacts import relocate_artifacts
 from workloads.data.sources import default_cache
 
 if TYPE_CHECKING:

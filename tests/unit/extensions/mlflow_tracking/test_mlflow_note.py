@@ -8,7 +8,7 @@ from orchestrator.analysis.findings import collect_findings
 from orchestrator.analysis.report.export import format_markdown
 from orchestrator.analysis.report.headline import build_headline
 from orchestrator.core.result import Failure
-from orchestrator.record.tracking.notes import attempt_note, find_note
+from orchestrator.extensions.mlflow_tracking.notes import attempt_note, find_note
 
 
 def test_it_is_the_headline_with_the_recommendation_and_where_the_page_is_without_tables():

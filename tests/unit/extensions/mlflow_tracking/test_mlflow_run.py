@@ -10,7 +10,7 @@ from orchestrator.core.estimate import CompiledStep
 from orchestrator.core.memory_fit import MemoryFit, NoFit
 from orchestrator.core.price import Unpriced
 from orchestrator.core.result import Failure, TrialRecord
-from orchestrator.record.tracking.mlflow_run import build_tags, list_metrics
+from orchestrator.extensions.mlflow_tracking.mlflow_run import build_tags, list_metrics
 
 
 def test_the_price_of_an_attempt_is_one_tag():

@@ -7,8 +7,13 @@ from urllib.parse import SplitResult, urlsplit
 
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.printable import without_secrets
+from orchestrator.extensions.mlflow_tracking.mlflow_client import (
+    POSSIBLE,
+    absolute,
+    find_database,
+    name_source,
+)
 from orchestrator.record.timeout import call_with_timeout
-from orchestrator.record.tracking.mlflow_client import POSSIBLE, absolute, find_database, name_source
 
 _SECONDS = 3
 

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
 
-from orchestrator.record.tracking.axes import values_in
-from orchestrator.record.tracking.mlflow_run import build_run_key
-from orchestrator.record.tracking.moved_artifacts import local_folder
-from orchestrator.record.tracking.page import VIEW, VIEW_TAG
-from orchestrator.record.tracking.prediction import PREDICTED
-from orchestrator.record.tracking.summary import summarise_sweep
+from orchestrator.extensions.mlflow_tracking.axes import values_in
+from orchestrator.extensions.mlflow_tracking.mlflow_run import build_run_key
+from orchestrator.extensions.mlflow_tracking.moved_artifacts import local_folder
+from orchestrator.extensions.mlflow_tracking.page import VIEW, VIEW_TAG
+from orchestrator.extensions.mlflow_tracking.predicted_run import PREDICTED, build_key
+from orchestrator.extensions.mlflow_tracking.summary import summarise_sweep
 from orchestrator.record.tracking.tracker import JOB_METRICS, PLAN_NAME, LoggedRecord, SweepOutline
 
 FINGERPRINT_TAG = "content_sha256"
@@ -52,7 +52,7 @@ def hash_fingerprint(outline: SweepOutline, logged: Sequence[LoggedRecord], file
             for record, metrics in sorted(logged, key=lambda one: build_run_key(one[0]))
         ],
         "predictions": sorted(
-            (one.key, one.provenance, sorted(one.metrics.items())) for one in outline.predictions
+            (build_key(one), one.provenance, sorted(one.metrics.items())) for one in outline.predictions
         ),
         "goal": outline.goal,
         "axes": values_in(outline.specs),

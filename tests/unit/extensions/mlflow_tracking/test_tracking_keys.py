@@ -8,8 +8,8 @@ from builders import pursuit, record, train_result
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.record.tracking.keys import key_of_name, keys_of_names
-from orchestrator.record.tracking.mlflow_run import list_metrics
+from orchestrator.extensions.mlflow_tracking.keys import key_of_name, keys_of_names
+from orchestrator.extensions.mlflow_tracking.mlflow_run import list_metrics
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.trial_spec import TrialSpec, find_axes
-from orchestrator.record.tracking.keys import keys_of_names
+from orchestrator.extensions.mlflow_tracking.keys import keys_of_names
 
 DEFAULT = "default"
 """Value of an option in trials that do not set it, where others do."""

@@ -6,7 +6,7 @@ from report_builders import rehearsed
 
 from orchestrator.core.result import Failure
 from orchestrator.core.trial_spec import MemorySettings, TimingSpec
-from orchestrator.record.tracking.axes import (
+from orchestrator.extensions.mlflow_tracking.axes import (
     _build_update,
     build_params,
     name_run,

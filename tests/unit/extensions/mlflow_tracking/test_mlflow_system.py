@@ -3,7 +3,7 @@
 from builders import host_use
 
 from orchestrator.core.inventory import GpuUse
-from orchestrator.record.tracking.mlflow_run import list_system_metrics
+from orchestrator.extensions.mlflow_tracking.mlflow_run import list_system_metrics
 
 
 def test_a_core_busy_for_half_of_two_seconds_is_half_used():

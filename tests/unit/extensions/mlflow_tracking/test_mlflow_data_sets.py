@@ -6,7 +6,7 @@ import pytest
 from builders import record, trial_spec
 
 from orchestrator.core.result import Failure
-from orchestrator.record.tracking.data_sets import find_data
+from orchestrator.extensions.mlflow_tracking.data_sets import find_data
 
 HASH = "1f2e3d4c5b6a7988" * 4
 
