@@ -84,7 +84,7 @@ def find_extensions() -> tuple[Extension, ...]:
         ConfigError: the module of an entry point cannot be imported, or has no extension.
     """
     if VARIABLE not in os.environ:
-        os.environ[VARIABLE] = " ".join({point.value: "" for point in metadata.entry_points(group=GROUP)})
+        os.environ[VARIABLE] = " ".join(dict.fromkeys(_list_places()))
     found = (_import_extension(place) for place in os.environ[VARIABLE].split())
     return tuple(sorted(found, key=lambda extension: extension.name))
 
@@ -96,9 +96,8 @@ def export_extensions() -> dict[str, str]:
 
 
 def list_unregistered() -> list[str]:
-    """Name the extensions of this package that no entry point names: it is not installed, or was earlier."""
-    shipped = iter_modules([str(files("orchestrator").joinpath("extensions"))])
-    return sorted({module.name for module in shipped} - {found.name for found in find_extensions()})
+    """Name the extensions of this package that no entry point names: it was installed before it had them."""
+    return sorted(set(_list_shipped()) - {found.name for found in find_extensions()})
 
 
 def load_parts(hook: Hook) -> Iterator[Any]:
@@ -115,6 +114,19 @@ def add_parts(own: Iterable[P], hook: Hook) -> tuple[P, ...]:
     if twice:
         raise ConfigError(f"{hook} of extensions must have names of their own: {', '.join(twice)} exist")
     return parts
+
+
+def _list_places() -> Iterator[str]:
+    """Yield the values of entry points; a source tree that is not installed has those of its extensions."""
+    yield from (point.value for point in metadata.entry_points(group=GROUP))
+    try:
+        metadata.version("orchestrator")
+    except metadata.PackageNotFoundError:
+        yield from (f"orchestrator.extensions.{name}.extension:EXTENSION" for name in _list_shipped())
+
+
+def _list_shipped() -> list[str]:
+    return [module.name for module in iter_modules([str(files("orchestrator").joinpath("extensions"))])]
 
 
 def _import_extension(place: str) -> Extension:

@@ -119,6 +119,25 @@ def test_without_entry_points_there_are_no_extensions(tmp_path: Path) -> None:
     assert run("-c", NAMES, path=tmp_path) == "[]\n"
 
 
+def test_source_tree_that_is_not_installed_has_its_extensions(tmp_path: Path) -> None:
+    assert run("-S", "-c", NAMES, path=tmp_path) == f"{SHIPPED}\n"
+
+
+def test_extension_that_an_older_installation_lacks_is_named(tmp_path: Path) -> None:
+    write_distribution(tmp_path, "orchestrator", "")
+    done = subprocess.run(
+        [sys.executable, "-m", "orchestrator", "--version"],
+        env={name: value for name, value in os.environ.items() if name != VARIABLE}
+        | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(tmp_path)])},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0
+    assert done.stderr.startswith("WARNING: adaptive_search, cluster_files, ")
+    assert done.stderr.endswith("not registered; `make install`, or pip, registers them\n")
+
+
 def test_processes_of_environments_without_entry_points_find_those_of_the_driver(tmp_path: Path) -> None:
     write_distribution(tmp_path, "orchestrator", "")
     assert run("-c", NAMES, path=tmp_path, **export_extensions()) == f"{SHIPPED}\n"
