@@ -22,8 +22,13 @@ from orchestrator.extensions.predictions.step_time.estimator import (
     build_estimator,
     leave_one_workload_out_estimator,
 )
-from orchestrator.extensions.predictions.step_time.loader_rates import collect_loader_rates
-from orchestrator.extensions.predictions.step_time.own_records import Shape, step_key, step_measurements
+from orchestrator.extensions.predictions.step_time.loader_rates import LoaderRates, collect_loader_rates
+from orchestrator.extensions.predictions.step_time.own_records import (
+    Shape,
+    StepMeasurement,
+    step_key,
+    step_measurements,
+)
 from orchestrator.extensions.predictions.step_time.plan_forecasts import (
     build_forecasts,
     count_track_record,
@@ -38,17 +43,13 @@ from workloads.registry import cached_workload
 class StepPredictor:
     """Predicts steps from published measurements, own records and the answers of compilers.
 
-    It is a `pipeline.planning.Predictor`. Its models are loaded when they are first needed, which takes a
-    while.
+    It is a `pipeline.planning.Predictor`. What takes a while is made when it is first needed.
     """
 
     def __init__(self, settings: Settings, preflight: PreflightState) -> None:
-        devices = preflight.price_book.devices
         self._settings = settings
         self._preflight = preflight
         self._find_compiled = estimates_from(preflight.compiled_steps)
-        self._loader_rates = collect_loader_rates(latest(preflight.records).values())
-        self._own = step_measurements(preflight.records, devices=devices)
         self._steps: dict[Shape, Estimate | None] = {}
 
     def add_to_plan(self, decided: Plan) -> Plan:
@@ -76,6 +77,16 @@ class StepPredictor:
             step = None if has_phases else self._estimator(trial)  # it is that of the last phase alone
             self._steps[shape] = step if isinstance(step, Estimate) else None
         return self._steps[shape]
+
+    @cached_property
+    def _own(self) -> tuple[StepMeasurement, ...]:
+        """Own measurements."""
+        return step_measurements(self._preflight.records, devices=self._preflight.price_book.devices)
+
+    @cached_property
+    def _loader_rates(self) -> LoaderRates:
+        """Rates of the input loaders of own workloads."""
+        return collect_loader_rates(latest(self._preflight.records).values())
 
     @cached_property
     def _basis(self) -> BasisOf:
