@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from orchestrator.core import codec
-from orchestrator.core.calibration import DeviceBenchmark
+from orchestrator.extensions.predictions.calibration import DeviceBenchmark
 from orchestrator.train.capture.request import CaptureRequest
 from orchestrator.train.capture.steps import DeclaredStep
 from orchestrator.train.environment import cpu_model
@@ -56,12 +56,8 @@ _JOBS = (
 _STEP_SECONDS, _CALIBRATION_SECONDS = 6.0, 2.0
 _MOST_STEPS = 30
 _PRODUCT_SIZE, _COPIED_BYTES = 1024, 2**27
-_SHALLOW, _DEEP, _WIDTH, _SAMPLES = (
-    16,
-    64,
-    32,
-    8,
-)  # as of predictions.device_benchmark
+# As in orchestrator/extensions/predictions/device_benchmark.py.
+_SHALLOW, _DEEP, _WIDTH, _SAMPLES = 16, 64, 32, 8
 _COLUMNS = ("device", "torch", "workload", "options", "global_batch_size", "precision", "step_seconds")
 
 

@@ -23,7 +23,7 @@ from pathlib import Path
 
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.estimate import Estimate
-from orchestrator.extensions.predictions.predict_points import predicted
+from orchestrator.extensions.predictions.predict_points import predict_points
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
 from fine_tuning_questions import Expected, fine_tuning_questions
@@ -141,7 +141,7 @@ def _published(rate, options: str, source: str) -> Question:
 def reply_to(question: Question, folder: Path) -> Reply:
     """Ask it in an empty folder, so that no own records answer."""
     try:
-        (prediction,) = predicted(shlex.split(question.words), working_directory=folder)
+        (prediction,) = predict_points(shlex.split(question.words), working_directory=folder)
     except ConfigError as error:
         told = str(error).replace(str(Path.cwd()), "the working directory")
         return Reply(question=question, kind="wrong request", answer=told)

@@ -16,7 +16,7 @@ sweep as Ctrl-C ends a command: nothing stays alive, and what has finished is ke
 
 import logging
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from html import escape
@@ -29,18 +29,16 @@ from rich.console import Console
 from orchestrator.analysis.predictions.forecasts import list_predicted, predicted_table
 from orchestrator.analysis.report.export import comparisons_frame, recommendations_frame
 from orchestrator.analysis.report.headline import build_headline
-from orchestrator.analysis.report.html import element, text
-from orchestrator.analysis.table import Table, cut
+from orchestrator.analysis.table import cut
 from orchestrator.analysis.tables.budget import prospect_line
 from orchestrator.analysis.tables.measurements import MEASURED
 from orchestrator.analysis.tables.plan import plan_frame, plan_table
 from orchestrator.commands import sweep as verbs
-from orchestrator.commands.arguments import parsed_arguments
 from orchestrator.commands.doctor import load_diagnosis
-from orchestrator.core.errors import ConfigError
+from orchestrator.commands.notebook import MOST_ROWS, Sentences, format_html, format_paragraphs, parse_words
 from orchestrator.core.placement import Plan
 from orchestrator.core.settings import Rerun, Settings
-from orchestrator.extension import load_parts
+from orchestrator.extension import require_part
 from orchestrator.pipeline.report import SweepReport
 from orchestrator.plan.machine_state import Diagnosis
 from orchestrator.terminal.diagnosis import describe_machine
@@ -49,29 +47,7 @@ from orchestrator.terminal.printing import display_path, print_line, summarise_t
 warnings.filterwarnings("ignore", message="IProgress not found")  # of tqdm, which Ray and MLflow import
 
 
-def format_html(table: Table) -> str:
-    """Title, rows and the sentence on how to read them."""
-    sides = ["right" if column.is_number else "left" for column in table.columns]
-
-    def build_row(tag: str, cells: Iterable[str]) -> str:
-        aligned = zip(cells, sides, strict=True)
-        return element(
-            "tr", *(element(tag, text(cell), style=f"text-align: {side}") for cell, side in aligned)
-        )
-
-    head = element("thead", build_row("th", [column.header for column in table.columns]))
-    body = element("tbody", *(build_row("td", row) for row in table.rows))
-    note = element("p", text(table.note)) if table.note else ""
-    return element("table", element("caption", text(table.title)), head, body) + note
-
-
-def format_paragraphs(sentences: Iterable[str]) -> str:
-    """Write each sentence as a paragraph of HTML."""
-    return "".join(f"<p>{escape(sentence)}</p>" for sentence in sentences)
-
-
 _WIDTH = 160  # of lines of progress
-MOST_ROWS = 100  # that are shown of one table; data frames have all
 
 
 class Planned:
@@ -159,15 +135,6 @@ class Report:
         return f"{drawn}{sentences}{written}{format_paragraphs(self.outcome.unwritten)}"
 
 
-class Sentences(tuple[str, ...]):
-    """Sentences, shown one a line."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return "\n".join(self)
-
-
 class Health:
     """State of this machine, shown in a notebook.
 
@@ -207,6 +174,41 @@ class Health:
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(repr(self))}</pre>"
+
+
+def predict(*words: str) -> Any:
+    """Predict times and costs of points; no trial starts.
+
+    Args:
+        words: as after `python -m orchestrator predict`: `"workload=resnet50", "device=t4,h100"`.
+
+    Returns:
+        `orchestrator.extensions.predictions.notebook.Predictions`.
+
+    Raises:
+        OrchestratorError: the request is invalid or cannot be satisfied.
+    """
+    return _find_function("predict")(*words)
+
+
+def advise(*words: str, confidence: float | None = None) -> Any:
+    """Recommend a setting for every job of a sweep from all records and predictions; no trial starts.
+
+    Args:
+        words: as after `python -m orchestrator predict advise`.
+        confidence: probability above which an answer is settled; None: that of the search.
+
+    Returns:
+        `orchestrator.extensions.predictions.notebook.Advice`.
+
+    Raises:
+        OrchestratorError: the request is invalid or cannot be satisfied.
+    """
+    return _find_function("advise")(*words, confidence=confidence)
+
+
+def _find_function(name: str) -> Any:
+    return require_part("functions", needed_for=f"{name}()", instead="plan()")[name]
 
 
 def doctor(*words: str) -> Health:
@@ -272,15 +274,6 @@ def report(*words: str) -> Report:
         return Report(verbs.report(settings, console=console))
 
 
-def __getattr__(name: str) -> Any:
-    """Return a function of an extension: `predict` and `advise` are those of the predictions."""
-    # `import` asks for `__path__` while an extension is being imported that imports this module
-    for functions in () if name.startswith("_") else load_parts("functions"):
-        if name in functions:
-            return functions[name]
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
 def _build_rerun(failed: bool, trial_ids: str | Iterable[str]) -> Rerun:
     ids = [trial_ids] if isinstance(trial_ids, str) else trial_ids
     return Rerun(failed=failed, trial_ids=frozenset(ids))
@@ -295,13 +288,3 @@ def _requested(words: tuple[str, ...]) -> Iterator[tuple[Settings, Console]]:
             verbs.load_settings(overrides),
             Console(force_terminal=False, force_jupyter=False, width=_WIDTH),
         )
-
-
-@contextmanager
-def parse_words(words: Sequence[str]) -> Iterator[list[str]]:
-    """Yield the words for Hydra. Raises ConfigError: one of them is a command or a flag."""
-    with parsed_arguments(words) as overrides:
-        for word in overrides:
-            if "=" not in word and not word.startswith("~"):
-                raise ConfigError(f"{word!r} is not KEY=VALUE; commands and flags are for the command line")
-        yield overrides

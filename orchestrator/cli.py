@@ -23,7 +23,7 @@ from orchestrator.commands.help_text import format_help, help_text, overview
 from orchestrator.config.places import config_folders, options_in, place_words, split_places
 from orchestrator.core.errors import ConfigError, OrchestratorError
 from orchestrator.core.printable import printable
-from orchestrator.extension import VARIABLE, list_unregistered
+from orchestrator.extension import VARIABLE, describe_unregistered
 from orchestrator.terminal.error_line import print_error
 
 _KEPT = "; finished trials are kept, and the same command runs the rest"
@@ -47,11 +47,10 @@ def main(arguments: Sequence[str]) -> int:
     handler = logging.StreamHandler()
     handler.setFormatter(_PrintableFormatter("%(levelname)s: %(message)s"))
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
-    is_chosen = VARIABLE in os.environ
     try:
+        if VARIABLE not in os.environ and (missing := describe_unregistered()):
+            logging.warning("%s", missing.removeprefix("; "))
         line = _parsed(arguments)
-        if not is_chosen and (missing := list_unregistered()):
-            logging.warning("%s: not registered; `make install`, or pip, registers them", ", ".join(missing))
         (command,) = (command for command in list_commands() if command.name == line.command)
         if shared_flags.VERSION.name in line.flags:
             return _print_version()

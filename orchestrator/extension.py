@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
 from importlib.resources import files
-from pkgutil import iter_modules, resolve_name
+from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any, Literal, Protocol, TypeVar
 
 from orchestrator.core.errors import ConfigError
@@ -40,7 +41,7 @@ class Extension:
     Attributes:
         trainers: tuple of `core.trainer.TrainerInfo`.
         commands: tuple of `commands.command_line.Command`.
-        functions: mapping of names to functions that `orchestrator.api` has for notebooks.
+        functions: mapping with the functions `predict` and `advise` of `orchestrator.api`.
         predictor: function of `Settings` and `pipeline.preflight.PreflightState` that returns a
             `pipeline.planning.Predictor`.
         report_section: function of measurements and records that returns an `analysis.section.ReportSection`.
@@ -107,6 +108,34 @@ def load_parts(hook: Hook) -> Iterator[Any]:
             yield _import(place)
 
 
+def find_part(hook: Hook) -> Any:
+    """Return the part for a hook that one extension may have; None: none has.
+
+    Raises:
+        ConfigError: several have, or it cannot be imported.
+    """
+    names = [extension.name for extension in find_extensions() if getattr(extension, hook)]
+    if len(names) > 1:
+        raise ConfigError(f"one extension may have a {hook}, and several do: {', '.join(names)}")
+    return next(load_parts(hook), None)
+
+
+def require_part(hook: Hook, *, needed_for: str, instead: str) -> Any:
+    """Return the part for a hook that one extension must have.
+
+    Args:
+        needed_for, instead: what needs it, and what needs none, for the error message.
+
+    Raises:
+        ConfigError: none has one, or as `find_part`.
+    """
+    if (part := find_part(hook)) is None:
+        raise ConfigError(
+            f"{needed_for} needs an extension that is not here; {instead} needs none{describe_unregistered()}"
+        )
+    return part
+
+
 def add_parts(own: Iterable[P], hook: Hook) -> tuple[P, ...]:
     """Return our parts and those of extensions. Raises ConfigError where two have one name."""
     parts = (*own, *(part for parts in load_parts(hook) for part in parts))
@@ -114,6 +143,16 @@ def add_parts(own: Iterable[P], hook: Hook) -> tuple[P, ...]:
     if twice:
         raise ConfigError(f"{hook} of extensions must have names of their own: {', '.join(twice)} exist")
     return parts
+
+
+def describe_unregistered() -> str:
+    """Name these extensions and the cure, after a semicolon; empty: there are none."""
+    if not (missing := list_unregistered()):
+        return ""
+    return (
+        f"; extensions that are not registered: {', '.join(missing)}; to register them: make install, or pip "
+        "install this package"
+    )
 
 
 def _list_places() -> Iterator[str]:
@@ -126,7 +165,8 @@ def _list_places() -> Iterator[str]:
 
 
 def _list_shipped() -> list[str]:
-    return [module.name for module in iter_modules([str(files("orchestrator").joinpath("extensions"))])]
+    folder = Path(str(files("orchestrator"))) / "extensions"
+    return sorted(module.parent.name for module in folder.glob("*/extension.py"))
 
 
 def _import_extension(place: str) -> Extension:

@@ -16,9 +16,9 @@ from step_options import build_options
 from transformer_rates import TRANSFORMER_RATES, TransformerRate
 
 from orchestrator.core import codec
-from orchestrator.core.calibration import DeviceBenchmark
 from orchestrator.core.device import Device
 from orchestrator.core.errors import ConfigError
+from orchestrator.extensions.predictions.calibration import DeviceBenchmark
 from orchestrator.extensions.predictions.step_time.analytic import Analytic, StepParts
 from orchestrator.extensions.predictions.step_time.crossed_effects import Family, PublishedStep, StepLabels
 from orchestrator.extensions.predictions.step_time.step_query import StepQuery

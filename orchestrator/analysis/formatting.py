@@ -133,6 +133,19 @@ def format_duration(hours: float, *, digits: int) -> Number:
     return duration(exactly(_HOUR * hours), digits=digits)
 
 
+def format_cost(seconds: float | None, usd: float | None) -> str:
+    """Write a time and dollars as `12 min, $3.100`; empty: neither is known."""
+    parts = [] if seconds is None else [_short_duration(seconds)]
+    parts += [] if usd is None else [f"${number(usd)}"]
+    return ", ".join(parts)
+
+
+def _short_duration(seconds: float) -> str:
+    if seconds < 2 * _MINUTE:
+        return f"{seconds:.0f} s"
+    return f"{seconds / _MINUTE:.0f} min" if seconds < 2 * _HOUR else f"{seconds / _HOUR:.1f} h"
+
+
 def duration_parts(seconds: Spread, *, digits: int) -> tuple[str, str, str]:
     """Format `12.30 min`, `11.90` and `12.70`; without an interval its ends are empty."""
     units = (("days", _DAY), ("h", _HOUR), ("min", _MINUTE))

@@ -8,14 +8,14 @@ from contextlib import contextmanager, redirect_stdout
 from rich.console import Console
 
 from orchestrator.commands.catalogue.sweeps import JSON
-from orchestrator.commands.command_line import DONE, CommandLine
+from orchestrator.commands.command_line import CommandLine
 from orchestrator.terminal.screen import Screen
 
 
-def print_document(document: object) -> int:
-    """Print it, without width or colour, and return the exit code."""
-    sys.stdout.write(f"{json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)}\n")
-    return DONE
+def print_document(document: object) -> None:
+    """Print it, without width or colour. A stream that is not UTF-8 gets escapes of JSON."""
+    is_utf8 = sys.stdout.encoding.lower() in ("utf-8", "utf8")
+    sys.stdout.write(f"{json.dumps(document, indent=1, ensure_ascii=not is_utf8, allow_nan=False)}\n")
 
 
 def wants_json(line: CommandLine) -> bool:

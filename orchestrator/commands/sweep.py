@@ -159,6 +159,10 @@ def print_tracking_variable(settings: Settings, console: Console) -> None:
 
 def _check_places(settings: Settings, console: Console) -> None:
     print_tracking_variable(settings, console)
+    if settings.search.is_adaptive:
+        from orchestrator.pipeline.search import require_search
+
+        require_search()
     if warning := require_places(settings):
         logger.warning("%s", warning)
 

@@ -59,7 +59,7 @@ NOT_ASKED = NotCompiled(reason="compile=full asks the TPU's compiler, for about 
 
 ONE_RUN_DEVIATION = 0.15
 """Deviation of the logarithm of one run without repeats. It is an assumption, not a measurement: six
-times the deviation of published GPU repeats (`repeat` in `predict/step_time/data/default_models.json`)."""
+times the deviation of published GPU repeats (`repeat` in `default_models.json` of the predictions)."""
 
 EstimateProvenance = Literal["predicted", "compiled"]
 """`compiled`: from the device's own compiler; `predicted`: all others."""

@@ -2,8 +2,6 @@
 select, and the words that a command about the same sweep repeats.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -14,7 +12,7 @@ from orchestrator.core.errors import ConfigError
 from orchestrator.core.inventory import Inventory
 from orchestrator.core.printable import without_secrets
 from orchestrator.core.settings import Settings
-from orchestrator.extension import load_parts
+from orchestrator.extension import require_part
 from orchestrator.pipeline.offer_files import load_known_offers, load_offers, locate_offers
 from orchestrator.plan.offer_prices import renew_rows, require_known_sellers
 from orchestrator.plan.pricing import PriceBook
@@ -84,13 +82,9 @@ def find_tracking_server(settings: Settings) -> TrackingServer | None:
     """
     if settings.tracking_uri is None:
         return None
-    for build in load_parts("tracking_server"):
-        server: TrackingServer = build(settings.tracking_uri)
-        return server
-    raise ConfigError(
-        "tracking.uri needs an extension that has a tracking server, and none is registered; "
-        "tracking=none does without"
-    )
+    build = require_part("tracking_server", needed_for="tracking", instead="tracking=none")
+    server: TrackingServer = build(settings.tracking_uri)
+    return server
 
 
 def open_checkpoints(settings: Settings) -> "CheckpointStore | None":
@@ -108,8 +102,12 @@ def build_executor(settings: Settings, inventory: Inventory) -> "Executor":
         from orchestrator.execute.inline import InlineExecutor
 
         return InlineExecutor(inventory)
-    with optional_package("executor=ray", instead="executor=inline"):
+    try:
         from orchestrator.execute.on_ray.executor import RayTuneExecutor
+    except ModuleNotFoundError as error:
+        raise ConfigError(
+            f"executor=ray needs the package {error.name!r}; install it, or set executor=inline"
+        ) from error
     return RayTuneExecutor(inventory, address=settings.cluster_address, cluster=settings.cluster)
 
 
@@ -127,21 +125,6 @@ def build_background_tracker(settings: Settings) -> Tracker:
     if server is None:
         return NoTracker()
     return BackgroundTracker(server.open_tracker(), is_on_this_host=server.is_on_this_host)
-
-
-@contextmanager
-def optional_package(feature: str, *, instead: str) -> Iterator[None]:
-    """Turn a missing optional package of the imports within the context into a ConfigError.
-
-    Raises:
-        ConfigError: a package of the feature is missing.
-    """
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        raise ConfigError(
-            f"{feature} needs the package {error.name!r}; install it, or set {instead}"
-        ) from error
 
 
 def build_price_book(settings: Settings) -> PriceBook:

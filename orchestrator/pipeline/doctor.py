@@ -5,7 +5,6 @@ import platform
 import shutil
 from collections.abc import Mapping
 from dataclasses import replace
-from importlib import metadata
 from pathlib import Path
 
 from orchestrator.core.device import Device
@@ -28,7 +27,7 @@ from orchestrator.plan.machine_state import (
     ServiceState,
     TrainerState,
 )
-from orchestrator.train.environment import cpu_model
+from orchestrator.train.environment import cpu_model, find_package_version
 from orchestrator.train.registry import trainer_info
 from workloads.data.sources import default_cache
 
@@ -149,14 +148,10 @@ def _place(purpose: str, path: Path) -> PlaceState:
 
 
 def _find_tracking_state(settings: Settings) -> ServiceState:
-    if server := find_tracking_server(settings):
-        return server.find_state()
-    return ServiceState(name="MLflow", version=find_package_version("mlflow"))
-
-
-def find_package_version(package: str) -> str | None:
-    """Find the version of an installed package; None: it is not installed."""
     try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return None
+        server = find_tracking_server(settings)
+    except ConfigError as error:  # its extension is absent
+        return ServiceState(name="MLflow", version=None, failure=str(error))
+    return (
+        server.find_state() if server else ServiceState(name="MLflow", version=find_package_version("mlflow"))
+    )

@@ -13,7 +13,7 @@ from orchestrator.core.memory_fit import Verdict
 from orchestrator.core.placement import Outdated, Placement, Plan
 from orchestrator.core.result import TrialRecord, latest
 from orchestrator.core.settings import Settings
-from orchestrator.extension import load_parts
+from orchestrator.extension import find_part
 from orchestrator.pipeline.components import find_repeated_words, list_command_words
 from orchestrator.pipeline.preflight import PreflightState
 from orchestrator.pipeline.script_files import find_outdated
@@ -74,25 +74,27 @@ def with_memory(planned: Plan, settings: Settings, preflight: PreflightState) ->
 
 
 class Predictor(Protocol):
-    """Predicts the steps of trials; an extension has it."""
+    """Predictor of the steps of trials; an extension has it."""
 
     def add_to_plan(self, decided: Plan) -> Plan:
         """Add predictions of trials without their device, and of measured ones for comparison."""
 
     def predict_step(self, placement: Placement) -> Estimate | None:
-        """Predict the step of a trial; None: it is unknown, or one of several."""
+        """Predict the step of a trial; None: it is refused, or one of several phases."""
 
 
 def with_predictions(decided: Plan, settings: Settings, preflight: PreflightState) -> Plan:
-    """Add to a plan what extensions predict; of a search also the prices of its trials."""
-    for predictor in _load_predictors(settings, preflight):
-        decided = predictor.add_to_plan(decided)
-    prices = prices_by_trial(decided, preflight.price_book) if settings.search.is_adaptive else {}
-    return replace(decided, prices=prices)
+    """Add to a plan what an extension predicts; of a search also the prices of its trials."""
+    predictor = _build_predictor(settings, preflight)
+    predicted = predictor.add_to_plan(decided) if predictor else decided
+    prices = prices_by_trial(predicted, preflight.price_book) if settings.search.is_adaptive else {}
+    return replace(predicted, prices=prices)
 
 
-def _load_predictors(settings: Settings, preflight: PreflightState) -> tuple[Predictor, ...]:
-    return tuple(build(settings, preflight) for build in load_parts("predictor"))
+def _build_predictor(settings: Settings, preflight: PreflightState) -> Predictor | None:
+    """Build the predictor that an extension has; None: none has."""
+    build = find_part("predictor")
+    return build(settings, preflight) if build else None
 
 
 def answers_so_far(
@@ -118,14 +120,12 @@ def build_prospect(settings: Settings, preflight: PreflightState, todo: Plan) ->
     """Estimate the time and cost of a plan's trials, and the budget status after them."""
     from orchestrator.pipeline.budget import build_budget_tracker
 
-    predictors = _load_predictors(settings, preflight)
-
-    def predict_step(placement: Placement) -> Estimate | None:
-        steps = (predictor.predict_step(placement) for predictor in predictors)
-        return next((step for step in steps if step), None)
-
+    predictor = _build_predictor(settings, preflight)
     budget_tracker = build_budget_tracker(
-        settings, preflight.ledgers, preflight.price_book, predict_step=predict_step
+        settings,
+        preflight.ledgers,
+        preflight.price_book,
+        predict_step=predictor.predict_step if predictor else lambda _: None,
     )
     return budget_tracker.forecast(find_order(settings, todo, preflight.price_book))
 
@@ -146,6 +146,7 @@ def at_requested_prices(
 
 
 def find_order(settings: Settings, todo: Plan, price_book: PriceBook) -> tuple[Placement, ...]:
+    """Order the trials of a plan as they start."""
     sweep = settings.sweep
     return running_order(
         todo.placements, seed=sweep.shuffle_seed, weight=choose_weight(sweep.order, price_book)

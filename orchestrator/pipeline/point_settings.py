@@ -12,6 +12,7 @@ from orchestrator.pipeline.components import list_command_words
 from orchestrator.plan.inputs import apply_published_size
 
 NO_SWEEP = "+sweep=single"
+"""Word that asks for one point in place of a sweep."""
 
 
 def load_settings(overrides: Sequence[str], working_directory: Path) -> Settings:

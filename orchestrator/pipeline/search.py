@@ -3,24 +3,21 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
-from orchestrator.analysis.formatting import counted, number
+from orchestrator.analysis.formatting import counted, format_cost
 from orchestrator.analysis.recommendation.answer.answer import Recommendation
 from orchestrator.analysis.recommendation.answer.summary import chance
 from orchestrator.core.codec import to_json
-from orchestrator.core.errors import ConfigError
 from orchestrator.core.placement import Plan
 from orchestrator.core.search import JobProgress, SearchProgress
 from orchestrator.core.settings import Settings
 from orchestrator.core.trial_progress import Pruning, TrialProgress
 from orchestrator.execute.scheduling.queue import ObstacleOf, TrialChooser
-from orchestrator.extension import load_parts
+from orchestrator.extension import require_part
 from orchestrator.pipeline.preflight import PreflightState
 from orchestrator.pipeline.search_progress import FILE_NAME
 from workloads.data.files import written_whole
-
-_MINUTE, _HOUR = 60.0, 3600.0
 
 
 class TrialSearch(TrialChooser, Protocol):
@@ -30,7 +27,7 @@ class TrialSearch(TrialChooser, Protocol):
     def progress(self) -> SearchProgress:
         """State of every job after the last decision on it."""
 
-    def build_setting(self, trial_id: str) -> str:
+    def name_setting(self, trial_id: str) -> str:
         """Name the job and the setting of a trial."""
 
     def describe_outlook(self) -> tuple[str, ...]:
@@ -43,13 +40,14 @@ def build_search(settings: Settings, preflight: PreflightState, todo: Plan) -> T
     Raises:
         ConfigError: none has one.
     """
-    for build in load_parts("search"):
-        search: TrialSearch = build(settings, preflight, todo)
-        return search
-    raise ConfigError(
-        f"search={settings.search.name} needs an extension that searches, and none is registered; "
-        "search=grid runs every trial"
-    )
+    build = require_search()
+    search: TrialSearch = build(settings, preflight, todo)
+    return search
+
+
+def require_search() -> Any:
+    """Return the function that builds a search. Raises ConfigError: no extension has one."""
+    return require_part("search", needed_for="an adaptive search", instead="search=grid")
 
 
 class ReportingSearch:
@@ -79,7 +77,7 @@ class ReportingSearch:
         """Let the search decide whether a running trial is ended early, and show the decision."""
         pruning = self._search.find_pruning(trial_id, shown)
         if pruning is not None:
-            self._on_message(f"pruned: {self._search.build_setting(trial_id)}: {pruning.why}")
+            self._on_message(f"pruned: {self._search.name_setting(trial_id)}: {pruning.why}")
         return pruning
 
 
@@ -98,8 +96,8 @@ def end_sentence(one: JobProgress, *, winner: str, goal: str) -> str:
     Args:
         winner: setting that the report takes; empty: none.
     """
-    spent = format_cost(one.seconds, one.usd).removeprefix(",").strip()
-    grid = format_cost(one.grid_seconds, one.grid_usd).removeprefix(",").strip()
+    spent = format_cost(one.seconds, one.usd)
+    grid = format_cost(one.grid_seconds, one.grid_usd)
     of_grid = f" of {grid} for one trial of each" if grid else ""
     counts = f"{one.num_measured:,} of {counted(one.num_settings, 'setting')} measured"
     found = (
@@ -112,19 +110,6 @@ def end_sentence(one: JobProgress, *, winner: str, goal: str) -> str:
         f"{one.job}: {counts} in {counted(one.num_trials, 'trial')}{pruned} ({spent}{of_grid}); {found}. "
         f"Stopped: {one.why}."
     )
-
-
-def format_cost(seconds: float | None, usd: float | None) -> str:
-    """Write a time and dollars after a comma, as `, 12 min, $3.100`; empty: neither is known."""
-    parts = [] if seconds is None else [_duration(seconds)]
-    parts += [] if usd is None else [f"${number(usd)}"]
-    return f", {', '.join(parts)}" if parts else ""
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 2 * _MINUTE:
-        return f"{seconds:.0f} s"
-    return f"{seconds / _MINUTE:.0f} min" if seconds < 2 * _HOUR else f"{seconds / _HOUR:.1f} h"
 
 
 def _ended(job: JobProgress) -> JobProgress:

@@ -124,7 +124,7 @@ def list_predictions(findings: "Findings") -> tuple[Prediction, ...]:
 def _build_prediction(standing: "RankedSetting", answer: "Recommendation") -> Prediction:
     rate, usd = standing.samples_per_second, standing.usd_per_million_samples
     metrics = {
-        "time/samples_per_second": rate.median,
+        RATE: rate.median,
         "time/step_ms": 1000 * standing.likely,
         "time/step_ms_low": 1000 * standing.low,
         "time/step_ms_high": 1000 * standing.high,

@@ -16,7 +16,7 @@ _TPU_GENERATIONS: Mapping[str, str] = {"v5litepod": "v5e", "tpu7x": "v7x"}
 
 def framework_versions(packages: Iterable[str]) -> dict[str, str]:
     """Versions of packages and of Python (`python`); what is not installed is left out. Imports nothing."""
-    versions = {package: _find_version(package) for package in packages}
+    versions = {package: find_package_version(package) for package in packages}
     installed = {package: version for package, version in versions.items() if version is not None}
     return {"python": platform.python_version(), **installed}
 
@@ -37,7 +37,8 @@ def tpu_name(accelerator_type: str) -> str:
     return f"TPU {_TPU_GENERATIONS.get(generation, generation)}"
 
 
-def _find_version(package: str) -> str | None:
+def find_package_version(package: str) -> str | None:
+    """Find the version of a package that is installed here; None: it is not."""
     for distribution in _DISTRIBUTIONS.get(package, (package,)):
         try:
             return metadata.version(distribution)

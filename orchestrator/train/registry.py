@@ -13,7 +13,7 @@ from orchestrator.core.device import DeviceKind
 from orchestrator.core.errors import ConfigError, TrialError, UnknownNameError
 from orchestrator.core.trainer import TrainerInfo, TrainingRequest
 from orchestrator.core.trial_spec import Option, ProcessModel
-from orchestrator.extension import add_parts, list_unregistered
+from orchestrator.extension import add_parts, describe_unregistered
 from orchestrator.train import rendezvous
 from orchestrator.train.trainer import Trainer
 from workloads.layers import BatchNorm
@@ -271,11 +271,8 @@ def trainer_info(name: str) -> TrainerInfo:
         return _TRAINERS[name]
     if name in trainers():
         return trainers()[name]
-    if missing := list_unregistered():
-        raise ConfigError(
-            f"unknown trainer {name!r}; known: {', '.join(sorted(trainers()))}; extensions that are not "
-            f"registered: {', '.join(missing)}; to register them: make install, or pip install this package"
-        )
+    if missing := describe_unregistered():
+        raise ConfigError(f"unknown trainer {name!r}; known: {', '.join(sorted(trainers()))}{missing}")
     raise UnknownNameError("trainer", name, known=trainers())
 
 

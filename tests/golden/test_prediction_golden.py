@@ -13,7 +13,7 @@ from rich.console import Console
 
 from orchestrator.core.estimate import Estimate
 from orchestrator.extensions.predictions.breakdown_table import breakdown_sentence, breakdown_table
-from orchestrator.extensions.predictions.predict_points import predicted
+from orchestrator.extensions.predictions.predict_points import predict_points
 from orchestrator.extensions.predictions.prediction_table import describe_basis, note_lines, prediction_table
 from orchestrator.extensions.predictions.step_breakdown import StepBreakdown
 from orchestrator.terminal.screen import Screen
@@ -34,7 +34,7 @@ PARTS = StepBreakdown(compute=0.3, memory=0.12, sequence=0.0, launch=0.004, host
 def test_predictions_look_as_they_did(width: int, tmp_path: Path) -> None:
     predictions = [
         replace(one, step=STEP, breakdown=PARTS) if isinstance(one.step, Estimate) else one
-        for one in predicted(WORDS, working_directory=tmp_path)
+        for one in predict_points(WORDS, working_directory=tmp_path)
     ]
     out = io.StringIO()
     screen = Screen(Console(file=out, width=width, color_system=None))

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from cli_process import NOOP
 
+from orchestrator.extension import VARIABLE
+
 pytestmark = pytest.mark.more
 
 
@@ -17,7 +19,8 @@ def ask(installed: Path, *words: str, cwd: Path) -> subprocess.CompletedProcess[
     return subprocess.run(
         [sys.executable, "-P", "-m", "orchestrator", *words],
         cwd=cwd,
-        env={**os.environ, "PYTHONPATH": str(installed)},
+        env={name: value for name, value in os.environ.items() if name != VARIABLE}
+        | {"PYTHONPATH": str(installed)},
         capture_output=True,
         text=True,
         timeout=120,

@@ -9,7 +9,7 @@ from statistics import median
 
 import numpy as np
 
-from orchestrator.analysis.formatting import counted
+from orchestrator.analysis.formatting import counted, format_cost
 from orchestrator.analysis.recommendation.answer.judgement import judge
 from orchestrator.analysis.recommendation.model.candidate import Job
 from orchestrator.analysis.recommendation.model.criteria import Criteria
@@ -18,7 +18,6 @@ from orchestrator.core.estimate import ErrorModel
 from orchestrator.extensions.adaptive_search.costs import TrialCosts
 from orchestrator.extensions.adaptive_search.decision import Choice, next_trial
 from orchestrator.extensions.adaptive_search.expected_runs import expected_run
-from orchestrator.pipeline.search import format_cost
 
 _WORLDS = 3
 _MOST_TRIALS = 60
@@ -55,10 +54,11 @@ def outlook_sentence(outlook: Outlook) -> str:
     """Describe how many trials a search likely needs, against one trial of every setting."""
     trials = counted(outlook.num_trials, "further trial")
     most = "at least " if outlook.is_least else "about "
-    expected = f"{outlook.job}: {most}{trials}{format_cost(outlook.seconds, outlook.usd)}"
+    cost = format_cost(outlook.seconds, outlook.usd)
+    expected = ", ".join(filter(None, (f"{outlook.job}: {most}{trials}", cost)))
     grid = format_cost(outlook.grid_seconds, outlook.grid_usd)
     untried = counted(outlook.num_untried, "setting")
-    against = f"; one trial of each of the {untried} that have none{grid}" if grid else ""
+    against = f"; one trial of each of the {untried} that have none, {grid}" if grid else ""
     whole = against or f" for {counted(outlook.num_settings, 'setting')}"
     return f"{expected}{whole}{f' ({outlook.why_unknown})' if outlook.why_unknown else ''}."
 

@@ -230,7 +230,7 @@ class SweepSearch:
         else:
             self._release_without_result(index, label)
 
-    def build_setting(self, trial_id: str) -> str:
+    def name_setting(self, trial_id: str) -> str:
         """Name the job and the setting of a trial."""
         index, label = self._places[trial_id]
         return f"{self._jobs[index].where}: {label}"

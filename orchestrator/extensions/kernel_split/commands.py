@@ -17,7 +17,8 @@ def split(line: CommandLine, screen: Screen) -> int:
     """Print the speed-up of every point."""
     outlook = predict_splits(line.overrides, working_directory=Path.cwd())
     if wants_json(line):
-        return print_document(convert_to_plain(outlook))
+        print_document(convert_to_plain(outlook))
+        return DONE
     screen.table(split_outlook_table(outlook))
     screen.line(split_sentence(outlook))
     return DONE

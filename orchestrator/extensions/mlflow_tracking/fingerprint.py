@@ -11,7 +11,7 @@ from orchestrator.extensions.mlflow_tracking.axes import values_in
 from orchestrator.extensions.mlflow_tracking.mlflow_run import build_run_key
 from orchestrator.extensions.mlflow_tracking.moved_artifacts import local_folder
 from orchestrator.extensions.mlflow_tracking.page import VIEW, VIEW_TAG
-from orchestrator.extensions.mlflow_tracking.predicted_run import PREDICTED, build_key
+from orchestrator.extensions.mlflow_tracking.predicted_run import PREDICTED, build_predicted_key
 from orchestrator.extensions.mlflow_tracking.summary import summarise_sweep
 from orchestrator.record.tracking.tracker import JOB_METRICS, PLAN_NAME, LoggedRecord, SweepOutline
 
@@ -52,7 +52,8 @@ def hash_fingerprint(outline: SweepOutline, logged: Sequence[LoggedRecord], file
             for record, metrics in sorted(logged, key=lambda one: build_run_key(one[0]))
         ],
         "predictions": sorted(
-            (build_key(one), one.provenance, sorted(one.metrics.items())) for one in outline.predictions
+            (build_predicted_key(one), one.provenance, sorted(one.metrics.items()))
+            for one in outline.predictions
         ),
         "goal": outline.goal,
         "axes": values_in(outline.specs),

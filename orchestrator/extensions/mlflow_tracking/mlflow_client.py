@@ -26,7 +26,8 @@ VARIABLE = "MLFLOW_TRACKING_URI"
 POSSIBLE = f"possible: {_SQLITE}<file>, http://…, https://…, or none: tracking=none"
 """Possible values of `tracking.uri`, for error messages."""
 
-_INSTALL = "pip install 'mlflow>=3.17,<4', or set tracking=none"
+INSTALL = "pip install 'mlflow>=3.17,<4', or set tracking=none"
+"""Cure of an absent package, for error messages."""
 
 _LOUD = {  # the store tells their failures, in one line
     "mlflow": logging.ERROR,
@@ -65,7 +66,7 @@ def name_source(uri: str) -> str:
 def require_mlflow() -> None:
     """Raise RecordError if MLflow is not installed; it is not imported, which takes seconds."""
     if find_spec("mlflow") is None:
-        raise RecordError(f"tracking=mlflow needs MLflow; {_INSTALL}")
+        raise RecordError(f"tracking=mlflow needs MLflow; {INSTALL}")
 
 
 def load() -> None:
@@ -75,7 +76,7 @@ def load() -> None:
     try:
         import mlflow  # noqa: F401  the import is what it is for
     except ImportError as error:
-        raise RecordError(f"tracking=mlflow needs MLflow: {error}; {_INSTALL}") from error
+        raise RecordError(f"tracking=mlflow needs MLflow: {error}; {INSTALL}") from error
     for name, level in _LOUD.items():
         logging.getLogger(name).setLevel(level)
 

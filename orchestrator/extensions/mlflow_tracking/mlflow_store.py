@@ -57,7 +57,7 @@ from orchestrator.extensions.mlflow_tracking.notes import (
 from orchestrator.extensions.mlflow_tracking.page import VIEW, VIEW_TAG
 from orchestrator.extensions.mlflow_tracking.predicted_run import (
     PREDICTED,
-    build_key,
+    build_predicted_key,
     build_predicted_params,
     build_predicted_tags,
 )
@@ -108,7 +108,7 @@ class _SweepRun:
 
 
 class MlflowStore:
-    """A tracker (`base.Tracker`) that writes to an MLflow database file or server.
+    """A tracker (`tracker.Tracker`) that writes to an MLflow database file or server.
 
     After a call that failed nothing more is tried until `finish`: a server that does not answer costs two
     time-outs, not one for each trial.
@@ -300,7 +300,7 @@ class MlflowStore:
         """Show these predictions and no others, each as one run."""
         left = dict(sweep.predicted)
         for one in predictions:
-            first, *others = left.pop((build_key(one), one.provenance), ()) or (
+            first, *others = left.pop((build_predicted_key(one), one.provenance), ()) or (
                 self._create_predicted(one, sweep),
             )
             self._update(first, one.metrics)

@@ -7,17 +7,22 @@ from orchestrator.core.placement import Plan
 from orchestrator.core.printable import without_secrets
 from orchestrator.core.result import TrialRecord
 from orchestrator.extensions.mlflow_tracking.mlflow_answer import explain_silence, require_address
-from orchestrator.extensions.mlflow_tracking.mlflow_client import VARIABLE, find_database, name_source
+from orchestrator.extensions.mlflow_tracking.mlflow_client import (
+    INSTALL,
+    VARIABLE,
+    find_database,
+    name_source,
+)
 from orchestrator.extensions.mlflow_tracking.page import page_lines
-from orchestrator.pipeline.doctor import find_package_version
 from orchestrator.plan.machine_state import ServiceState
 from orchestrator.record.tracking.tracker import Tracker
+from orchestrator.train.environment import find_package_version
 
 _SECONDS = 5.0
 
 
 class MlflowServer:
-    """Implements `record.tracking.tracker.TrackingServer`. MLflow is imported when it is first asked."""
+    """MLflow as a `record.tracking.tracker.TrackingServer`; it is imported when it is first asked."""
 
     def __init__(self, uri: str) -> None:
         self._uri = uri
@@ -60,8 +65,7 @@ class MlflowServer:
         require_address(self._uri)
         version = find_package_version("mlflow")
         if version is None:
-            failure = "MLflow is not installed; pip install 'mlflow>=3.17,<4', or set tracking=none"
-            return ServiceState(name="MLflow", version=None, failure=failure)
+            return ServiceState(name="MLflow", version=None, failure=f"MLflow is not installed; {INSTALL}")
         return ServiceState(name="MLflow", version=version, failure=self._find_failure())
 
     def _find_failure(self) -> str | None:

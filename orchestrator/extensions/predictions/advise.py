@@ -27,7 +27,7 @@ from orchestrator.plan.trial_specs import unsuitable
 from orchestrator.train.registry import trainer_info
 
 
-def advised(
+def recommend_settings(
     overrides: Sequence[str], *, confidence: float | None, working_directory: Path
 ) -> tuple[Recommendation, ...]:
     """Recommend a setting for every workload of a sweep, and what to measure until the answer is settled.

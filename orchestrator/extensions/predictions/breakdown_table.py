@@ -4,9 +4,9 @@ from dataclasses import fields
 
 from orchestrator.analysis.formatting import UNKNOWN, number, share
 from orchestrator.analysis.table import Column, Rank, Table
-from orchestrator.core.calibration import DeviceBenchmark
 from orchestrator.core.device import Device
 from orchestrator.core.estimate import Estimate, Refusal
+from orchestrator.extensions.predictions.calibration import DeviceBenchmark
 from orchestrator.extensions.predictions.jobs import describe_job
 from orchestrator.extensions.predictions.prediction_table import Prediction, format_batch
 from orchestrator.extensions.predictions.step_breakdown import StepBreakdown

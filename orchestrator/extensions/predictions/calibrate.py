@@ -10,14 +10,15 @@ from pathlib import Path
 
 from orchestrator.config.loader import devices_named, load
 from orchestrator.core import codec
-from orchestrator.core.calibration import Calibration, DeviceBenchmark
 from orchestrator.core.device import Device, DeviceKind
 from orchestrator.core.errors import ConfigError, PlacementError
 from orchestrator.core.printable import command_text
 from orchestrator.execute.machine.child_process import find_answer, link_code
 from orchestrator.execute.machine.environment_probe import trainer_environment
 from orchestrator.execute.machine.inventory import local_node
+from orchestrator.extensions.predictions.calibration import Calibration, DeviceBenchmark
 from orchestrator.extensions.predictions.calibrations import add_calibration
+from orchestrator.pipeline.point_settings import NO_SWEEP
 from orchestrator.train.precision import PRECISIONS
 from orchestrator.train.registry import trainer_info
 
@@ -55,7 +56,6 @@ def run_benchmark(python: str, kind: DeviceKind, precisions: Sequence[str]) -> D
     return codec.from_plain(DeviceBenchmark, answer)
 
 
-_POINT = ("+sweep=single", "trainer=torch_ddp")
 _TRAINER = "torch_ddp"
 
 
@@ -73,7 +73,7 @@ def calibrate(overrides: Sequence[str], *, working_directory: Path) -> tuple[Dev
         PlacementError: the benchmark failed.
         RecordError: it cannot be kept.
     """
-    settings = load([*_POINT, *overrides], working_directory=working_directory)
+    settings = load([NO_SWEEP, f"trainer={_TRAINER}", *overrides], working_directory=working_directory)
     names = sorted({point.device.name for point in settings.sweep.points})
     if len(names) > 1:
         raise ConfigError(
@@ -88,7 +88,7 @@ def calibrate(overrides: Sequence[str], *, working_directory: Path) -> tuple[Dev
     if device.kind == "tpu":
         raise ConfigError(
             "predict calibrate: no benchmark of TPUs exists; measure a workload in its place: "
-            + command_text(["+sweep=single", f"device={device.name}"])
+            + command_text([NO_SWEEP, f"device={device.name}"])
         )
     info = trainer_info(_TRAINER)
     environment = trainer_environment(info, python=settings.trainers[_TRAINER].python)

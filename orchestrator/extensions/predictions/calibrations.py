@@ -4,10 +4,10 @@ import logging
 from collections.abc import Mapping
 from pathlib import Path
 
-from orchestrator.core.calibration import Calibration, DeviceBenchmark
 from orchestrator.core.codec import from_json, to_json
 from orchestrator.core.errors import RecordError
 from orchestrator.core.settings import Settings
+from orchestrator.extensions.predictions.calibration import Calibration, DeviceBenchmark
 
 logger = logging.getLogger(__name__)
 

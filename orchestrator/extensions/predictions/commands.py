@@ -4,19 +4,39 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
+from orchestrator.analysis.formatting import list_inputs
+from orchestrator.analysis.recommendation.answer.summary import (
+    describe_next,
+    describe_verdict,
+    noise_banner,
+)
+from orchestrator.analysis.recommendation.tables import build_tables, convert_to_plain
 from orchestrator.commands.command_line import DONE, CommandLine
 from orchestrator.commands.json_output import print_document, wants_json
+from orchestrator.core import codec
 from orchestrator.core.errors import ConfigError, UnknownNameError
+from orchestrator.extensions.predictions.advise import recommend_settings
+from orchestrator.extensions.predictions.breakdown_table import (
+    breakdown_sentence,
+    breakdown_table,
+    calibration_table,
+)
 from orchestrator.extensions.predictions.catalogue import CONFIDENCE, SORT
+from orchestrator.extensions.predictions.documents import predictions_document
+from orchestrator.extensions.predictions.predict_points import predict_points
+from orchestrator.extensions.predictions.prediction_table import (
+    Order,
+    describe_basis,
+    input_lines,
+    job_lines,
+    note_lines,
+    ordered,
+    prediction_table,
+    start_line,
+)
 from orchestrator.terminal.screen import Screen
-
-if TYPE_CHECKING:
-    from orchestrator.extensions.predictions.prediction_table import Order
-
-# scikit-learn takes a second to import, and only these commands need it: hence imports in functions
-
 
 _DESCRIBING = "predicting; a model of billions of weights takes minutes to describe"
 _OF_ADVICE = ("report.goal", "report.deadline_hours", "report.budget_usd", "report.quality")
@@ -25,21 +45,12 @@ _MOST_TRIALS = 3  # to measure next, of each job; --json has all
 
 def predict(line: CommandLine, screen: Screen) -> int:
     """Print predictions of points."""
-    from orchestrator.extensions.predictions.documents import predictions_document
-    from orchestrator.extensions.predictions.predict_points import predicted
-    from orchestrator.extensions.predictions.prediction_table import (
-        input_lines,
-        job_lines,
-        note_lines,
-        ordered,
-        prediction_table,
-    )
-
     order, rest = split_order(line.overrides)
     with screen.waiting(_DESCRIBING):
-        predictions = ordered(predicted(rest, working_directory=Path.cwd()), order)
+        predictions = ordered(predict_points(rest, working_directory=Path.cwd()), order)
     if wants_json(line):
-        return print_document(predictions_document(predictions))
+        print_document(predictions_document(predictions))
+        return DONE
     for sentence in (*job_lines(predictions), *_describe_ignored(rest), *input_lines(predictions)):
         screen.line(sentence)
     screen.table(prediction_table(predictions))
@@ -57,21 +68,12 @@ def _describe_ignored(words: Sequence[str]) -> list[str]:
 
 def explain(line: CommandLine, screen: Screen) -> int:
     """Print the parts of the steps of points."""
-    from orchestrator.extensions.predictions.breakdown_table import breakdown_sentence, breakdown_table
-    from orchestrator.extensions.predictions.documents import predictions_document
-    from orchestrator.extensions.predictions.predict_points import predicted
-    from orchestrator.extensions.predictions.prediction_table import (
-        describe_basis,
-        input_lines,
-        ordered,
-        start_line,
-    )
-
     order, rest = split_order(line.overrides)
     with screen.waiting(_DESCRIBING):
-        predictions = ordered(predicted(rest, working_directory=Path.cwd()), order)
+        predictions = ordered(predict_points(rest, working_directory=Path.cwd()), order)
     if wants_json(line):
-        return print_document(predictions_document(predictions))
+        print_document(predictions_document(predictions))
+        return DONE
     for sentence in input_lines(predictions):
         screen.line(sentence)
     for prediction in predictions:
@@ -86,10 +88,8 @@ def explain(line: CommandLine, screen: Screen) -> int:
     return DONE
 
 
-def split_order(words: Sequence[str]) -> "tuple[Order | None, list[str]]":
+def split_order(words: Sequence[str]) -> tuple[Order | None, list[str]]:
     """Return the value of the last `predict.sort=…`, and the other words."""
-    from orchestrator.extensions.predictions.prediction_table import Order
-
     given = [word.removeprefix(SORT) for word in words if word.startswith(SORT)]
     rest = [word for word in words if not word.startswith(SORT)]
     orders: dict[str, Order] = {order: order for order in get_args(Order)}
@@ -100,22 +100,14 @@ def split_order(words: Sequence[str]) -> "tuple[Order | None, list[str]]":
 
 def advise(line: CommandLine, screen: Screen) -> int:
     """Print which setting to use, and what to measure next."""
-    from orchestrator.analysis.formatting import list_inputs
-    from orchestrator.analysis.recommendation.answer.summary import (
-        describe_next,
-        describe_verdict,
-        noise_banner,
-    )
-    from orchestrator.analysis.recommendation.tables import build_tables, convert_to_plain
-    from orchestrator.extensions.predictions.advise import advised
-
     given = [word for word in line.overrides if word.startswith(CONFIDENCE)]
     rest = [word for word in line.overrides if word not in given]
     confidence = _read_confidence(given)
     with screen.waiting(_DESCRIBING):
-        recommendations = advised(rest, confidence=confidence, working_directory=Path.cwd())
+        recommendations = recommend_settings(rest, confidence=confidence, working_directory=Path.cwd())
     if wants_json(line):
-        return print_document([convert_to_plain(recommendation) for recommendation in recommendations])
+        print_document([convert_to_plain(recommendation) for recommendation in recommendations])
+        return DONE
     inputs = list_inputs((one.job, one.input) for one in recommendations)
     for sentence in (*map(describe_verdict, recommendations), noise_banner(recommendations), *inputs):
         if sentence:
@@ -144,13 +136,12 @@ def _read_confidence(words: Sequence[str]) -> float | None:
 
 def calibrate(line: CommandLine, screen: Screen) -> int:
     """Measure a device of this host, and keep the result for later predictions."""
-    from orchestrator.core import codec
-    from orchestrator.extensions.predictions.breakdown_table import calibration_table
     from orchestrator.extensions.predictions.calibrate import calibrate
 
     device, calibration, path = calibrate(line.overrides, working_directory=Path.cwd())
     if wants_json(line):
-        return print_document(codec.to_plain(calibration))
+        print_document(codec.to_plain(calibration))
+        return DONE
     screen.table(calibration_table(device, calibration.benchmark))
     if calibration.load_average > 1:
         screen.line(

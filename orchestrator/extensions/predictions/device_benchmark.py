@@ -2,7 +2,7 @@
 
     python -m orchestrator.extensions.predictions.device_benchmark KIND PRECISION...
 
-It prints one line of JSON: the fields of `orchestrator.core.calibration.DeviceBenchmark`, or `error`.
+It prints one line of JSON: the fields of `calibration.DeviceBenchmark`, or `error`.
 """
 
 import json
@@ -15,8 +15,8 @@ import torch
 from torch import Tensor, nn
 
 from orchestrator.core import codec
-from orchestrator.core.calibration import DeviceBenchmark
 from orchestrator.core.device import DeviceKind
+from orchestrator.extensions.predictions.calibration import DeviceBenchmark
 from orchestrator.train.environment import cpu_model
 from orchestrator.train.precision import PRECISIONS
 from orchestrator.train.trainers.torch_process import build_autocast, matmul_benchmark, set_float32_rounding

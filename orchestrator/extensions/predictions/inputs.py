@@ -5,7 +5,6 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from orchestrator.analysis.recommendation.jobs.settings_of_records import is_failed_run, is_run
-from orchestrator.core.calibration import DeviceBenchmark
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.estimate import Estimate, Refusal
 from orchestrator.core.inventory import Inventory
@@ -15,7 +14,9 @@ from orchestrator.core.result import TrialRecord, latest
 from orchestrator.core.settings import Settings
 from orchestrator.core.sweep import Point
 from orchestrator.core.trial_spec import TrialSpec
+from orchestrator.extensions.predictions.calibration import DeviceBenchmark
 from orchestrator.extensions.predictions.calibrations import host_calibrations
+from orchestrator.extensions.predictions.queries import build_step_query, find_unsuitable
 from orchestrator.extensions.predictions.step_breakdown import StepBreakdown, find_step_breakdown
 from orchestrator.extensions.predictions.step_time.bundled_models import DefaultModels, default_models
 from orchestrator.extensions.predictions.step_time.compiled_estimate import compiled_estimate
@@ -36,10 +37,9 @@ from orchestrator.pipeline.compilation import FindAnswers, find_earlier_answers
 from orchestrator.pipeline.components import build_price_book
 from orchestrator.pipeline.preflight import build_inventory, find_data, load_ledgers
 from orchestrator.pipeline.script_files import without_changed_files
-from orchestrator.plan.compatibility import find_reason_against_settings
 from orchestrator.plan.pricing import PriceBook
 from orchestrator.plan.slots import Slot, count_hosts, find_host_cpu, find_slots
-from orchestrator.plan.trial_specs import build_workload, is_current, unsuitable
+from orchestrator.plan.trial_specs import is_current
 from orchestrator.train.registry import trainer_info
 from workloads.spec import Workload
 
@@ -61,7 +61,6 @@ class PredictionInputs:
     models: DefaultModels
     inventory: Inventory
     price_book: PriceBook
-    records: tuple[TrialRecord, ...]
     own: tuple[StepMeasurement, ...]
     alike: Mapping[Hashable, Sequence[StepMeasurement]]
     records_alike: Mapping[Hashable, Sequence[TrialRecord]]
@@ -73,7 +72,7 @@ class PredictionInputs:
     def points(self) -> Iterable[Point]:
         """Points of the sweep, once per hardware and data source; refused ones apart."""
         points = self.settings.sweep.points
-        return {(self.identity(one), one.data_source, find_refusal(one)): one for one in points}.values()
+        return {(self.identity(one), one.data_source, find_unsuitable(one)): one for one in points}.values()
 
     def corrected_by(self, own: Iterable[StepMeasurement]) -> Correction:
         """Correct the published estimates by own measurements."""
@@ -180,35 +179,12 @@ def find_inputs(settings: Settings) -> PredictionInputs:
         models=default_models(),
         inventory=build_inventory(settings),
         price_book=build_price_book(settings),
-        records=records,
         own=own,
         alike=alike,
         records_alike=records_alike,
         loader_rates=collect_loader_rates(latest(records).values()),
         find_earlier_answers=find_earlier_answers(settings),
         calibrations=host_calibrations(settings),
-    )
-
-
-def find_refusal(point: Point) -> Refusal | None:
-    """Refuse an input size that the workload does not accept, and settings that no trainer trains."""
-    if reason := unsuitable(point):
-        return Refusal(reason=reason, to_measure="another size")
-    reason = find_reason_against_settings(point)
-    return Refusal(reason=reason, to_measure="it with other settings") if reason else None
-
-
-def build_step_query(point: Point) -> StepQuery | Refusal:
-    """Build the query of a point's step, or refuse it."""
-    return find_refusal(point) or StepQuery(
-        spec=build_workload(point),
-        device=point.device,
-        precision=point.precision,
-        num_workers=point.num_workers,
-        global_batch_size=point.global_batch_size,
-        num_hosts=point.num_hosts or 1,
-        memory_settings=point.memory_settings,
-        is_compiled=point.trainer_options.get("compile") == "on",
     )
 
 

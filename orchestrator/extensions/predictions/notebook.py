@@ -10,13 +10,13 @@ from orchestrator.analysis.recommendation.answer.summary import format_sentence
 from orchestrator.analysis.recommendation.tables import build_tables
 from orchestrator.analysis.report.export import recommendations_frame
 from orchestrator.analysis.table import cut
-from orchestrator.api import MOST_ROWS, Sentences, format_html, format_paragraphs, parse_words
+from orchestrator.commands.notebook import MOST_ROWS, Sentences, format_html, format_paragraphs, parse_words
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.estimate import Refusal
-from orchestrator.extensions.predictions.advise import advised
+from orchestrator.extensions.predictions.advise import recommend_settings
 from orchestrator.extensions.predictions.commands import split_order
 from orchestrator.extensions.predictions.documents import prediction_document
-from orchestrator.extensions.predictions.predict_points import predicted
+from orchestrator.extensions.predictions.predict_points import predict_points
 from orchestrator.extensions.predictions.prediction_table import (
     Prediction,
     input_lines,
@@ -143,7 +143,7 @@ def predict(*words: str) -> Predictions:
     """
     order, rest = split_order(words)
     with parse_words(rest) as overrides:
-        return Predictions(ordered(predicted(overrides, working_directory=Path.cwd()), order))
+        return Predictions(ordered(predict_points(overrides, working_directory=Path.cwd()), order))
 
 
 def advise(*words: str, confidence: float | None = None) -> Advice:
@@ -159,7 +159,7 @@ def advise(*words: str, confidence: float | None = None) -> Advice:
     if confidence is not None and not 0 < confidence < 1:
         raise ConfigError(f"confidence={confidence} must be a number between 0 and 1")
     with parse_words(words) as overrides:
-        return Advice(advised(overrides, confidence=confidence, working_directory=Path.cwd()))
+        return Advice(recommend_settings(overrides, confidence=confidence, working_directory=Path.cwd()))
 
 
 FUNCTIONS = {"predict": predict, "advise": advise}

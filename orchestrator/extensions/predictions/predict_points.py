@@ -33,7 +33,7 @@ _DEFAULTS = ("data.source=auto ", "num_workers=1 ", "steps=", "seed=", "measure.
 """Words with a blank, or their starts, that a command to measure a step leaves out: its time is the same."""
 
 
-def predicted(overrides: Sequence[str], *, working_directory: Path) -> tuple[Prediction, ...]:
+def predict_points(overrides: Sequence[str], *, working_directory: Path) -> tuple[Prediction, ...]:
     """Predict every point of a sweep, or of one point with the axes of the command line; each hardware once.
 
     Raises:

@@ -41,7 +41,7 @@ from workloads.registry import cached_workload
 
 
 class StepPredictor:
-    """Predicts steps from published measurements, own records and the answers of compilers.
+    """Predictor of steps from published measurements, own records and the answers of compilers.
 
     It is a `pipeline.planning.Predictor`. What takes a while is made when it is first needed.
     """
@@ -103,7 +103,7 @@ class StepPredictor:
         )
 
     def _find_memories(self, decided: Plan) -> Callable[[TrialSpec], MemoryNeed | None]:
-        """Return a function that finds what is known about the memory of a step, by whichever trainer's."""
+        """Return a function that finds what is known about a step's memory, whichever trainer counted it."""
 
         def build_key(trial: TrialSpec) -> MemoryKey:
             return memory_key(replace(trial, trainer="", trainer_options={}))

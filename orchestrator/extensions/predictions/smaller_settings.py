@@ -5,8 +5,8 @@ from dataclasses import replace
 from orchestrator.core.estimate import Misfit, Refusal
 from orchestrator.core.memory_fit import Verdict
 from orchestrator.core.sweep import Point
-from orchestrator.extensions.predictions.inputs import build_step_query
 from orchestrator.extensions.predictions.memory_need import LARGER_OR_SMALLER, MemoryNeed
+from orchestrator.extensions.predictions.queries import build_step_query
 from orchestrator.extensions.predictions.step_time.refusals import find_obstacle
 from orchestrator.extensions.predictions.step_time.step_query import StepQuery
 from orchestrator.plan.compatibility import reason_against

@@ -20,7 +20,8 @@ def transfer(line: CommandLine, screen: Screen) -> int:
     """Print latencies predicted from profiles on another GPU."""
     transfers = tuple(transferred(read_latencies(_find_data(line)), default_profiles()))
     if wants_json(line):
-        return print_document(build_document(transfers))
+        print_document(build_document(transfers))
+        return DONE
     screen.table(build_table(transfers))
     return DONE
 
@@ -30,7 +31,8 @@ def evaluate(line: CommandLine, screen: Screen) -> int:
     on_progress = screen.progress if sys.stderr.isatty() else _ignore
     evaluation = evaluate_predictors(read_latencies(_find_data(line)), on_progress=on_progress)
     if wants_json(line):
-        return print_document(codec.to_nulls(tables.convert_to_plain(evaluation)))
+        print_document(codec.to_nulls(tables.convert_to_plain(evaluation)))
+        return DONE
     for sentence in tables.format_sentences(evaluation):
         screen.line(sentence)
     for table in tables.build_tables(evaluation):

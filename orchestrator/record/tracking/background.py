@@ -17,13 +17,13 @@ _INTERRUPTED_SECONDS = 5.0
 
 
 class BackgroundTracker:
-    """A tracker (`base.Tracker`) that passes every call to another one in a thread.
+    """A tracker (`tracker.Tracker`) that passes every call to another one in a thread.
 
     Its calls return at once; `finish` waits for the remaining ones, while there is progress.
 
     Args:
         is_on_this_host: True of a database file. Writing it takes time from a trial that is measured here, so
-            that `settle` waits until all is written; the thread opens it while the cluster starts.
+            that `wait_for_writes` waits until all is written; the thread opens it while the cluster starts.
     """
 
     def __init__(self, tracker: Tracker, *, is_on_this_host: bool = False) -> None:

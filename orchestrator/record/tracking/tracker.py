@@ -73,7 +73,7 @@ class SweepOutline:
 
 
 class Tracker(Protocol):
-    """Mirrors a sweep, and never raises: the ledger is the truth, and what was missed is sent later."""
+    """Mirror of a sweep that never raises: the ledger is the truth, and what was missed is sent later."""
 
     @property
     def missed(self) -> int:

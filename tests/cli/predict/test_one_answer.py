@@ -21,9 +21,9 @@ from orchestrator.core.result import Failure
 from orchestrator.core.trial_spec import trial_id
 from orchestrator.extensions.mlflow_tracking.mlflow_store import MlflowStore
 from orchestrator.extensions.mlflow_tracking.notes import NOTE_TAG
-from orchestrator.extensions.predictions.advise import advised
+from orchestrator.extensions.predictions.advise import recommend_settings
 from orchestrator.extensions.predictions.memory_need import count_memory_need
-from orchestrator.extensions.predictions.predict_points import predicted
+from orchestrator.extensions.predictions.predict_points import predict_points
 from orchestrator.pipeline.components import build_price_book
 from orchestrator.pipeline.tracking import build_outline, logged
 from orchestrator.plan.pricing import priced
@@ -171,7 +171,7 @@ def test_it_is_one_answer(name, working_directory):
     (planned,) = verbs.plan(settings, console=Console(quiet=True)).recommendations
     assert planned == reported
 
-    (said,) = advised(words, confidence=reported.confidence, working_directory=working_directory)
+    (said,) = recommend_settings(words, confidence=reported.confidence, working_directory=working_directory)
     assert (said.state, said.chosen, set(said.tied)) == (reported.state, reported.chosen, set(reported.tied))
     assert said.winner.setting == reported.winner.setting
     chances = {one.setting: one.chance for one in reported.standings}
@@ -202,7 +202,7 @@ def test_what_spot_machines_cost_is_one_answer(working_directory):
     (told,) = re.findall(r"As a spot machine: .+? of a machine\b", format_sentence(reported))
     assert told.endswith(" Stated: 1 to 8 interruptions a day of a machine")
     (planned,) = verbs.plan(settings, console=Console(quiet=True)).recommendations
-    (advice,) = advised(words, confidence=reported.confidence, working_directory=working_directory)
+    (advice,) = recommend_settings(words, confidence=reported.confidence, working_directory=working_directory)
     assert told in format_sentence(planned)
     assert "As a spot machine: " in format_sentence(advice)
     other = "known for g4dn.xlarge in aws us-east-1. As a spot machine (g4dn.xlarge in aws us-east-2): "
@@ -228,14 +228,16 @@ def test_a_device_that_the_step_may_not_fit_is_one_answer(working_directory):
     keep_records(settings, times(t4=0.3))
     (reported,) = verbs.report(settings, console=Console(file=io.StringIO())).findings.recommendations
     (planned,) = verbs.plan(settings, console=Console(quiet=True)).recommendations
-    (advice,) = advised(words, confidence=reported.confidence, working_directory=working_directory)
+    (advice,) = recommend_settings(words, confidence=reported.confidence, working_directory=working_directory)
     assert planned == reported
     for one in (reported, advice):
         assert (one.state, one.winner.setting) == ("not settled", "t4, torch_ddp, fp32")
         assert [(left.setting, left.reason) for left in one.left_out] == [
             ("small, fp32", "its memory is tight")
         ]
-    (shown,) = (one for one in predicted(words, working_directory=working_directory) if one.memory.is_tight)
+    (shown,) = (
+        one for one in predict_points(words, working_directory=working_directory) if one.memory.is_tight
+    )
     assert shown.point.device.name == "small"
 
 
@@ -262,7 +264,7 @@ def test_the_cheapest_setting_changes_with_the_sellers_and_is_one_answer(
     assert chosen in reported.chosen
     assert reported.winner.price.instance == instance
     (planned,) = verbs.plan(settings, console=Console(quiet=True)).recommendations
-    (advice,) = advised(every, confidence=reported.confidence, working_directory=working_directory)
+    (advice,) = recommend_settings(every, confidence=reported.confidence, working_directory=working_directory)
     assert planned == reported
     assert (advice.chosen, advice.winner.price.instance) == (reported.chosen, instance)
     page = outcome.report.read_text(encoding="utf-8")
@@ -282,14 +284,14 @@ def test_settings_that_no_trainer_trains_are_refused_by_plan_and_predict_alike(w
     every = ["+sweep=single", "device=v100", "trainer=torch_ddp", "precision=fp16", *words]
     settings = load([*every, "tracking=none", "compile=off"], working_directory=working_directory)
     (skipped,) = verbs.plan(settings, console=Console(quiet=True)).plan.skipped
-    (prediction,) = predicted(every, working_directory=working_directory)
+    (prediction,) = predict_points(every, working_directory=working_directory)
     assert isinstance(prediction.step, Refusal)
     assert prediction.step.reason == skipped.reason
 
 
 def test_a_setting_is_answered_beside_one_that_no_trainer_trains(working_directory):
     words = ["workload=llama_style", "workload.size=tiny", "device=v100", "precision=fp16", "sharding=full"]
-    found = predicted([*words, "trainer.compile=off,on"], working_directory=working_directory)
+    found = predict_points([*words, "trainer.compile=off,on"], working_directory=working_directory)
     refused = [one.step for one in found if isinstance(one.step, Refusal)]
     assert len(found) == 2
     assert [one.reason.startswith("sharded weights are not compiled") for one in refused].count(True) == 1

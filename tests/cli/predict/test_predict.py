@@ -11,8 +11,8 @@ from builders import record, train_result, trial_spec
 from orchestrator.analysis.formatting import UNKNOWN
 from orchestrator.cli import main
 from orchestrator.core.estimate import Estimate, Refusal
-from orchestrator.extensions.predictions.advise import advised
-from orchestrator.extensions.predictions.predict_points import predicted
+from orchestrator.extensions.predictions.advise import recommend_settings
+from orchestrator.extensions.predictions.predict_points import predict_points
 from orchestrator.extensions.predictions.prediction_table import note_lines, prediction_table
 from orchestrator.extensions.predictions.step_time import bundled_models as defaults
 from orchestrator.extensions.predictions.step_time.bundled_models import default_models
@@ -28,7 +28,7 @@ def working_directory(tmp_path, monkeypatch):
 
 
 def asked(working_directory, *words):
-    return predicted(words, working_directory=working_directory)
+    return predict_points(words, working_directory=working_directory)
 
 
 def step(working_directory, *words):
@@ -419,5 +419,5 @@ def test_a_measured_loader_limits_faster_devices_and_explain_has_its_part(workin
     assert found.step.source.startswith("limited by your loader above ")
     assert main(["predict", "explain", *words]) == 0
     assert re.search(r"^loader .* batches from your loader, measured alone *$", capsys.readouterr().out, re.M)
-    (advice,) = advised(words, confidence=None, working_directory=working_directory)
+    (advice,) = recommend_settings(words, confidence=None, working_directory=working_directory)
     assert advice.standings[0].likely == pytest.approx(1024 / rate, rel=0.01)

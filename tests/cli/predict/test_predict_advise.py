@@ -9,8 +9,8 @@ from builders import record, train_result, trial_spec
 from orchestrator.analysis.recommendation.answer.summary import format_sentence
 from orchestrator.cli import main
 from orchestrator.execute.machine.inventory import local_node
-from orchestrator.extensions.predictions.advise import advised
-from orchestrator.extensions.predictions.predict_points import predicted
+from orchestrator.extensions.predictions.advise import recommend_settings
+from orchestrator.extensions.predictions.predict_points import predict_points
 from orchestrator.record.ledger import Ledger
 
 VGG = ("workload=vgg16", "workload.image_size=64", "precision=fp32", "device=t4,v100")
@@ -24,7 +24,7 @@ def working_directory(tmp_path, monkeypatch):
 
 
 def advice(working_directory, *words, confidence=0.9):
-    (found,) = advised(words, confidence=confidence, working_directory=working_directory)
+    (found,) = recommend_settings(words, confidence=confidence, working_directory=working_directory)
     return found
 
 
@@ -154,7 +154,7 @@ def test_measurements_on_other_data_are_not_compared(working_directory):
     measure(working_directory, "t4", 0.01, data="synthetic:1")
 
     def likely(*words):
-        found = advised((*VGG, *words), confidence=0.9, working_directory=working_directory)
+        found = recommend_settings((*VGG, *words), confidence=0.9, working_directory=working_directory)
         rows = ((item.job, one) for item in found for one in item.standings)
         return {job: one.likely for job, one in rows if one.setting.startswith("t4")}
 
@@ -183,13 +183,15 @@ def test_dollars_are_those_of_the_pool_that_has_the_device_and_hypothetical_ones
 ):
     words = ("workload=vgg16", "device=t4", "num_workers=4")
     spot = (*words, "cluster=fake")  # two nodes with two spot T4s each
-    (alone,), (pooled,) = (predicted(value, working_directory=working_directory) for value in (words, spot))
+    (alone,), (pooled,) = (
+        predict_points(value, working_directory=working_directory) for value in (words, spot)
+    )
     assert (alone.price.instance, alone.price.is_hypothetical) == ("n1-standard-8+4xT4", True)
     assert (pooled.price.instance, pooled.price.nodes) == ("n1-standard-8+2xT4", 2)
     assert (pooled.price.provisioning, pooled.price.is_hypothetical) == ("spot", False)
     for name in ("t4", "v100"):
         measure(working_directory, name, 0.1)
-    (there,) = advised((*VGG, "cluster=fake"), confidence=0.9, working_directory=working_directory)
+    (there,) = recommend_settings((*VGG, "cluster=fake"), confidence=0.9, working_directory=working_directory)
     assert {standing.price_marks for standing in advice(working_directory, *VGG).standings} == {
         "hypothetical"
     }
@@ -227,7 +229,7 @@ def test_a_training_in_phases_is_not_predicted_because_only_its_last_steps_are_t
 @pytest.mark.more
 def test_trials_of_several_lengths_are_one_job_and_each_target_is_another_job(working_directory):
     def jobs(*words):
-        found = advised((*VGG, *words), confidence=0.9, working_directory=working_directory)
+        found = recommend_settings((*VGG, *words), confidence=0.9, working_directory=working_directory)
         return {item.job: len(item.standings) for item in found}
 
     name = "vgg16 image_size=64"

@@ -11,7 +11,7 @@ from fsspec.core import url_to_fs
 from s3_server import BUCKET, S3, SECRET, s3
 
 from orchestrator.core.errors import RecordError
-from orchestrator.extensions.predictions.predict_points import predicted
+from orchestrator.extensions.predictions.predict_points import predict_points
 from orchestrator.record.bucket import BucketStore
 from orchestrator.record.ledger import Ledger
 from orchestrator.record.replicated_ledger import ReplicatedLedger
@@ -87,7 +87,9 @@ def test_a_new_head_with_an_empty_disk_repeats_no_trial(server, tmp_path):
 def test_predictions_stand_on_records_that_only_the_bucket_has(tmp_path):
     spec = trial_spec(workload="lenet5", device="t4", host_cpu=None)
     BucketStore(f"{URL}/single-vgg16").put(record(spec=spec, sweep="single-vgg16"))
-    (found,) = predicted(("workload=vgg16", "device=t4", f"record.path={URL}"), working_directory=tmp_path)
+    (found,) = predict_points(
+        ("workload=vgg16", "device=t4", f"record.path={URL}"), working_directory=tmp_path
+    )
     assert "own records on this device of lenet5: 1 of sweep single-vgg16" in found.step.source
 
 

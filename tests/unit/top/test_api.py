@@ -9,6 +9,7 @@ from orchestrator import api
 from orchestrator.analysis.findings import collect_findings
 from orchestrator.commands.sweep import PlanPreview
 from orchestrator.core.budget import Budget, BudgetStatus, Spend
+from orchestrator.core.errors import ConfigError
 from orchestrator.core.objective import FASTEST
 from orchestrator.core.placement import Plan, Skipped
 from orchestrator.pipeline.report import write_report
@@ -104,7 +105,7 @@ def test_advice_is_a_frame_of_settings_and_sentences(tmp_path, monkeypatch):
     [answer] = told.recommendations.to_dict("records")
     assert (answer["state"], answer["setting"]) == ("not settled", told.settings["setting"].iloc[0])
     assert "Not settled, for mnist_cnn" in repr(told)
-    with pytest.raises(api.ConfigError, match=r"^confidence=2 must be a number between 0 and 1$"):
+    with pytest.raises(ConfigError, match=r"^confidence=2 must be a number between 0 and 1$"):
         api.advise(*words, confidence=2)
 
 
@@ -145,7 +146,5 @@ def test_no_text_of_a_hostile_record_is_markup_in_a_notebook(tmp_path):
 
 @pytest.mark.parametrize("word", ["report", "--all", "+sweep"])
 def test_a_word_that_gives_no_key_a_value_is_refused(word):
-    with pytest.raises(
-        api.ConfigError, match=r"is not KEY=VALUE; commands and flags are for the command line$"
-    ):
+    with pytest.raises(ConfigError, match=r"is not KEY=VALUE; commands and flags are for the command line$"):
         api.plan(word)

@@ -17,10 +17,10 @@ from statistics import fmean
 from types import MappingProxyType
 from typing import Any
 
-from orchestrator.core.calibration import DeviceBenchmark
 from orchestrator.core.device import Device
 from orchestrator.core.estimate import Estimate, Refusal
 from orchestrator.core.trial_spec import Option, TrialSpec
+from orchestrator.extensions.predictions.calibration import DeviceBenchmark
 from orchestrator.extensions.predictions.step_time.analytic import StepParts, around
 from orchestrator.extensions.predictions.step_time.basis import OwnKind
 from orchestrator.extensions.predictions.step_time.bundled_models import DefaultModels, past_hits

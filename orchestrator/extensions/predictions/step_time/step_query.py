@@ -4,9 +4,9 @@ import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from orchestrator.core.calibration import DeviceBenchmark
 from orchestrator.core.device import Device
 from orchestrator.core.trial_spec import DEFAULT_MEMORY, MemorySettings, Recomputation
+from orchestrator.extensions.predictions.calibration import DeviceBenchmark
 from orchestrator.extensions.predictions.memory_need import MemoryNeed, count_memory_need
 from orchestrator.extensions.predictions.step_time.analytic import (
     Analytic,

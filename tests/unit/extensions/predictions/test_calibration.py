@@ -14,8 +14,8 @@ from published_steps import PROJECT, build_query, project_steps
 from shipped_devices import shipped_catalogue
 
 from orchestrator.core import codec
-from orchestrator.core.calibration import DeviceBenchmark
 from orchestrator.core.estimate import Estimate, Refusal
+from orchestrator.extensions.predictions.calibration import DeviceBenchmark
 from orchestrator.extensions.predictions.step_time.analytic import LAUNCH_SECONDS
 from orchestrator.extensions.predictions.step_time.bundled_models import default_models
 from orchestrator.extensions.predictions.step_time.estimator import OwnStep, effects_given

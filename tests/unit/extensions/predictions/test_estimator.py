@@ -8,8 +8,8 @@ from builders import placement, record, train_result
 from plan_builders import T4, TPU, device, held, here, planned, point
 from report_builders import repeats
 
-from orchestrator.core.calibration import DeviceBenchmark
 from orchestrator.core.estimate import Estimate, Refusal, TrackRecord
+from orchestrator.extensions.predictions.calibration import DeviceBenchmark
 from orchestrator.extensions.predictions.step_time.bundled_models import default_models
 from orchestrator.extensions.predictions.step_time.error_model import learned_from
 from orchestrator.extensions.predictions.step_time.estimator import (

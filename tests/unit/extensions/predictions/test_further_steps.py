@@ -11,9 +11,9 @@ from language_steps import SIZES_BY_MODEL, adapt
 from repository import ROOT
 from shipped_devices import shipped_catalogue
 
-from orchestrator.core.calibration import DeviceBenchmark
 from orchestrator.core.estimate import Estimate, Refusal
 from orchestrator.core.trial_spec import MemorySettings
+from orchestrator.extensions.predictions.calibration import DeviceBenchmark
 from orchestrator.extensions.predictions.step_time.bundled_models import default_models
 from orchestrator.extensions.predictions.step_time.published_estimate import build_published_estimate
 from orchestrator.extensions.predictions.step_time.step_query import StepQuery

@@ -2,8 +2,8 @@
 
 import pytest
 
-from orchestrator.core.calibration import Calibration, DeviceBenchmark
 from orchestrator.core.errors import RecordError
+from orchestrator.extensions.predictions.calibration import Calibration, DeviceBenchmark
 from orchestrator.extensions.predictions.calibrations import add_calibration, calibrations_in
 
 

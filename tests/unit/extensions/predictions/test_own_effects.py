@@ -8,7 +8,7 @@ from statistics import fmean
 import pytest
 from shipped_devices import shipped_catalogue
 
-from orchestrator.core.calibration import DeviceBenchmark
+from orchestrator.extensions.predictions.calibration import DeviceBenchmark
 from orchestrator.extensions.predictions.step_time.bundled_models import default_models
 from orchestrator.extensions.predictions.step_time.estimator import OwnStep, effects_given
 from orchestrator.extensions.predictions.step_time.published_estimate import (
