@@ -227,18 +227,11 @@ class WorkloadSpec:
         """Count by the tokens or labels that the network takes."""
         return self.train_samples or ref.count_samples_of_set(self.data)
 
-    def find_full_training(
-        self, _global_batch_size: int, train_samples: int | None
-    ) -> tuple[float | None, int | None]:
-        """Return the declared epochs."""
-        return _epochs(self.epochs), train_samples
+    def count_all_samples(self, _global_batch_size: int) -> None:
+        """Return None: its epochs decide."""
 
     def describe_for(self, _framework: str | None) -> None:
         """Return None: a worker declares the workload again."""
-
-
-def _epochs(epochs: float | None) -> float | None:
-    return None if epochs is None else float(epochs)
 
 
 Framework = Literal["torch", "keras"]
@@ -433,11 +426,8 @@ class NativeSpec:
         """Return what the job has counted."""
         return self.train_samples
 
-    def find_full_training(
-        self, _global_batch_size: int, train_samples: int | None
-    ) -> tuple[float | None, int | None]:
-        """Return the epochs of the job."""
-        return _epochs(self.epochs), train_samples
+    def count_all_samples(self, _global_batch_size: int) -> None:
+        """Return None: its epochs decide."""
 
     def describe_for(self, framework: str | None) -> "NativeSpec":
         """Return the description with the cost in that framework alone."""
@@ -505,12 +495,9 @@ class ScriptSpec:
     def count_train_samples(self, _ref: "DataRef") -> None:
         """Return None: a script does not declare it."""
 
-    def find_full_training(
-        self, global_batch_size: int, _train_samples: int | None
-    ) -> tuple[float | None, int | None]:
-        """Return one pass over the samples of all its steps."""
-        samples = self.samples_total or (self.steps_total or 0) * global_batch_size
-        return (1.0, samples) if samples else (None, None)
+    def count_all_samples(self, global_batch_size: int) -> int | None:
+        """Return the samples of all its steps; None: they are not known."""
+        return self.samples_total or (self.steps_total or 0) * global_batch_size or None
 
     def describe_for(self, _framework: str | None) -> "ScriptSpec":
         """Return the script, which is the same for all frameworks."""
@@ -601,14 +588,8 @@ class Workload(TypeProtocol):
     def count_train_samples(self, ref: "DataRef", /) -> int | None:
         """Return the size of its full training set, in its own samples; None if unknown."""
 
-    def find_full_training(
-        self, global_batch_size: int, train_samples: int | None, /
-    ) -> tuple[float | None, int | None]:
-        """Return the epochs of a full training, and the samples of one; None where unknown.
-
-        Args:
-            train_samples: size of the full training set, if it is known.
-        """
+    def count_all_samples(self, global_batch_size: int, /) -> int | None:
+        """Return the samples of a full training whose passes are not declared; None: not known either."""
 
     def describe_for(self, framework: str | None, /) -> NativeSpec | ScriptSpec | None:
         """Return the description that a worker needs; None: it makes the workload from its name."""

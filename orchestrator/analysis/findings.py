@@ -118,7 +118,9 @@ class Findings:
             target_table(compute_times_to_target(self.records)),
             utilisation_table(self.records, build_name),
             cost_table(self.costs, build_name),
-            prices_table((attempt.spec, attempt.price) for attempt in self.attempts),
+            prices_table(
+                {(one.trial_id, one.price): (one.spec, one.price) for one in self.attempts}.values()
+            ),
             warnings_table(self.records, build_name),
             failed_table(self.failed, build_name),
             pruned_table(self.pruned, build_name),

@@ -21,9 +21,17 @@ def list_steps(findings: Findings) -> tuple[NextStep, ...]:
     waiting = [one.provenance for one in plan.placements if one.trial_id not in done]
     if rehearsed := waiting.count("rehearsed"):
         left = f"{left}, {rehearsed:,} of which only rehearse, without their devices"
-    rest = [NextStep(why=f"run what is left, {left}", command=plan.command)] if is_open else []
+    rest = [_run_rest(plan, left, num_waiting=len(waiting))] if is_open else []
     proposed = [answer.next_step for answer in findings.recommendations if answer.next_step]
     return (*rest, *(step for step in proposed if not rest or step.command != plan.command))
+
+
+def _run_rest(plan: Plan, left: str, *, num_waiting: int) -> NextStep:
+    """Run what is left, or raise the caps that leave out all of it."""
+    if plan.over_budget and len(plan.over_budget) >= num_waiting:
+        caps = " and ".join(dict.fromkeys(plan.over_budget))
+        return NextStep(why=f"raise {caps}, which leaves out {left}")
+    return NextStep(why=f"run what is left, {left}", command=plan.command)
 
 
 def short_command(step: NextStep, findings: Findings) -> str:

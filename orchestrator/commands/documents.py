@@ -61,7 +61,13 @@ def report_document(report: SweepReport) -> Document:
 
 
 def _measured(measurement: Measurement) -> Document:
-    return {"provenance": "measured", "num_repeats": measurement.num_repeats, **codec.to_nulls(measurement)}
+    return {
+        "provenance": "measured",
+        "num_repeats": measurement.num_repeats,
+        **codec.to_nulls(measurement),
+        "attempt_seconds": measurement.job_seconds,
+        "attempt_usd": measurement.job_usd,
+    }
 
 
 def _run(record: TrialRecord, build_name: Namer) -> Document:

@@ -30,7 +30,10 @@ def next_step(line: CommandLine, screen: Screen) -> int:
         settings = sweep.load_settings(words)
         with progress_screen(line, screen) as progress:
             found = sweep.report(settings, console=progress.console)
-        step = next((step for step in list_steps(found.findings) if step.command), None)
+        steps = list_steps(found.findings)
+        if steps and not steps[0].command and found.findings.plan.over_budget:
+            raise ConfigError(steps[0].why)  # whatever it ran would be left out too
+        step = next((step for step in steps if step.command), None)
         if step is None or PRINT.name in line.flags:
             return _show(step, settings.sweep.name, line, screen)
         with progress_screen(line, screen) as progress:
@@ -45,7 +48,8 @@ def next_step(line: CommandLine, screen: Screen) -> int:
         if all(point_id(one.trial) in points for outcome in outcomes for one in outcome.findings.plan.asked):
             with progress_screen(line, screen) as progress:
                 whole = sweep.report(settings, console=progress.console)
-            return end(whole, line, screen)
+            remarks = dict.fromkeys(remark for outcome in (*outcomes, whole) for remark in outcome.remarks)
+            return end(replace(whole, remarks=tuple(remarks)), line, screen)
     return end(outcomes[-1], line, screen)
 
 

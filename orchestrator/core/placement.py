@@ -198,11 +198,14 @@ class FullTraining:
     Attributes:
         epochs: passes over the full training set; None where the workload declares none.
         train_samples: samples of the full training set; None if the data set declares none.
+        samples: samples of the full training where its epochs are not declared, as of a script; None: not
+            known.
         tokens_per_sample: tokens of a sample of a language model; None: samples are no texts.
     """
 
     epochs: float | None
     train_samples: int | None
+    samples: int | None = None
     tokens_per_sample: float | None = None
 
 
@@ -236,6 +239,7 @@ class Plan:
         repeated_words: words that every command of an answer repeats: where trials run, and the question.
         words: words of the command that planned the sweep; empty in plans stored without them.
         outdated: trial_id -> its results that do not count, of trials of requested points.
+        over_budget: cap that leaves out a trial, as `budget.usd=5`, once for each of them.
     """
 
     sweep: str
@@ -258,6 +262,7 @@ class Plan:
     words: tuple[str, ...] = ()
     inputs: Mapping[str, str] = field(default_factory=dict)
     outdated: Mapping[str, Outdated] = field(default_factory=dict)
+    over_budget: tuple[str, ...] = ()
 
     @property
     def command(self) -> str:

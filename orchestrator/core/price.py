@@ -21,6 +21,9 @@ A higher fraction shows that a catalogue lists a discounted price as the on-dema
 SHORT = "short: "
 """Start of a note on what is hard to get there."""
 
+OWN_SOURCE = "stated as prices.own"
+"""Source of a person's own price."""
+
 MARKETPLACES = frozenset({"vast", "runpod_community"})
 """Sellers of what hosts of their own ask at a moment: no firm offer, and often taken when one wants it."""
 
@@ -285,10 +288,15 @@ def priced_as(price: Price) -> str:
     """
     parts = (
         f"{rented(price)} in {find_regions(price)}",
-        f"${price.usd_per_hour:g}/h of {find_oldest(price)}",
+        f"${price.usd_per_hour:g}/h{_describe_age(price)}",
         *(LISTED.get(mark, mark) for mark in find_marks(price)),
     )
     return ". Elsewhere ".join((", ".join(parts), *map(priced_as, price.elsewhere)))
+
+
+def _describe_age(price: Price) -> str:
+    """Describe the day of a price; empty: it is the person's own, which holds on every day."""
+    return "" if all(row.source == OWN_SOURCE for row in price.rented) else f" of {find_oldest(price)}"
 
 
 def rented(price: Price) -> str:

@@ -1,6 +1,6 @@
 """The files of a report, in the folder of its sweep."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
@@ -30,7 +30,7 @@ from orchestrator.pipeline.components import (
     list_command_words,
     open_ledger,
 )
-from orchestrator.pipeline.planning import at_requested_prices, with_predictions
+from orchestrator.pipeline.planning import at_requested_prices, build_prospect, with_predictions
 from orchestrator.pipeline.preflight import PreflightState
 from orchestrator.pipeline.search_progress import other_search
 from orchestrator.pipeline.tracking import (
@@ -204,6 +204,7 @@ def report_sweep(settings: Settings, preflight: PreflightState, plan: Plan) -> S
     Costs are at the prices stored with the records, unless the command line sets prices.
     """
     kept = preflight.ledgers.get(settings.sweep.name, ())
+    plan = keep_caps(plan, last_plan_in(open_ledger(settings).path.parent))
     records = at_requested_prices(settings, kept, preflight.price_book)
     outcome = write_all(settings, plan, records, preflight)
     if outcome.records:
@@ -217,6 +218,24 @@ def report_sweep(settings: Settings, preflight: PreflightState, plan: Plan) -> S
         remark = f"the last run was an adaptive search, and this is the report of a grid; its own: {command}"
         outcome = replace(outcome, remarks=(*outcome.remarks, remark))
     return outcome
+
+
+def keep_caps(plan: Plan, earlier: Plan | None) -> Plan:
+    """Keep the words of the last plan on the budget and on prices, unless the plan has its own on them.
+
+    A report need not repeat them, and the commands that it proposes spend money.
+    """
+    given = {_find_group(word) for word in plan.words}
+    kept = [
+        word
+        for word in (earlier.words if earlier else ())
+        if (group := _find_group(word)) in ("budget", "prices") and group not in given
+    ]
+    return replace(plan, words=(*plan.words, *kept), repeated_words=(*plan.repeated_words, *kept))
+
+
+def _find_group(word: str) -> str:
+    return word.lstrip("+").partition("=")[0].partition(".")[0]
 
 
 def report_tracked(settings: Settings) -> SweepReport:
@@ -283,8 +302,20 @@ def write_all(
     """
     folder, current = open_ledger(settings).path.parent, with_further_repeats(current, records)
     ledgers = {**preflight.ledgers, settings.sweep.name: records}
-    predicted = with_predictions(current, settings, replace(preflight, ledgers=ledgers))
+    known = replace(preflight, ledgers=ledgers)
+    predicted = with_predictions(current, settings, known)
+    if settings.budget.is_capped:
+        predicted = replace(predicted, over_budget=_find_over_budget(settings, known, predicted, records))
     return _written(folder, records, predicted, settings)
+
+
+def _find_over_budget(
+    settings: Settings, preflight: PreflightState, plan: Plan, records: Iterable[TrialRecord]
+) -> tuple[str, ...]:
+    """Return the cap that leaves out each trial without a record; those that fit have none."""
+    done = {record.trial_id for record in records}
+    left = replace(plan, placements=tuple(one for one in plan.placements if one.trial_id not in done))
+    return tuple(cap for cap, _ in build_prospect(settings, preflight, left).left_out)
 
 
 def _written(folder: Path, records: Sequence[TrialRecord], plan: Plan, settings: Settings) -> SweepReport:

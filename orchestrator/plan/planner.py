@@ -153,8 +153,12 @@ def _find_aims(tasks: Mapping[str, Point]) -> Mapping[str, Aim]:
 
 def build_full_training(spec: Workload, point: Point, train_samples: int | None) -> FullTraining:
     """Return the full training of a point's workload."""
-    epochs, samples = spec.find_full_training(point.global_batch_size, train_samples)
-    return FullTraining(epochs=epochs, train_samples=samples, tokens_per_sample=spec.tokens_per_sample)
+    return FullTraining(
+        epochs=None if spec.epochs is None else float(spec.epochs),
+        train_samples=train_samples,
+        samples=spec.count_all_samples(point.global_batch_size),
+        tokens_per_sample=spec.tokens_per_sample,
+    )
 
 
 def _each_trial_once(outcomes: Iterable[PointDecision]) -> tuple[PointDecision, ...]:

@@ -9,7 +9,7 @@ from functools import partial
 from orchestrator.core.device import Device
 from orchestrator.core.placement import Placement, Plan
 from orchestrator.core.pool import Pool, parse_region
-from orchestrator.core.price import Price, PriceList, Unpriced, is_of_marketplace
+from orchestrator.core.price import OWN_SOURCE, Price, PriceList, Unpriced, is_of_marketplace
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.trial_spec import TrialSpec
 from orchestrator.plan.offer import Offer
@@ -98,7 +98,7 @@ def _find_own_price(device: Device, count: int, *, prices: PriceList, today: str
         node_usd_per_hour=prices.own[device.name] * per_host,
         as_of=today,
         priced_on=today,
-        source="stated as prices.own",
+        source=OWN_SOURCE,
         note=None,
         billing_seconds=prices.billing_seconds,
         max_age_days=prices.max_age_days,

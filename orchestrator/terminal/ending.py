@@ -29,6 +29,7 @@ from orchestrator.core.result import TrialRecord
 _MOST_MEASURED, _MOST_PREDICTED = 3, 1  # rows of the only job
 _MOST_JOBS = 2
 _LEAST_CHANCE = 0.05  # of a setting that may be better
+_LIKELY = 0.5  # chance to keep to the limits
 _DIGITS = 3
 _NO_LENGTH = "time and cost of your whole job: give its length, report.samples=N"
 
@@ -206,7 +207,8 @@ def _verdict(one: RankedSetting, answer: Recommendation) -> str:
         return f"tie{', recommended' if _is_taken(one, answer) else ''}{marked}"
     if one.setting == answer.chosen:
         return f"{'recommended' if _is_taken(one, answer) else 'best measured'}{marked}"
-    return f"{'over the limits' if answer.state == 'none' else 'behind'}{marked}"
+    is_over = answer.state == "none" or one.chance_within_limits < _LIKELY
+    return f"{'over the limits' if is_over else 'behind'}{marked}"
 
 
 def _is_taken(one: RankedSetting, answer: Recommendation) -> bool:

@@ -55,6 +55,27 @@ def test_what_is_left_of_the_stored_plan_is_printed_and_run(
     assert "unknown sweep 'nowhere'" in capsys.readouterr().err
 
 
+@pytest.mark.more
+def test_a_report_without_the_cap_does_not_take_it_from_the_next_step(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    priced = [*ASKED, "prices.own={cpu:10}"]
+    assert main(["run", *priced]) == DONE
+    repeated = [*ASKED, "sweep.repeats=2"]
+    assert main(["run", *repeated, "prices.own={cpu:10}", "budget.usd=1e-9"]) == NO_RESULT
+    assert "next: raise budget.usd=1e-09, which leaves out 1 trial\n" in capsys.readouterr().out
+    assert main(["report", *repeated]) == NO_RESULT
+    capsys.readouterr()
+    for words in (NEXT, (*NEXT, "--print")):
+        assert main(list(words)) == WRONG_REQUEST
+        assert capsys.readouterr().err.endswith("error: raise budget.usd=1e-09, which leaves out 1 trial\n")
+    assert len(records_in(tmp_path)) == 1
+    assert main(["report", *repeated, "budget.usd=1000"]) == NO_RESULT
+    assert main([*NEXT, "--print"]) == DONE
+    printed = shlex.split(capsys.readouterr().out.splitlines()[-1])
+    assert printed[-2:] == ["budget.usd=1000", "prices.own={cpu:10}"]
+
+
 def test_a_sweep_that_runs_for_the_first_time_is_named_by_its_folder(tmp_path: Path) -> None:
     folder = tmp_path / "my results/single-mnist_cnn"
     folder.mkdir(parents=True)

@@ -26,6 +26,7 @@ from orchestrator.core.objective import Objective
 from orchestrator.core.placement import Plan
 from orchestrator.core.price import Price
 from orchestrator.core.result import TrialRecord
+from orchestrator.core.trial_progress import Target
 
 _MOST_RIVALS = 3  # named in a sentence; the table has the others
 _MOST_TRIALS = 10  # the list changes with every result
@@ -72,9 +73,13 @@ def recommend(job: Job, criteria: Criteria, errors: ErrorModel) -> Recommendatio
         besides_seconds=besides_seconds,
         num_trials=len(runs),
         num_noisy=sum(run.is_noisy for run in runs),
-        length=job.known_length if job.target is None else "",
+        length=job.known_length if job.target is None else _name_target(job.target),
         input=job.input,
     )
+
+
+def _name_target(target: Target) -> str:
+    return f"to {target.metric} {target.value:g}"
 
 
 def compute_overhead_seconds(job: Job) -> float | None:
@@ -109,6 +114,9 @@ def list_caveats(judged: Sequence[CandidateSetting], job: Job, criteria: Criteri
             "Batch sizes differ, so qualities after equally many samples may too. "
             "`measure.target=workload` compares the time to a quality."
         )
+    objective = criteria.objective
+    if job.target is not None and (objective.samples or objective.epochs or objective.tokens):
+        caveats.append("The job ends at its target, so report.samples, .epochs and .tokens decide nothing.")
     longest = max((run.samples for one in judged for run in one.runs), default=0)
     is_judged = criteria.weights[2] > 0 or criteria.objective.quality is not None
     assumed = [quality for one in judged if (quality := assumed_quality(one, job)) is not None]

@@ -3,19 +3,21 @@
 from dataclasses import replace
 
 import pytest
-from builders import placement, trial_spec
+from builders import placement, pursuit, trial_spec
 from report_builders import PRICE, forecast, measured, plan_of, rehearsed, repeats, tpu_vs_gpu
 
 from orchestrator.analysis.findings import collect_findings
+from orchestrator.core.objective import Objective
 from orchestrator.core.placement import Plan
 from orchestrator.core.result import Failure
+from orchestrator.core.trial_spec import TimingSpec
 from orchestrator.terminal.ending import choose_ending
 
 COMMAND = "python -m orchestrator +sweep=example"
 
 
-def ending(records, **plan):
-    return choose_ending(collect_findings(records, plan_of(records, **plan)))
+def ending(records, objective=Objective(), **plan):  # noqa: B008  it is frozen
+    return choose_ending(collect_findings(records, plan_of(records, **plan), objective))
 
 
 def cells(end, header):
@@ -78,6 +80,16 @@ def test_a_job_of_unknown_length_has_no_such_line():
     length = "time and cost of your whole job: give its length, report.samples=N"
     assert end.facts[-1] == length
     assert length not in ending(records).facts
+
+
+def test_a_job_that_ends_at_its_target_is_shown_with_its_time_and_cost():
+    timing = TimingSpec(target=0.9, evaluate_every_steps=10)
+    reached = {"pursuit": pursuit(0.1, 0.95)}
+    records = [measured(recorded=reached, timing=timing, price=PRICE, seed=seed) for seed in range(3)]
+    (told,) = ending(records).jobs
+    assert told.startswith("Your job (to accuracy 0.9) on cpu, torch_ddp, fp32: ")
+    assert "$" in told
+    assert told.endswith("Evaluations until the target are included; checkpoints and storage are not.")
 
 
 def test_no_evaluation_is_in_the_job_of_a_script_which_measured_no_quality():
@@ -203,6 +215,27 @@ def test_a_sweep_that_was_stopped_shows_how_to_go_on():
     plan = Plan(sweep="example", placements=(placement(),), cached=plan.cached, skipped=())
     end = choose_ending(collect_findings(records, plan))
     assert end.steps[0] == "run what is left, 1 trial: python -m orchestrator next +sweep=example"
+
+
+def test_trials_that_a_cap_leaves_out_are_not_proposed():
+    records, left = [measured()], (placement(), placement(trial_spec(seed=9)))
+    plan = Plan(sweep="example", placements=left, cached=plan_of(records).cached, skipped=())
+    capped = replace(plan, over_budget=("budget.usd=5", "budget.usd=5"))
+    end = choose_ending(collect_findings(records, capped))
+    assert end.steps[0] == "raise budget.usd=5, which leaves out 2 trials"
+    one_fits = replace(plan, over_budget=("budget.usd=5",))
+    assert (
+        choose_ending(collect_findings(records, one_fits)).steps[0].startswith("run what is left, 2 trials")
+    )
+
+
+def test_a_setting_that_breaks_a_limit_is_not_called_behind():
+    records = [
+        *repeats("torch_ddp", rates=[1000, 1010, 1020, 1030, 1040], price=PRICE),
+        *repeats("tensorflow", rates=[500, 505, 510, 515, 520], price=PRICE),
+    ]
+    within = Objective(deadline_hours=0.3)  # of 0.25 and 0.5 hours
+    assert cells(ending(records, objective=within), "verdict") == ["recommended", "over the limits"]
 
 
 def test_what_is_left_of_devices_that_are_not_here_is_named_as_rehearsed():

@@ -30,6 +30,9 @@ _MAY_NOT_FIT: Mapping[MemoryDoubt, tuple[str, str]] = {
 
 _NO_PRICE = "no price is known"
 
+EQUAL_SAMPLES = "all settings with steps that make the samples equal"
+"""Measurement that lets qualities be compared; more repeats of the same steps do not."""
+
 
 def explain_exclusion(
     candidate: CandidateSetting, job: Job, criteria: Criteria, *, is_learned: bool = False
@@ -211,7 +214,7 @@ def _of_criteria(candidate: CandidateSetting, job: Job, criteria: Criteria) -> E
         return _excluded(
             candidate,
             "settings trained on different numbers of samples, so their qualities do not compare",
-            "all settings with steps that make the samples equal",
+            EQUAL_SAMPLES,
         )
     return None
 

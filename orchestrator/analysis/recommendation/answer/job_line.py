@@ -26,6 +26,8 @@ _LEFT_OUT: Mapping[tuple[bool, bool], str] = {
 }
 """(an evaluation was measured, checkpoints were) -> what the time and cost of a job leave out, in words."""
 
+_TO_TARGET = "Evaluations until the target are included; checkpoints and storage are not."
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobCost:
@@ -132,7 +134,7 @@ def format_job_lines(recommendations: Sequence[Recommendation]) -> tuple[str, ..
             ),
             map(build_job_cost, answer.standings),
             job=answer.job if len(recommendations) > 1 else "",
-            left_out=describe_left_out(answer.standings),
+            left_out=_TO_TARGET if answer.samples is None else describe_left_out(answer.standings),
         )
         for answer in recommendations
         if answer.length and answer.standings

@@ -8,6 +8,7 @@ from statistics import median
 
 from orchestrator.analysis.formatting import counted, first_names
 from orchestrator.analysis.recommendation.answer.answer import NextStep, NextTrial
+from orchestrator.analysis.recommendation.answer.exclusion import EQUAL_SAMPLES
 from orchestrator.analysis.recommendation.answer.judgement import Judgement
 from orchestrator.analysis.recommendation.model.candidate import CandidateSetting, Job
 from orchestrator.analysis.tables.machine_start import describe_start
@@ -89,7 +90,8 @@ def choose_next_step(
         return counting
     if trials:
         return _measure(trials, by_label[trials[0].setting], is_without_setup=besides_seconds is None)
-    if unclear := [one for one in open_settings if one.has_unclear_runs]:
+    repeatable = [by_label[one.setting] for one in open_ if one.to_measure != EQUAL_SAMPLES]
+    if unclear := [one for one in repeatable if one.has_unclear_runs]:
         return _more_runs(unclear, job, of_seeds=False, why=_AGAIN, replaces_unclear=True)
     if not open_ and chosen is not None:
         again = [view.candidates[chosen]]

@@ -75,8 +75,7 @@ def check_quality(
 
 def _requested(training: FullTraining | None, objective: Objective) -> JobLength | None:
     if objective.samples is not None:
-        label = counted(objective.samples, "sample")
-        return JobLength(samples=objective.samples, source=f"{label}, as `report.samples` asks", label=label)
+        return _of_samples(objective.samples, origin="as `report.samples` asks")
     if objective.tokens is not None:
         if training is None or not training.tokens_per_sample:
             raise ConfigError(f"report.tokens={objective.tokens}: its samples have no tokens; {_CURE}")
@@ -95,19 +94,29 @@ def _requested(training: FullTraining | None, objective: Objective) -> JobLength
 
 
 def _declared(training: FullTraining | None) -> JobLength | None:
+    if training is not None and training.samples is not None:
+        return _of_samples(training.samples, origin="the whole training, as the command declares")
     if training is None or training.epochs is None or training.train_samples is None:
         return None
     return _of_epochs(training.epochs, training.train_samples, origin="as the workload declares")
+
+
+def _of_samples(samples: int, *, origin: str) -> JobLength:
+    label = counted(samples, "sample")
+    return _require_possible(JobLength(samples=samples, source=f"{label}, {origin}", label=label))
 
 
 def _of_epochs(epochs: float, train_samples: int, *, origin: str) -> JobLength:
     samples = max(1, round(Fraction(epochs) * train_samples))
     label = counted(samples, "sample") if epochs == 1 else f"{epochs:,g} epochs"
     whole = label if epochs == 1 else f"{label} x {counted(train_samples, 'sample')}"
-    source = f"{whole}, {origin}"
-    if samples > MOST_SAMPLES:
-        raise ConfigError(f"{source}: a job has at most {MOST_SAMPLES:,} samples; {_CURE}")
-    return JobLength(samples=samples, source=source, label=label)
+    return _require_possible(JobLength(samples=samples, source=f"{whole}, {origin}", label=label))
+
+
+def _require_possible(length: JobLength) -> JobLength:
+    if length.samples > MOST_SAMPLES:
+        raise ConfigError(f"{length.source}: a job has at most {MOST_SAMPLES:,} samples; {_CURE}")
+    return length
 
 
 def _longest(training: FullTraining | None, recorded_samples: Sequence[int]) -> JobLength:

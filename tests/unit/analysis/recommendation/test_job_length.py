@@ -1,5 +1,7 @@
 """Length of the job on which settings are compared, and the source of that number."""
 
+from dataclasses import replace
+
 import pytest
 from plan_builders import planned, point
 
@@ -59,6 +61,16 @@ def test_epochs_of_a_data_set_of_unknown_size_are_refused(training):
 
 def test_fifty_declared_epochs_of_sixty_thousand_samples_are_three_million():
     assert told(WHOLE) == (3_000_000, "50 epochs x 60,000 samples, as the workload declares")
+
+
+def test_samples_of_a_script_are_a_whole_training_and_no_epoch():
+    """Of 50 declared epochs of 2,000 samples two more epochs would be 25 times the training."""
+    script = FullTraining(epochs=None, train_samples=None, samples=100_000)
+    assert told(script) == (100_000, "100,000 samples, the whole training, as the command declares")
+    with pytest.raises(ConfigError, match=r"^report.epochs=2 needs the number of training samples, "):
+        told(script, epochs=2)
+    with pytest.raises(ConfigError, match="a job has at most"):
+        told(replace(script, samples=MOST_SAMPLES + 1))
 
 
 def test_one_epoch_is_not_several():

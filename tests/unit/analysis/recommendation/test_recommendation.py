@@ -560,6 +560,13 @@ class TestGoalsAndLimits:
         assert found.state == "not settled"
         assert "different numbers of samples" in found.reasons[0]
 
+    def test_repeats_of_settings_that_trained_unequally_are_not_proposed(self):
+        first = self.records[0]
+        noisy = replace(first, result=replace(first.result, load_average=(9.0, 9.0)))
+        records = [noisy, *self.records[1:5], *trainings(256, 0.02, precision="bf16")]
+        found = answer(records, Objective(goal="best"))
+        assert found.next_step.why.startswith("measure all settings with steps that make the samples equal")
+
     def test_a_setting_without_a_price_leaves_the_cheapest_open(self):
         records = [
             *self.records[:5],

@@ -1,5 +1,7 @@
 """Cost and price tables."""
 
+from dataclasses import replace
+
 from builders import record, trial_spec
 from price_builders import price
 from report_builders import measured, plan_of, rehearsed, repeats
@@ -9,7 +11,7 @@ from orchestrator.analysis.formatting import UNKNOWN
 from orchestrator.analysis.report.headline import list_sentences
 from orchestrator.analysis.report.method import describe_method
 from orchestrator.analysis.tables.costs import MARKS
-from orchestrator.core.price import LISTED, Unpriced
+from orchestrator.core.price import LISTED, OWN_SOURCE, Unpriced
 from orchestrator.core.result import Failure
 
 FAILED = Failure(kind="oom", message="killed")
@@ -56,6 +58,23 @@ def test_repeats_at_different_prices_have_no_price_of_a_million_samples_together
     records += [measured("tensorflow", price=price())]
     rows = collect_rows(tables(records)["Measured"])
     assert [row["$/M samples"] for row in rows if row["over"] == "2 repeats"] == [UNKNOWN]
+
+
+def test_repeats_at_ones_own_price_have_one_on_every_day():
+    days = ("2026-12-01", "2026-12-02")
+    prices = [replace(HYPOTHETICAL, source=OWN_SOURCE, as_of=day, priced_on=day) for day in days]
+    records = [measured(repeat=index, price=one) for index, one in enumerate(prices)]
+    (row,) = collect_rows(tables(records)["Measured"])
+    assert row["$/M samples"] != UNKNOWN
+    assert " of 2026" not in row.get("priced as", "")
+
+
+def test_attempts_of_one_trial_are_one_trial_of_its_price():
+    failed = measured(price=HYPOTHETICAL)
+    failed = replace(failed, result=None, failure=FAILED)
+    records = [failed, replace(measured(price=HYPOTHETICAL), attempt=2)]
+    (row,) = collect_rows(tables(records)["Prices"])
+    assert row["trials"] == "1"
 
 
 def test_without_any_price_there_is_no_column_of_cost_and_the_reason_is_shown():
