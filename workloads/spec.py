@@ -589,7 +589,7 @@ class Workload(TypeProtocol):
         """Return the size of its full training set, in its own samples; None if unknown."""
 
     def count_all_samples(self, global_batch_size: int, /) -> int | None:
-        """Return the samples of a full training whose passes are not declared; None: not known either."""
+        """Return the samples of a full training without declared passes; None: they are not known."""
 
     def describe_for(self, framework: str | None, /) -> NativeSpec | ScriptSpec | None:
         """Return the description that a worker needs; None: it makes the workload from its name."""

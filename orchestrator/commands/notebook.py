@@ -1,4 +1,4 @@
-"""What functions for notebooks have in common: words of a command line, and tables and sentences as HTML."""
+"""Words of a command line, and tables and sentences as HTML, for functions of notebooks."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager

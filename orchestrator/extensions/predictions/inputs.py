@@ -1,4 +1,4 @@
-"""What one command's predictions use: models, this host, prices, and the records of all sweeps."""
+"""Inputs of one command's predictions: models, this host, prices, and the records of all sweeps."""
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence

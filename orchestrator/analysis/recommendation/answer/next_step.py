@@ -7,7 +7,7 @@ from dataclasses import replace
 from statistics import median
 
 from orchestrator.analysis.formatting import counted, first_names
-from orchestrator.analysis.recommendation.answer.answer import NextStep, NextTrial
+from orchestrator.analysis.recommendation.answer.answer import ExcludedSetting, NextStep, NextTrial
 from orchestrator.analysis.recommendation.answer.exclusion import EQUAL_SAMPLES
 from orchestrator.analysis.recommendation.answer.judgement import Judgement
 from orchestrator.analysis.recommendation.model.candidate import CandidateSetting, Job
@@ -90,8 +90,7 @@ def choose_next_step(
         return counting
     if trials:
         return _measure(trials, by_label[trials[0].setting], is_without_setup=besides_seconds is None)
-    repeatable = [by_label[one.setting] for one in open_ if one.to_measure != EQUAL_SAMPLES]
-    if unclear := [one for one in repeatable if one.has_unclear_runs]:
+    if unclear := [by_label[one.setting] for one in open_ if _is_unclear(one, by_label[one.setting])]:
         return _more_runs(unclear, job, of_seeds=False, why=_AGAIN, replaces_unclear=True)
     if not open_ and chosen is not None:
         again = [view.candidates[chosen]]
@@ -105,6 +104,11 @@ def choose_next_step(
         command = command_for([itself], job, more=[])
         return NextStep(why=f"{to_do} ({one.setting}){where}", command=command, is_here=False)
     return None
+
+
+def _is_unclear(excluded: ExcludedSetting, candidate: CandidateSetting) -> bool:
+    """Return whether more repeats would let a setting be judged."""
+    return candidate.has_unclear_runs and excluded.to_measure != EQUAL_SAMPLES
 
 
 def _count_memory(job: Job, labels: Set[str]) -> NextStep | None:
