@@ -80,7 +80,7 @@ class SweepReport:
         files: the page, and all others; without those that could not be written.
         unwritten: one line per file that could not be written.
         remarks: further sentences about the command.
-        tracked: lines on where MLflow shows the sweep.
+        tracked: lines on where the tracking server shows the sweep.
     """
 
     records: tuple[TrialRecord, ...]
@@ -264,7 +264,7 @@ def report_tracked(settings: Settings) -> SweepReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Synced:
-    """Result of `sync`: the number of records sent, and where MLflow shows the sweep."""
+    """Result of `sync`: the number of records sent, and where the server shows the sweep."""
 
     sent: int
     tracked: tuple[str, ...]

@@ -139,7 +139,7 @@ def run_plan(
             stores.checkpoints.remove_unneeded(ledger.records())
         budget_tracker = build_budget_tracker(settings, preflight.ledgers, preflight.price_book)
         executor = build_executor(settings, preflight.inventory) if todo.placements and has_turn else None
-        if executor:  # imports are done: the tracker's thread imports MLflow while the executor starts
+        if executor:  # imports are done: the tracker's thread imports its package while the executor starts
             tracker.begin(build_outline(settings, ledger.records(), todo))
         try:
             if executor:

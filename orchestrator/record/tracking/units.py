@@ -1,4 +1,4 @@
-"""Names and units of metrics in MLflow: its pages fold names by section and round to two decimals. Pure."""
+"""Names and units of metrics on a server: MLflow folds names by section, and rounds to two decimals. Pure."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -56,14 +56,14 @@ TRACKED: Mapping[str, tuple[str, float]] = MappingProxyType(
         "load_average": ("system/load_average", 1),
     }
 )
-"""Metric -> its name in MLflow, and the factor from its unit to that name's."""
+"""Metric -> its name on the server, and the factor from its unit to that name's."""
 
 _TAKEN = frozenset({"quality/training_loss", *(name for name, _ in TRACKED.values())})
 """Names that no quality of a workload may take: the first is the curve of the loss."""
 
 
 def in_tracked_units(metrics: Mapping[str, float]) -> dict[str, float]:
-    """Return the metrics of an attempt under their names in MLflow and in the units of these names.
+    """Return the metrics of an attempt under their names on the server, in the units of these names.
 
     Where two names would become one, that which needs no other change keeps it, and the other ends in `_`.
     """
