@@ -41,4 +41,5 @@ def test_a_full_training_has_the_samples_that_were_stated(
     (tmp_path / "train.py").write_text("")
     words = {"command": "python train.py", "folder": str(tmp_path), **options}
     asked = point(workload="script", workload_options=words, global_batch_size=32)
-    assert build_full_training(build_workload(asked), asked, None).train_samples == samples
+    training = build_full_training(build_workload(asked), asked, None)
+    assert (training.samples, training.epochs, training.train_samples) == (samples, None, None)
