@@ -69,6 +69,6 @@ def test_the_plan_file_of_a_report_has_every_full_training(folder: Path) -> None
     assert [main([*verb, *words]) for verb in (["plan"], [], ["report"])] == [0, 0, 0]
     told = json.loads((folder / "outputs/smoke/plan.json").read_text())
     assert told["trainings"] == {
-        "mnist_cnn": {"epochs": 15, "train_samples": 60_000, "tokens_per_sample": None},
-        "unsized": {"epochs": None, "train_samples": None, "tokens_per_sample": None},
+        "mnist_cnn": {"epochs": 15, "train_samples": 60_000, "samples": None, "tokens_per_sample": None},
+        "unsized": {"epochs": None, "train_samples": None, "samples": None, "tokens_per_sample": None},
     }
