@@ -22,6 +22,8 @@ GROUP = "orchestrator.extensions"
 VARIABLE = "ORCHESTRATOR_EXTENSIONS"
 """Environment variable with these values, for processes in environments without the distributions."""
 
+_SHIPPED = "orchestrator.extensions."
+
 Hook = Literal[
     "trainers",
     "commands",
@@ -111,13 +113,18 @@ def load_parts(hook: Hook) -> Iterator[Any]:
 def find_part(hook: Hook) -> Any:
     """Return the part for a hook that one extension may have; None: none has.
 
+    That of another distribution takes the place of the one of this package.
+
     Raises:
-        ConfigError: several have, or it cannot be imported.
+        ConfigError: several other distributions have one, or it cannot be imported.
     """
-    names = [extension.name for extension in find_extensions() if getattr(extension, hook)]
-    if len(names) > 1:
-        raise ConfigError(f"one extension may have a {hook}, and several do: {', '.join(names)}")
-    return next(load_parts(hook), None)
+    places = {one.name: place for one in find_extensions() if (place := getattr(one, hook))}
+    others = {name: place for name, place in places.items() if not place.startswith(_SHIPPED)}
+    if len(others) > 1:
+        raise ConfigError(
+            f"one extension may have a {hook}, and several do: {', '.join(others)}; uninstall all but one"
+        )
+    return next(map(_import, (others or places).values()), None)
 
 
 def require_part(hook: Hook, *, needed_for: str, instead: str) -> Any:
@@ -172,7 +179,9 @@ def _list_shipped() -> list[str]:
 def _import_extension(place: str) -> Extension:
     found = _import(place)
     if not isinstance(found, Extension):
-        raise ConfigError(f"entry point {place} of {GROUP} is no orchestrator.extension.Extension")
+        raise ConfigError(
+            f"{place}, of an entry point of {GROUP} or of {VARIABLE}, is no orchestrator.extension.Extension"
+        )
     return found
 
 

@@ -13,7 +13,7 @@ from orchestrator.analysis.recommendation.tables import convert_to_plain
 from orchestrator.analysis.report.headline import build_headline
 from orchestrator.analysis.tables.costs import Cost, sum_bills
 from orchestrator.core import codec
-from orchestrator.core.estimate import Estimate, Refusal
+from orchestrator.core.estimate import Refusal
 from orchestrator.core.placement import Placement
 from orchestrator.core.price import Unpriced
 from orchestrator.core.result import TrialRecord
@@ -104,18 +104,6 @@ def _predicted(predicted: Predicted) -> Document:
         "refusal": step if isinstance(step, Refusal) else None,
         "price": None if isinstance(price, Unpriced) else price,
         "unpriced": price.reason if isinstance(price, Unpriced) else None,
-    }
-
-
-def step_document(step: Estimate | Refusal) -> Document:
-    """Make the keys of the time of a step."""
-    found = None if isinstance(step, Refusal) else step
-    return {
-        "provenance": found.provenance if found else "refused",
-        "step_seconds": found and found.spread,
-        "source": found and found.source,
-        "past_hits": (found and found.past) or None,
-        "refusal": None if found else step,
     }
 
 

@@ -150,8 +150,8 @@ def _place(purpose: str, path: Path) -> PlaceState:
 def _find_tracking_state(settings: Settings) -> ServiceState:
     try:
         server = find_tracking_server(settings)
-    except ConfigError as error:  # its extension is absent
-        return ServiceState(name="MLflow", version=None, failure=str(error))
+    except ConfigError as error:  # its extension is absent, or refuses the address
+        return ServiceState(name="tracking", version=None, failure=str(error))
     return (
         server.find_state() if server else ServiceState(name="MLflow", version=find_package_version("mlflow"))
     )

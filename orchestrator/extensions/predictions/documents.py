@@ -5,7 +5,7 @@ from typing import Any
 
 from orchestrator.analysis.recommendation.answer.job_line import JobCost
 from orchestrator.analysis.recommendation.jobs.length import JobLength
-from orchestrator.commands.documents import step_document
+from orchestrator.commands.step_document import step_document
 from orchestrator.core import codec
 from orchestrator.core.estimate import Refusal
 from orchestrator.core.price import Unpriced, find_marks

@@ -6,7 +6,7 @@ from typing import Any
 from orchestrator.analysis.formatting import UNKNOWN, format_spread, number
 from orchestrator.analysis.predictions.forecasts import find_origin
 from orchestrator.analysis.table import Column, Table
-from orchestrator.commands.documents import step_document
+from orchestrator.commands.step_document import step_document
 from orchestrator.core import codec
 from orchestrator.core.estimate import Estimate
 from orchestrator.extensions.profile_transfer.models.transfer import Transfer

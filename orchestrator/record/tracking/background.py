@@ -35,7 +35,7 @@ class BackgroundTracker:
         self._thread: Thread | None = None
         self._files: Sequence[Path] = ()
         self._predictions: Sequence[Prediction] = ()
-        self._is_interrupted = False
+        self._is_interrupted = self._is_broken = False
         self._left = self._num_done = 0
 
     @property
@@ -87,8 +87,12 @@ class BackgroundTracker:
             before = -1
             while before != self._num_done:
                 before = self._num_done
-                if self._changed.wait_for(lambda: self._num_taken == self._num_given, _PATIENCE_SECONDS):
+                if self._changed.wait_for(self._has_written, _PATIENCE_SECONDS):
                     return
+
+    def _has_written(self) -> bool:
+        """Return whether nothing waits, or nothing writes any more."""
+        return self._is_broken or self._num_taken == self._num_given
 
     def finish(self, files: Sequence[Path], *, predictions: Sequence[Prediction] = ()) -> None:
         """Close the sweep once nothing waits; an interrupted one at once. A server that is stuck is left."""
@@ -112,6 +116,16 @@ class BackgroundTracker:
         self._waiting.put(kept)
 
     def _work(self, outline: SweepOutline) -> None:
+        try:
+            self._send(outline)
+        except Exception as error:  # noqa: BLE001  a tracker of another distribution may raise all the same
+            logger.warning("the tracking server failed: %s: %s", type(error).__name__, error)
+            with self._changed:
+                self._is_broken = True
+                self._left += 1
+                self._changed.notify_all()
+
+    def _send(self, outline: SweepOutline) -> None:
         self._tracker.begin(outline)
         self._count_taken()
         while (waiting := self._waiting.get()) is not None:

@@ -241,6 +241,26 @@ def test_misspelt_trainer_is_refused_with_the_known_ones() -> None:
         trainer_info("torch_dpp")
 
 
+def test_part_of_another_distribution_takes_the_place_of_the_shipped_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in ("mine", "yours"):
+        (tmp_path / f"{name}_server.py").write_text(
+            "from orchestrator.extension import Extension\n"
+            f"EXTENSION = Extension(name='{name}', tracking_server='{name}_server:open_server')\n"
+            f"def open_server(uri): return '{name}'\n"
+        )
+    monkeypatch.syspath_prepend(tmp_path)
+    shipped = "orchestrator.extensions.mlflow_tracking.extension:EXTENSION"
+    use(monkeypatch, shipped, "mine_server:EXTENSION")
+    assert extension.find_part("tracking_server")("") == "mine"
+    use(monkeypatch, shipped, "mine_server:EXTENSION", "yours_server:EXTENSION")
+    with pytest.raises(
+        ConfigError, match="one extension may have a tracking_server, and several do: mine, yo"
+    ):
+        extension.find_part("tracking_server")
+
+
 @pytest.mark.parametrize(
     ("place", "message"),
     [

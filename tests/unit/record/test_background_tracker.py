@@ -9,6 +9,7 @@ from sweep_outlines import outline
 
 from orchestrator.record.tracking import background as mirror
 from orchestrator.record.tracking.background import BackgroundTracker
+from orchestrator.record.tracking.tracker import NoTracker
 
 REPORT = [Path("report.html")]
 LACKS = "the tracking server lacks records; `sync`, or the next run of the sweep, sends them"
@@ -47,6 +48,24 @@ class Slow:
 
     def attach(self, files, *, outline, kept):
         self.told.append(("attach", outline.name, len(files), len([*kept])))
+
+
+class Broken(NoTracker):
+    """A tracker that raises, as none should."""
+
+    def save(self, record, metrics):  # noqa: ARG002
+        raise AttributeError("no such field")
+
+
+def test_a_tracker_that_raises_costs_a_warning_and_no_time(caplog):
+    tracker = BackgroundTracker(Broken(), is_on_this_host=True)
+    tracker.begin(outline("swept"))
+    for _ in range(2):
+        tracker.save(record(), {})
+        tracker.wait_for_writes()
+    tracker.finish(())
+    assert tracker.missed == 1
+    assert caplog.messages == ["the tracking server failed: AttributeError: no such field", LACKS]
 
 
 @pytest.fixture

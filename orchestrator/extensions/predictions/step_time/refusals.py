@@ -90,7 +90,8 @@ def _without_peaks(query: StepQuery) -> Refusal | None:
     known = [name for name in PRECISIONS if name in peaks.flops_per_second]
     if known and peaks.memory_bytes_per_second is not None:
         return Refusal(reason=_no_peak(query, known), to_measure=_instead(query, known))
-    return Refusal(reason=f"the peaks of {device.name} are unknown", to_measure="this point")
+    missing = "memory_bytes_per_second" if known else "peaks"
+    return Refusal(reason=f"the {missing} of {device.name} are unknown", to_measure="this point")
 
 
 def _no_peak(query: StepQuery, known: list[str]) -> str:
