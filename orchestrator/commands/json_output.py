@@ -14,7 +14,7 @@ from orchestrator.terminal.screen import Screen
 
 def print_document(document: object) -> None:
     """Print it, without width or colour. A stream that is not UTF-8 gets escapes of JSON."""
-    is_utf8 = sys.stdout.encoding.lower() in ("utf-8", "utf8")
+    is_utf8 = (sys.stdout.encoding or "utf-8").lower() in ("utf-8", "utf8")
     sys.stdout.write(f"{json.dumps(document, indent=1, ensure_ascii=not is_utf8, allow_nan=False)}\n")
 
 
