@@ -13,6 +13,8 @@ def list_steps(findings: Findings) -> tuple[NextStep, ...]:
     """List what to do next: the trials that are not run yet first, then what would settle each answer."""
     plan = findings.plan
     left = counted(findings.num_missing, "trial")
+    if exhausted := describe_exhausted_caps(findings):
+        return (NextStep(why=exhausted),)
     if not findings.records:
         first = NextStep(why="nothing is recorded yet; run the sweep", command=plan.command)
         return (first,) if findings.num_missing else ()
@@ -21,17 +23,23 @@ def list_steps(findings: Findings) -> tuple[NextStep, ...]:
     waiting = [one.provenance for one in plan.placements if one.trial_id not in done]
     if rehearsed := waiting.count("rehearsed"):
         left = f"{left}, {rehearsed:,} of which only rehearse, without their devices"
-    rest = [_run_rest(plan, left, num_waiting=len(waiting))] if is_open else []
+    rest = [NextStep(why=f"run what is left, {left}", command=plan.command)] if is_open else []
     proposed = [answer.next_step for answer in findings.recommendations if answer.next_step]
     return (*rest, *(step for step in proposed if not rest or step.command != plan.command))
 
 
-def _run_rest(plan: Plan, left: str, *, num_waiting: int) -> NextStep:
-    """Run what is left, or raise the caps that leave out all of it."""
-    if plan.over_budget and len(plan.over_budget) >= num_waiting:
-        caps = " and ".join(dict.fromkeys(plan.over_budget))
-        return NextStep(why=f"raise {caps}, which leaves out {left}")
-    return NextStep(why=f"run what is left, {left}", command=plan.command)
+def describe_exhausted_caps(findings: Findings) -> str:
+    """Describe the caps that leave out every trial that is left, and so whatever a command would add.
+
+    Returns:
+        Empty: there is no such cap.
+    """
+    plan, done = findings.plan, {record.trial_id for record in findings.records}
+    waiting = [one for one in plan.placements if one.trial_id not in done]
+    if not plan.over_budget or len(plan.over_budget) < len(waiting):
+        return ""
+    caps = " and ".join(dict.fromkeys(plan.over_budget))
+    return f"raise {caps}, which leaves out {counted(findings.num_missing, 'trial')}"
 
 
 def short_command(step: NextStep, findings: Findings) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from orchestrator.analysis.next_steps import list_steps
+from orchestrator.analysis.next_steps import describe_exhausted_caps, list_steps
 from orchestrator.analysis.recommendation.answer.answer import NextStep
 from orchestrator.commands import sweep
 from orchestrator.commands.arguments import parsed_arguments
@@ -30,10 +30,9 @@ def next_step(line: CommandLine, screen: Screen) -> int:
         settings = sweep.load_settings(words)
         with progress_screen(line, screen) as progress:
             found = sweep.report(settings, console=progress.console)
-        steps = list_steps(found.findings)
-        if steps and not steps[0].command and found.findings.plan.over_budget:
-            raise ConfigError(steps[0].why)  # whatever it ran would be left out too
-        step = next((step for step in steps if step.command), None)
+        if exhausted := describe_exhausted_caps(found.findings):
+            raise ConfigError(exhausted)
+        step = next((step for step in list_steps(found.findings) if step.command), None)
         if step is None or PRINT.name in line.flags:
             return _show(step, settings.sweep.name, line, screen)
         with progress_screen(line, screen) as progress:
@@ -48,8 +47,8 @@ def next_step(line: CommandLine, screen: Screen) -> int:
         if all(point_id(one.trial) in points for outcome in outcomes for one in outcome.findings.plan.asked):
             with progress_screen(line, screen) as progress:
                 whole = sweep.report(settings, console=progress.console)
-            remarks = dict.fromkeys(remark for outcome in (*outcomes, whole) for remark in outcome.remarks)
-            return end(replace(whole, remarks=tuple(remarks)), line, screen)
+            remarks = (*whole.remarks, *outcomes[-1].remarks)  # what the budget has left
+            return end(replace(whole, remarks=remarks), line, screen)
     return end(outcomes[-1], line, screen)
 
 

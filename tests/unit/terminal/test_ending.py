@@ -223,6 +223,9 @@ def test_trials_that_a_cap_leaves_out_are_not_proposed():
     capped = replace(plan, over_budget=("budget.usd=5", "budget.usd=5"))
     end = choose_ending(collect_findings(records, capped))
     assert end.steps[0] == "raise budget.usd=5, which leaves out 2 trials"
+    never_begun = replace(capped, cached=(), over_budget=("budget.usd=5",) * 2)
+    (first,) = choose_ending(collect_findings([], never_begun)).steps
+    assert first == "raise budget.usd=5, which leaves out 2 trials"
     one_fits = replace(plan, over_budget=("budget.usd=5",))
     assert (
         choose_ending(collect_findings(records, one_fits)).steps[0].startswith("run what is left, 2 trials")
