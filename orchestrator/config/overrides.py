@@ -36,11 +36,16 @@ def repeated_words(overrides: Iterable[str]) -> tuple[str, ...]:
 
     Words that choose the measured points are not among them.
     """
-    return tuple(word for word in overrides if _is_repeated(word.lstrip("+").partition("=")[0]))
+    return tuple(word for word in overrides if _is_repeated(word))
 
 
-def _is_repeated(key: str) -> bool:
-    return key.partition(".")[0] in _GROUPS or key in _KEYS
+def find_group(word: str) -> str:
+    """Return the config group of a word: of `+prices.own={cpu: 1}` `prices`."""
+    return word.lstrip("+").partition("=")[0].partition(".")[0]
+
+
+def _is_repeated(word: str) -> bool:
+    return find_group(word) in _GROUPS or word.lstrip("+").partition("=")[0] in _KEYS
 
 
 _INT = r"-?(?:0|[1-9]\d{0,17})"

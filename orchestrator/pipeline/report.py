@@ -15,6 +15,7 @@ from orchestrator.analysis.report.drawings import Drawings
 from orchestrator.analysis.report.export import comparisons_frame, format_csv, format_markdown, storable
 from orchestrator.analysis.report.figures import build_figures
 from orchestrator.analysis.report.page import drawings_wanted, render
+from orchestrator.config.overrides import find_group
 from orchestrator.core.codec import to_json
 from orchestrator.core.errors import ConfigError, RecordError
 from orchestrator.core.objective import Objective
@@ -204,7 +205,7 @@ def report_sweep(settings: Settings, preflight: PreflightState, plan: Plan) -> S
     Costs are at the prices stored with the records, unless the command line sets prices.
     """
     kept = preflight.ledgers.get(settings.sweep.name, ())
-    plan = keep_caps(plan, last_plan_in(open_ledger(settings).path.parent))
+    plan = _keep_spending_words(plan, last_plan_in(open_ledger(settings).path.parent))
     records = at_requested_prices(settings, kept, preflight.price_book)
     outcome = write_all(settings, plan, records, preflight)
     if outcome.records:
@@ -220,22 +221,18 @@ def report_sweep(settings: Settings, preflight: PreflightState, plan: Plan) -> S
     return outcome
 
 
-def keep_caps(plan: Plan, earlier: Plan | None) -> Plan:
+def _keep_spending_words(plan: Plan, earlier: Plan | None) -> Plan:
     """Keep the words of the last plan on the budget and on prices, unless the plan has its own on them.
 
     A report need not repeat them, and the commands that it proposes spend money.
     """
-    given = {_find_group(word) for word in plan.words}
+    given = {find_group(word) for word in plan.words}
     kept = [
         word
         for word in (earlier.words if earlier else ())
-        if (group := _find_group(word)) in ("budget", "prices") and group not in given
+        if (group := find_group(word)) in ("budget", "prices") and group not in given
     ]
     return replace(plan, words=(*plan.words, *kept), repeated_words=(*plan.repeated_words, *kept))
-
-
-def _find_group(word: str) -> str:
-    return word.lstrip("+").partition("=")[0].partition(".")[0]
 
 
 def report_tracked(settings: Settings) -> SweepReport:
