@@ -74,7 +74,7 @@ class BackgroundTracker:
 
     def save(self, record: TrialRecord, metrics: Mapping[str, float]) -> None:
         """Mirror one attempt of a trial, soon."""
-        if self._waiting.qsize() < _MOST_WAITING:
+        if not self._is_broken and self._waiting.qsize() < _MOST_WAITING:
             self._give([(record, metrics)])
         else:
             self._left += 1
@@ -122,7 +122,7 @@ class BackgroundTracker:
             logger.warning("the tracking server failed: %s: %s", type(error).__name__, error)
             with self._changed:
                 self._is_broken = True
-                self._left += 1
+                self._left += 1 + self._waiting.qsize()
                 self._changed.notify_all()
 
     def _send(self, outline: SweepOutline) -> None:
