@@ -50,6 +50,8 @@ def collect_metrics(record: TrialRecord) -> dict[str, float]:
 
 def _epoch_samples(record: TrialRecord, result: TrainResult) -> int | None:
     """Count the samples of one epoch of the job: those of a smaller set that took its place are none."""
+    if record.spec.workload == "script":
+        return None  # earlier records have the samples of its whole training
     if record.epoch_samples is not None:
         return record.epoch_samples
     return None if record.spec.data.startswith(_IN_PLACE_OF_ALL) else result.train_samples
