@@ -1,6 +1,6 @@
 """Extensions: parts that a distribution adds to this package, found by its entry points.
 
-The packages beside `extensions/` name none of them, and work without any.
+The packages beside `extensions/` import none of them, and work without any.
 """
 
 import os

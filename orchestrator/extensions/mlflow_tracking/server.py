@@ -29,7 +29,7 @@ class MlflowServer:
 
     @property
     def is_on_this_host(self) -> bool:
-        """Whether it is a database file."""
+        """True for a database file."""
         return find_database(self._uri) is not None
 
     def open_tracker(self) -> Tracker:

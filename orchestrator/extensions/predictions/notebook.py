@@ -133,29 +133,14 @@ def _standing_row(answer: Recommendation, one: RankedSetting) -> dict[str, objec
 
 
 def predict(*words: str) -> Predictions:
-    """Predict times and costs of points; no trial starts.
-
-    Args:
-        words: as after `python -m orchestrator predict`: `"workload=resnet50", "device=t4,h100"`.
-
-    Raises:
-        OrchestratorError: the request is invalid or cannot be satisfied.
-    """
+    """Predict points, as `orchestrator.api.predict` describes."""
     order, rest = split_order(words)
     with parse_words(rest) as overrides:
         return Predictions(ordered(predict_points(overrides, working_directory=Path.cwd()), order))
 
 
 def advise(*words: str, confidence: float | None = None) -> Advice:
-    """Recommend a setting for every job of a sweep from all records and predictions; no trial starts.
-
-    Args:
-        words: as after `python -m orchestrator predict advise`.
-        confidence: probability above which an answer is settled; None: that of the search.
-
-    Raises:
-        OrchestratorError: the request is invalid or cannot be satisfied.
-    """
+    """Recommend settings, as `orchestrator.api.advise` describes."""
     if confidence is not None and not 0 < confidence < 1:
         raise ConfigError(f"confidence={confidence} must be a number between 0 and 1")
     with parse_words(words) as overrides:

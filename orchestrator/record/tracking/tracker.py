@@ -124,7 +124,7 @@ class TrackingServer(Protocol):
 
     @property
     def is_on_this_host(self) -> bool:
-        """Whether writing it takes time from a trial that is measured here."""
+        """True if writing it takes time from a trial that is measured here."""
 
     def open_tracker(self) -> Tracker:
         """Open the tracker that copies records to it."""

@@ -64,7 +64,7 @@ def test_fifty_declared_epochs_of_sixty_thousand_samples_are_three_million():
 
 
 def test_samples_of_a_script_are_a_whole_training_and_no_epoch():
-    """Of 50 declared epochs of 2,000 samples two more epochs would be 25 times the training."""
+    """Two epochs of the 50 of 2,000 samples that it states would have been 50 times as many samples."""
     script = FullTraining(epochs=None, train_samples=None, samples=100_000)
     assert told(script) == (100_000, "100,000 samples, the whole training, as the command declares")
     with pytest.raises(ConfigError, match=r"^report.epochs=2 needs the number of training samples, "):
