@@ -29,7 +29,7 @@ def list_steps(findings: Findings) -> tuple[NextStep, ...]:
 
 
 def describe_exhausted_caps(findings: Findings) -> str:
-    """Describe the caps that leave out every trial that is left, and so whatever a command would add.
+    """Describe the caps that leave out every trial that is left, and so all that a command would add.
 
     Returns:
         Empty: there is no such cap.
