@@ -226,3 +226,9 @@ def test_throughput_is_the_batch_over_the_step(blocks, batch):
     metrics = collect_metrics(record(spec=spec, result=train_result(block_seconds=(tuple(blocks),))))
     assert math.isclose(metrics["steady_samples_per_second"] * metrics["step_seconds_median"], batch)
     assert metrics["step_seconds_low"] <= metrics["step_seconds_median"] <= metrics["step_seconds_high"]
+
+
+def test_a_script_has_no_epoch_also_where_its_record_has_the_samples_of_a_whole_training():
+    assert "epoch_seconds" in collect_metrics(record(epoch_samples=1000))
+    script = record(spec=trial_spec(workload="script"), epoch_samples=1000)
+    assert "epoch_seconds" not in collect_metrics(script)
